@@ -89,7 +89,8 @@ def _symbolic(
     """The description with sizes of the capture under way, one object for each; None where all are
     plain numbers."""
     sizes = open_sizes[-1]
-    own = [n for n in (*shape, *(strides or ())) if type(n) is Count]
+    numbers: tuple[Any, ...] = (*shape, *(strides or ()))
+    own = [n for n in numbers if type(n) is Count]
     if not own:
         return None
     if sizes.mode == PLAIN or any(n.sizes is not sizes for n in own):

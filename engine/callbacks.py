@@ -11,10 +11,12 @@ class Callbacks:
 
     Attributes:
         apply_in_place: ``apply_in_place(op, target, *inputs, **params)``, of autograd/inplace.py.
+        copy_into: ``copy_into(target, source)``, of autograd/inplace.py.
         gradients: ``gradients(outputs, inputs, gradients of the outputs)``, of autograd/api.py.
     """
 
     apply_in_place: Callable[..., Any]
+    copy_into: Callable[..., Any]
     gradients: Callable[..., list[Any]]
 
 

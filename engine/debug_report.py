@@ -43,9 +43,9 @@ class OpTimes(Recorder):
         self._within.append(0)
         return record
 
-    def leave(self, record: Record) -> None:
+    def leave_record(self, record: Record) -> None:
         """The op or node has ended."""
-        super().leave(record)
+        super().leave_record(record)
         spent = record.end - record.start
         within = self._within.pop()
         if self._within:

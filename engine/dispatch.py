@@ -13,24 +13,24 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from . import allocator, dtype_support, dtypes, gaps
+from . import allocator, dtype_support, dtypes, kernel_gaps
 from .autograd import tape
 from .aval import Aval, dense_like, is_channels_last
 from .bounded_cache import Bounded
 from .devices.device import backend_of, cpu, empty_on, meta
 from .result_strides import Rule, with_layout
+from .state import AUTOCAST as AUTOCAST
 from .state import GRAD as GRAD
+from .state import INFERENCE as INFERENCE
 from .state import INTERPRETED as INTERPRETED
-from .state import MARKED as MARKED
 from .state import NO_GRAD as NO_GRAD
-from .state import WATCHED as WATCHED
+from .state import RECORDING_CALL as RECORDING_CALL
+from .state import TRANSFORM as TRANSFORM
 from .state import state as state
 from .tensor import InferenceStorage, InnerStorage, Tensor, make, result_types, typed_buffer
 from .tensor import as_array as host_view
 
 allocator.keep_freed_memory()
-# whether ops of some thread cast their inputs, as a list of one
-casting = [False]
 _new = object.__new__
 KERNEL, VIEW, SEVERAL, NOTHING = range(4)
 
@@ -39,7 +39,7 @@ def graph_under_way() -> Any:
     """The capture or replay that the next op goes to; None outside of all and inside of other
     transformations."""
     top = state.interpreters[-1] if state.interpreters else None
-    return top if hasattr(top, "host") else None
+    return top if top is not None and top.is_capture else None
 
 
 class Plan:
@@ -181,12 +181,8 @@ class Op:
 
     def __call__(self, *inputs: Any, **params: Any) -> Any:
         mode = state.mode
-        if mode >= INTERPRETED:
-            if mode == MARKED:
-                return self._marked(inputs, params)
-            if mode == WATCHED:
-                return state.watcher.apply(self, inputs, params)
-            return state.interpreters[-1].apply(self, inputs, params)
+        if mode > GRAD:
+            return self.in_mode(mode, inputs, params)
         try:  # :meth:`evaluate`, written out since this is where small tensors' time goes
             key: Any = tuple([x.aval for x in inputs])
             if params:
@@ -198,16 +194,28 @@ class Op:
             return self._first(key, mode, inputs, params)
         return self.follow(plan, mode, inputs, params)
 
-    def _marked(self, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        """Run in inference mode or a transformation; :func:`make` marks several results."""
-        result = self.evaluate(state.recording(), inputs, params)
+    def in_mode(self, mode: int, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """A call while something else than recording on the tape is done, by the bits of
+        ``mode``."""
+        if mode & AUTOCAST:
+            inputs = state.autocast(self.name, *inputs)
+        if mode & RECORDING_CALL:
+            return state.recorder.apply(self, inputs, params)
+        if mode & INTERPRETED:
+            return state.interpreters[-1].apply(self, inputs, params)
+        result = self.evaluate(mode & GRAD, inputs, params)
+        if mode & (INFERENCE | TRANSFORM):
+            self._mark(result)
+        return result
+
+    def _mark(self, result: Any) -> None:
+        """Note that inference mode or a transformation made it; :func:`make` marks several."""
         if result.__class__ is not tuple and result._storage is None:
             if state.inference:
                 result._storage = InferenceStorage(result.flat, result.aval.device)
             else:
                 result._storage = InnerStorage(result.flat, result.aval.device)
                 result._storage.level = state.level
-        return result
 
     def evaluate(self, mode: int, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Run on real data; record on the tape when ``mode`` is GRAD and an input is tracked."""
@@ -328,9 +336,11 @@ class Op:
         """The op, a view at ``offset``, of ``x``; the result's aval follows from ``kind`` and
         ``x``'s, so that views of one kind have one plan, wherever they begin."""
         mode = state.mode
-        if mode >= INTERPRETED:
-            result: Tensor = self(x, **params)
-            return result
+        if mode > GRAD:
+            if mode > GRAD | AUTOCAST:
+                result: Tensor = self(x, **params)
+                return result
+            mode &= GRAD  # views have no policy of autocast
         plan = self._plans.get((x.aval, kind))
         if plan is None:
             plan = self._plans.keep((x.aval, kind), self.plan((x,), params))
@@ -385,49 +395,75 @@ class Op:
 OPS: dict[str, Op] = {}
 
 
-def fast_binary(op: Op) -> Callable[[Any, Any], Any]:
-    """``op(x, y)`` for an op without params and with one result, with the fewest steps."""
-    plans, new, types, local = op._plans, _new, result_types, state
-
-    def call(x: Any, y: Any) -> Any:
-        mode = local.mode
-        plan = plans.get((x.aval, y.aval))
-        if plan is None or mode >= INTERPRETED:
-            return op(x, y)
-        result = new(types[0])
-        result.flat = data = plan.empty(plan.size, plan.dtype)
-        result.aval = plan.aval
-        result._node = None
-        plan.run(data, x.flat, y.flat)
-        if mode and (x._node is not None or y._node is not None):
-            tape.record(op, plan, (x, y), _NO_PARAMS, (result,))
-        return result
-
-    return call
-
-
-def fast_unary(op: Op) -> Callable[[Any], Any]:
-    """``op(x)`` for an op without params and with one result, with the fewest steps."""
-    plans, new, types, local = op._plans, _new, result_types, state
-
-    def call(x: Any) -> Any:
-        mode = local.mode
-        plan = plans.get((x.aval,))
-        if plan is None or mode >= INTERPRETED:
-            return op(x)
-        result = new(types[0])
-        result.flat = data = plan.empty(plan.size, plan.dtype)
-        result.aval = plan.aval
-        result._node = None
-        plan.run(data, x.flat)
-        if mode and x._node is not None:
-            tape.record(op, plan, (x,), _NO_PARAMS, (result,))
-        return result
-
-    return call
-
-
 _NO_PARAMS: dict[str, Any] = {}
+
+# The quickest ways of a call: allocate, run the kernel, record. ``{p}`` is where the plan's facts
+# are found: in the plan that was looked up, or bound to names where the plan is known beforehand.
+_LOOK_UP = """
+    def call({given}):
+        mode = state.mode
+        plan = plans.get(({avals},))
+        if plan is None or mode > GRAD:
+            return op({given})"""
+_KNOWN = """
+    def call(mode, {given}):"""
+_CALL = """
+def bind(op, plan, params, plans, empty, size, dtype, aval, run):{head}
+        result = new(result_types[0])
+        result.flat = data = {p}empty({p}size, {p}dtype)
+        result.aval = {p}aval
+        result._node = None
+        {p}run(data, {flats})
+        if mode and ({tracked}):
+            record(op, plan, ({given},), params, (result,))
+        return result
+    return call
+"""
+_BOUND = {
+    "__name__": __name__, "GRAD": GRAD, "new": _new, "record": tape.record,
+    "result_types": result_types, "state": state,
+}  # fmt: skip
+
+
+@functools.cache
+def _bind(arity: int, known: bool) -> Callable[..., Any]:
+    names = [f"x{i}" for i in range(arity)]
+    words = {
+        "given": ", ".join(names),
+        "avals": ", ".join(f"{x}.aval" for x in names),
+        "flats": ", ".join(f"{x}.flat" for x in names),
+        "tracked": " or ".join(f"{x}._node is not None" for x in names),
+        "p": "" if known else "plan.",
+    }
+    head = (_KNOWN if known else _LOOK_UP).format(**words)
+    space: dict[str, Any] = {}
+    text = _CALL.format(head=head, **words)
+    exec(compile(text, f"{__file__} (generated)", "exec"), _BOUND, space)
+    bind: Callable[..., Any] = space["bind"]
+    return bind
+
+
+def call_of(op: Op, arity: int) -> Callable[..., Any]:
+    """``op(*inputs)``, with the fewest steps, for an op without params whose kernel has one result.
+
+    Its frame has the op's name.
+    """
+    bind = _bind(arity, False)
+    return in_frames_as(op.name, bind(op, None, _NO_PARAMS, op._plans, *[None] * 5))
+
+
+def planned_call(op: Op, plan: Plan, params: dict[str, Any]) -> Callable[..., Any]:
+    """``call(mode, *inputs)`` of an op whose plan, of a kernel with one result, is known."""
+    facts = plan.empty, plan.size, plan.dtype, plan.aval, plan.run
+    bind = _bind(len(plan.in_avals), True)
+    return in_frames_as(op.name, bind(op, plan, params, None, *facts))
+
+
+def in_frames_as(name: str, function: Any) -> Any:
+    """``function``, which profiles and tracebacks name so."""
+    function.__code__ = function.__code__.replace(co_name=name, co_qualname=name)
+    function.__name__ = function.__qualname__ = name
+    return function
 
 
 # further tables whose entries hold plans
@@ -527,7 +563,7 @@ def find_kernel(op: Op, device: str) -> Any:
         found = importlib.import_module(f"mindtorch.kernels.{device}.{module}")
         return getattr(found, function)
     except (ModuleNotFoundError, AttributeError) as error:
-        stated = gaps.reason_for(op.kernel, device) or gaps.on_host(op.kernel)
+        stated = kernel_gaps.reason_for(op.kernel, device) or kernel_gaps.on_host(op.kernel)
         reason = stated or f"it has no kernel {op.kernel}"
         raise NotImplementedError(
             f"Could not run '{op.name}' on the '{device}' device: {reason}"

@@ -11,7 +11,15 @@ from typing import Any
 from .devices.device import Device, cpu
 from .tensor import Tensor, inferring, levels
 
-NO_GRAD, GRAD, INTERPRETED, MARKED, WATCHED = 0, 1, 2, 3, 4
+# What a thread does with ops: the bits of one word, :attr:`State.mode`. A call compares it once:
+# up to GRAD it is an ordinary one; beyond, :meth:`Op.in_mode` does what the bits say, in order.
+GRAD = 1  # ops with tracked inputs are recorded; never set together with INFERENCE
+AUTOCAST = 2  # inputs are cast by the op's policy first
+RECORDING_CALL = 4  # the call cache notes the ops that a function calls; ``recorder``
+INTERPRETED = 8  # ops go to the innermost of ``interpreters``
+INFERENCE = 16  # results are marked as made in inference mode
+TRANSFORM = 32  # results are marked as made by the function of a transformation; ``level``
+NO_GRAD = 0
 levels_entered = itertools.count(1)
 
 
@@ -19,8 +27,7 @@ class State(threading.local):
     """What the current thread does with ops.
 
     Attributes:
-        mode: NO_GRAD, GRAD, or INTERPRETED while ``interpreters`` is not empty, or MARKED, or
-            WATCHED while ``watcher`` notes what a function does (:mod:`.remembered`).
+        mode: the bits above.
         grad_enabled: whether tracked inputs are recorded.
         inference: whether nothing is recorded, and results are marked as made so.
         level: the number of the innermost transformation whose function runs; 0: none does.
@@ -28,7 +35,9 @@ class State(threading.local):
         pushed: the nodes of tensors that have tangents, in the transformations around.
         forward: whether the innermost transformation pushes tangents, which no_grad leaves alone;
             ``forward_only``: and those around it, too.
-        interpreters: the active transformations, innermost last.
+        interpreters: the active ones, innermost last.
+        recorder: notes the ops that a function calls, for the call cache.
+        autocast: ``autocast(name of an op, *inputs)``, the inputs cast; None outside of autocast.
         device: where namespaces make new tensors, unless told otherwise.
         written_to: the tensor that a method in place may write to directly.
     """
@@ -43,12 +52,14 @@ class State(threading.local):
     forward_only = False
     interpreters: tuple[Any, ...] = ()
     device: Device = cpu
-    watcher: Any = None
+    recorder: Any = None
+    autocast: Any = None
     written_to: Any = None
 
     def update(
         self, *, grad: bool | None = None, interpreters: Any = None, inference: bool | None = None
     ) -> None:
+        """Change what is given; a call that is being recorded is not, from here on."""
         if interpreters is None:
             interpreters = self.interpreters
         if grad is None:
@@ -57,18 +68,21 @@ class State(threading.local):
             inference = self.inference
         else:
             (inferring.add if inference else inferring.discard)(threading.get_ident())
-        mode = GRAD if grad else NO_GRAD
+        mode = self.mode & (AUTOCAST | TRANSFORM)
         if interpreters:
-            mode = INTERPRETED
-        elif inference or self.level:
-            mode = MARKED
+            mode |= INTERPRETED
+        if inference:
+            mode |= INFERENCE
+        elif grad:
+            mode |= GRAD
         # nothing is called from here on: a signal finds all of it as it was, or as it is to be
         self.grad_enabled, self.inference = grad, inference
         self.interpreters, self.mode = interpreters, mode
 
-    def recording(self) -> int:
-        """GRAD or NO_GRAD, whatever else is done with results."""
-        return GRAD if self.grad_enabled and not self.inference else NO_GRAD
+    def cast_inputs_by(self, autocast: Any) -> None:
+        """Let ops cast their inputs by ``autocast``; None: leave them."""
+        self.autocast = autocast
+        self.mode = self.mode & ~AUTOCAST if autocast is None else self.mode | AUTOCAST
 
     @contextlib.contextmanager
     def inside(self, given: Sequence[Tensor], pushed: Sequence[Any] = ()) -> Iterator[None]:
@@ -81,6 +95,7 @@ class State(threading.local):
         self.pushed = (*self.pushed, *pushed)
         self.level, self.given = next(levels_entered), {id(x._shared.memory) for x in given}
         levels[thread] = self.level
+        self.mode |= TRANSFORM
         self.update()
         try:
             yield
@@ -90,6 +105,7 @@ class State(threading.local):
                 levels[thread] = self.level
             else:
                 del levels[thread]
+                self.mode &= ~TRANSFORM
             self.update()
 
     def captured(self, tensor: Tensor) -> bool:
@@ -99,14 +115,22 @@ class State(threading.local):
         memory = tensor._shared.memory
         return memory.level < self.level and id(memory) not in self.given
 
-    def stop_watching(self) -> int:
-        """What a function does is more than ops on its arguments; the mode without a watcher."""
-        if self.mode == WATCHED:
-            self.update()
-        return self.mode
+    def stop_recording_call(self) -> None:
+        """What a function does is more than ops on its arguments: the call cache cannot repeat
+        it."""
+        self.mode &= ~RECORDING_CALL
 
 
 state = State()
+
+
+def apply_node(node: Any, gradients: Any, needed: Any) -> Any:
+    """``node.apply(gradients, needed)``, of which the interpreters are told that observe nodes."""
+    with contextlib.ExitStack() as blocks:
+        for interpreter in state.interpreters:
+            if interpreter.observes_nodes:
+                blocks.enter_context(interpreter.around_node(node))
+        return node.apply(gradients, needed)
 
 
 class grad_mode:  # noqa: N801

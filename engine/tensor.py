@@ -383,6 +383,18 @@ def note_shared(tensor: Tensor) -> None:
         capture.shared(tensor)
 
 
+class _NoData:
+    """Stands for the data of a tensor whose op, or one before it, has failed after it was made."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name[:2] == "__":
+            raise AttributeError(name)
+        raise RuntimeError("a tensor has no data, since an op that was to compute it has failed")
+
+
+NO_DATA: Any = _NoData()
+
+
 def make(data: Any, description: Aval, storage: Storage | None = None, offset: int = 0) -> Tensor:
     """A tensor without history over flat ``data``; a view when ``storage`` is given."""
     result = _new(result_types[0])
@@ -518,7 +530,7 @@ def full_flat(shape: Shape, dtype: dtypes.DType, value: Any, device: Device = cp
     data = np.full(described.size, value, dtype.np) if value else np.zeros(described.size, dtype.np)
     made = make(data, described)
     if captures:
-        told = getattr(capturing(), "note_full", None)
-        if told is not None:
-            told(made, value)
+        capture = capturing()
+        if capture is not None:
+            capture.note_full(made, value)
     return made

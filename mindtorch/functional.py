@@ -252,7 +252,7 @@ def _check_flags(fn: Any, **flags: Any) -> None:
             raise TypeError(f"the {name!r} should be bool, but got {type(value).__name__}")
 
 
-def _split(result: Any, has_aux: bool) -> tuple[Sequence[Any], tuple[Any, ...]]:
+def split_aux(result: Any, has_aux: bool) -> tuple[Sequence[Any], tuple[Any, ...]]:
     """What is differentiated, and the rest."""
     if not has_aux:
         return tree_flatten(result)[0], ()
@@ -266,7 +266,7 @@ def _label(weight: Tensor) -> Any:
     return getattr(weight, "name", None) or weight
 
 
-def _cotangents_apart(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def cotangents_apart(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """(the function's own arguments, the cotangents): the keyword ``sens``, or the last one."""
     if "sens" in kwargs:
         return args, kwargs.pop("sens")
@@ -275,7 +275,7 @@ def _cotangents_apart(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return args[:-1], args[-1]
 
 
-def _sensitivities(outputs: Sequence[Any], given: Any) -> list[Any]:
+def sensitivities_at(outputs: Sequence[Any], given: Any) -> list[Any]:
     """What is pulled back: ones, or what the caller gave."""
     if given is None:
         return [_ones(o) if isinstance(o, Tensor) else None for o in outputs]
@@ -329,13 +329,13 @@ def value_and_grad(
     def evaluate(*args: Any, **kwargs: Any) -> Any:
         given = None
         if sens_param:
-            args, given = _cotangents_apart(args, kwargs)
+            args, given = cotangents_apart(args, kwargs)
         for p in positions:
             if p >= len(args):
                 raise RuntimeError(f"Position index {p} is exceed input size.")
         run = Linearised(fn, args, kwargs, positions, listed)
-        outputs, aux = _split(run.result, has_aux)
-        sensitivities = _sensitivities(outputs, given)
+        outputs, aux = split_aux(run.result, has_aux)
+        sensitivities = sensitivities_at(outputs, given)
         of_inputs, of_weights = run.pull(outputs, sensitivities, retain=False)
         if return_ids:
             of_inputs = tuple(zip(positions, of_inputs, strict=True))
@@ -415,7 +415,7 @@ def vjp(
     single = isinstance(weights, Tensor)
     listed = _listed(weights)
     run = Linearised(fn, inputs, {}, range(len(inputs)), listed)
-    outputs, aux = _split(run.result, has_aux)
+    outputs, aux = split_aux(run.result, has_aux)
 
     def pull(*cotangents: Any) -> Any:
         given = tree_flatten(cotangents)[0]
@@ -447,7 +447,7 @@ def jvp(fn: Callable[..., Any], inputs: Any, v: Any, has_aux: bool = False) -> A
     run = Linearised(fn, primals, {}, range(len(primals)))
     differentiated, aux = run.result, ()
     if has_aux:
-        _, aux = _split(run.result, True)
+        _, aux = split_aux(run.result, True)
         differentiated = run.result[0]
     outputs, spec = tree_flatten(differentiated)
     columns = run.push(outputs)(tree_flatten(tangents)[0])

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from mindtorch import torch
 from mindtorch.engine.tensor import Tensor, akin, alias
 from mindtorch.torch.utils._pytree import tree_flatten, tree_map
 
-from .functional import Linearised, _cotangents_apart, _sensitivities, _split
+from .functional import Linearised, cotangents_apart, sensitivities_at, split_aux
 
 __all__ = ["GradOperation", "jacfwd", "jacrev", "recompute", "stop_gradient", "vmap"]
 
@@ -23,9 +24,7 @@ def jacrev(
     Args:
         grad_position: which argument to derive by, or several.
     """
-    from mindtorch.torch.func import jacrev as rows
-
-    return _like_arguments(rows(fn, _bare(grad_position), has_aux=has_aux))
+    return _like_arguments(torch.func.jacrev(fn, _bare(grad_position), has_aux=has_aux))
 
 
 def jacfwd(
@@ -36,9 +35,7 @@ def jacfwd(
     Args:
         fn, grad_position, has_aux: as of :func:`jacrev`.
     """
-    from mindtorch.torch.func import jacfwd as columns
-
-    return _like_arguments(columns(fn, _bare(grad_position), has_aux=has_aux))
+    return _like_arguments(torch.func.jacfwd(fn, _bare(grad_position), has_aux=has_aux))
 
 
 def _bare(position: int | tuple[int, ...]) -> int | tuple[int, ...]:
@@ -62,9 +59,7 @@ def _like_arguments(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def vmap(fn: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable[..., Any]:
     """``fn``, mapped over axis ``in_axes`` of its arguments; results are along ``out_axes``."""
-    from mindtorch.torch.func import vmap as mapped
-
-    return mapped(fn, in_axes, out_axes)
+    return torch.func.vmap(fn, in_axes, out_axes)
 
 
 def stop_gradient(value: Any) -> Any:
@@ -81,9 +76,7 @@ def stop_gradient(value: Any) -> Any:
 
 def recompute(block: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """``block(*args, **kwargs)`` whose intermediate results are computed again for backward."""
-    from mindtorch.torch.utils.checkpoint import checkpoint
-
-    return checkpoint(block, *args, use_reentrant=False, **kwargs)
+    return torch.utils.checkpoint.checkpoint(block, *args, use_reentrant=False, **kwargs)
 
 
 class GradOperation:
@@ -124,11 +117,12 @@ class GradOperation:
         def gradients(*args: Any, **kwargs: Any) -> Any:
             given = None
             if self.sens_param:
-                args, given = _cotangents_apart(args, kwargs)
+                args, given = cotangents_apart(args, kwargs)
             positions = range(len(args)) if self.get_all else range(0 if self.get_by_list else 1)
             run = Linearised(fn, args, kwargs, positions, listed)
-            outputs, _ = _split(run.result, False)
-            of_inputs, of_weights = run.pull(outputs, _sensitivities(outputs, given), retain=False)
+            outputs, _ = split_aux(run.result, False)
+            sensitivities = sensitivities_at(outputs, given)
+            of_inputs, of_weights = run.pull(outputs, sensitivities, retain=False)
             of_weights = of_weights[0] if alone else of_weights
             if self.get_all:
                 return (of_inputs, of_weights) if self.get_by_list else of_inputs

@@ -10,8 +10,8 @@ from .layer_info.report import debug_layer_info
 if TYPE_CHECKING:
     from .convert import convert_to_ms_tensor
     from .pth2ckpt import pth2ckpt
-    from .watch.mindspore_callback import WatchCallback
-    from .watch.watcher import watch
+    from .watchpoints.mindspore_callback import WatchCallback
+    from .watchpoints.watcher import watch
 
 __all__ = ["WatchCallback", "convert_to_ms_tensor", "debug_layer_info", "pth2ckpt", "watch"]
 
@@ -19,11 +19,11 @@ __all__ = ["WatchCallback", "convert_to_ms_tensor", "debug_layer_info", "pth2ckp
 def __getattr__(name: str) -> Any:
     """What needs the engine is imported when it is first used."""
     if name == "watch":
-        from .watch.watcher import watch
+        from .watchpoints.watcher import watch
 
         return watch
     if name == "WatchCallback":
-        from .watch.mindspore_callback import WatchCallback
+        from .watchpoints.mindspore_callback import WatchCallback
 
         return WatchCallback
     if name == "convert_to_ms_tensor":

@@ -164,7 +164,7 @@ def watching(options: argparse.Namespace) -> Iterator[None]:
     if options.watch is None:
         yield
         return
-    from .watch.watcher import watch
+    from .watchpoints.watcher import watch
 
     try:
         seen = watch(*options.watch.split(","), on_hit=options.watch_on)

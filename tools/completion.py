@@ -24,7 +24,7 @@ def complete(parser: argparse.ArgumentParser) -> None:
 
 def watchpoints(prefix: str, **_: object) -> list[str]:
     """What `--watch` may be: the last of some names joined by commas is completed."""
-    from .watch.conditions import CHECKS
+    from .watchpoints.conditions import CHECKS
 
     before = prefix[: prefix.rfind(",") + 1]
     return [f"{before}{name}" for name in ("all", *CHECKS)]

@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import dtypes
 from ..callbacks import callbacks
-from ..dispatch import GRAD, INTERPRETED, MARKED, NO_GRAD, state
+from ..dispatch import GRAD, RECORDING_CALL, state
 from ..ops.movement import cast
 from ..state import grad_mode as grad_mode
 from ..tensor import Tensor, full_flat
@@ -25,10 +25,8 @@ def _run(passing: backward_pass.Pass, roots: Any, create_graph: bool) -> None:
     finally:
         # nothing is called before it is done: only calls and loops let signals in
         state.grad_enabled = grad
-        if state.interpreters:
-            state.mode = INTERPRETED
-        else:
-            state.mode = MARKED if state.inference or state.level else GRAD if grad else NO_GRAD
+        mode = state.mode & ~(GRAD | RECORDING_CALL)
+        state.mode = mode | GRAD if grad and not state.inference else mode
         if inference and create_graph:
             state.update(inference=True)
 

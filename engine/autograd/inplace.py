@@ -11,8 +11,7 @@ from ..callbacks import callbacks
 from ..dispatch import (
     GRAD,
     INTERPRETED,
-    MARKED,
-    WATCHED,
+    RECORDING_CALL,
     Op,
     Plan,
     graph_under_way,
@@ -167,12 +166,11 @@ def check_target(target: Tensor, inputs: Any) -> None:
 def apply_in_place(op: Op, target: Tensor, *inputs: Any, **params: Any) -> Tensor:
     """``target[...] = op(*inputs)``, as torch's ``op_`` methods do; ``target`` may be an input."""
     mode = state.mode
-    if mode == MARKED:
-        mode = state.recording()
-    elif mode == INTERPRETED:
-        return state.interpreters[-1].apply_in_place(op, target, inputs, params)
-    elif mode == WATCHED:
-        mode = state.stop_watching()
+    if mode > GRAD:
+        if mode & INTERPRETED:
+            return state.interpreters[-1].apply_in_place(op, target, inputs, params)
+        state.stop_recording_call()
+        mode &= GRAD
     try:
         plan = op.plan_for(inputs, params)
     except Exception:
@@ -360,8 +358,8 @@ def copy_(target: Tensor, source: Tensor, filling: bool = False) -> Tensor:
     """
     if state.interpreters and not graph_under_way():
         return state.interpreters[-1].copy_into(target, source)
-    if state.mode == WATCHED:
-        state.stop_watching()
+    if state.mode & RECORDING_CALL:
+        state.stop_recording_call()
     if source.aval.shape and source.aval.shape != target.aval.shape:
         expand.aval(source.aval, shape=target.aval.shape)
     if not filling:
@@ -372,7 +370,7 @@ def copy_(target: Tensor, source: Tensor, filling: bool = False) -> Tensor:
     check_writable(target)
     copy_data(target, source)
     target._shared.version += 1
-    if state.recording() and (target._node is not None or source._node is not None):
+    if state.mode & GRAD and (target._node is not None or source._node is not None):
         if tape.requires_grad(source) or tape.requires_grad(target) or (
             type(target._node) is tape.ViewHistory and tape.requires_grad(target._node.base)
         ):
@@ -450,3 +448,4 @@ def set_data(target: Tensor, source: Tensor) -> None:
 
 
 callbacks.apply_in_place = apply_in_place
+callbacks.copy_into = copy_

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import dtypes
+from ..state import apply_node
 from ..tensor import Tensor, alias, capturing, make, version_of
 from .saved_tensors import (
     DETACHED,
@@ -26,6 +27,24 @@ from .saved_tensors import (
 from .torch_node_names import name_of
 
 _sequence = itertools.count(1)
+
+
+class Anomaly:
+    """Whether backward checks what rules return, and for NaN.
+
+    Attributes:
+        note_node: called, while it is enabled, with each new node.
+    """
+
+    enabled = False
+    check_nan = True
+
+    @staticmethod
+    def note_node(node: Any) -> None:
+        """Nothing is noted unless somebody puts another function here."""
+
+
+anomaly = Anomaly()
 
 
 class Rule:
@@ -118,6 +137,7 @@ class Node:
 
     versions: tuple[int, ...]
     label: str
+    metadata: dict[str, Any]
 
     def __init__(self, op: Any, plan: Any, params: Any, edges: Any, kept: Any = ()) -> None:
         self.op = op
@@ -128,6 +148,8 @@ class Node:
         self.hooks: dict[Any, Any] | None = None
         self.saved: Any = ()
         self.sequence = next(_sequence)
+        if anomaly.enabled:
+            anomaly.note_node(self)
 
     def __repr__(self) -> str:
         return f"<{self.name().rpartition(':')[2]} object at {id(self):#x}>"
@@ -164,7 +186,7 @@ class Node:
 
     def __call__(self, *gradients: Tensor | None) -> Any:
         """The gradients of the inputs for those of the results."""
-        found = self.apply(gradients, [edge is not None for edge in self.edges])
+        found = apply_node(self, gradients, [edge is not None for edge in self.edges])
         return found[0] if len(found) == 1 else tuple(found)
 
     def release(self) -> None:
@@ -295,15 +317,10 @@ def named(result: Any, name: str) -> Any:
         node = node.node
     if type(node) is Node:
         node.label = name
-    _tell_watcher("named", result, name)
+    capture = capturing()
+    if capture is not None:
+        capture.note_named(result, name)
     return result
-
-
-def _tell_watcher(what: str, *about: Any) -> None:
-    """Tell who remembers the call under way of what is done besides ops."""
-    told = getattr(capturing(), f"note_{what}", None)
-    if told is not None:
-        told(*about)
 
 
 def shown(node: Any) -> Any:
@@ -317,16 +334,6 @@ def shown(node: Any) -> Any:
             )
         node.__class__ = kind
     return node
-
-
-class Anomaly:
-    """Whether backward checks what rules return, and for NaN."""
-
-    enabled = False
-    check_nan = True
-
-
-anomaly = Anomaly()
 
 
 class LeafReference(weakref.ref["Tensor"]):
@@ -422,7 +429,9 @@ def _kept_hooks(node: Node) -> dict[Any, Any]:
 
 def mark_outputs(views: Sequence[Tensor], name: str) -> None:
     """Note that ``views`` are the results of one function, so that writes to them are refused."""
-    _tell_watcher("views")
+    capture = capturing()
+    if capture is not None:
+        capture.note_views()
     for index, view in enumerate(views):
         if type(view._node) is ViewHistory:
             view._node.one_of = f"Output {index} of {name}"
@@ -624,3 +633,16 @@ def note_leaf(leaf: Tensor, read: bool) -> None:
     capture = capturing()
     if capture is not None:
         capture.note_leaf(leaf, read)
+
+
+def has_hooks(node: Any) -> bool:
+    """Whether functions wait for the gradients that arrive at a node.
+
+    A hook with the attribute ``in_captures`` does not count: it knows how to be traced.
+    """
+    hooks = getattr(node, "hooks", None) or {}
+    return any(
+        not getattr(hook, "in_captures", False)
+        for placed in hooks.values()
+        for hook in placed.values()
+    )

@@ -15,21 +15,22 @@ from typing import Any
 
 import numpy as np
 
-from ..autograd.tape import Node, ViewHistory, named, record
+from ..autograd.tape import Node, ViewHistory, named
 from ..bounded_cache import Bounded
 from ..dispatch import (
-    INTERPRETED,
+    GRAD,
     KERNEL,
+    RECORDING_CALL,
     SEVERAL,
     VIEW,
-    WATCHED,
     Op,
     Plan,
-    casting,
     forget_plans,
+    planned_call,
     state,
     tables_of_plans,
 )
+from ..interpreter import Interpreter
 from ..switches import switches, when_changed
 from ..tensor import Tensor, alias, captures, make, result_types
 from .codegen import lean
@@ -60,7 +61,7 @@ def _filling(aval: Any, value: Any) -> Plan:
     return plan
 
 
-class Watcher:
+class CallRecorder(Interpreter):
     """Interpreter that records the ops of a function at its second call with a signature.
 
     Attributes:
@@ -82,12 +83,9 @@ class Watcher:
         self.thread = threading.get_ident()
         self.label: tuple[Tensor, str] | None = None
 
-    def shared(self, tensor: Tensor) -> None:
-        """A tensor was made."""
-
     def note_full(self, tensor: Tensor, value: Any) -> None:
         """A tensor was made whose elements are all ``value``."""
-        if state.mode == WATCHED:
+        if state.mode & RECORDING_CALL:
             self.steps.append((_Full, _filling(tensor.aval, value), {}, (), len(self.values)))
             self._add(tensor)
 
@@ -95,10 +93,12 @@ class Watcher:
         """A result's node was given the name of torch's op."""
         self.label = tensor, name
 
-    def __getattr__(self, name: str) -> Any:
-        """As a capture: what is asked beyond ops, elements first of all, is not to be repeated."""
-        state.stop_watching()
-        return lambda *args: None
+    def _stop(self, *about: Any) -> Any:
+        """What is asked beyond ops, elements first of all, the ops alone do not repeat."""
+        state.stop_recording_call()
+
+    data_needed = memory_needed = needed = settle = looked_at = note_views = note_leaf = _stop
+    walk = leave = materialise = make_way = is_from_outside = _stop
 
     def apply(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Run an op as ever, and note it."""
@@ -107,7 +107,7 @@ class Watcher:
             result = op.evaluate(self.mode, inputs, params)
             plan = op.plan_for(inputs, params)
         finally:
-            state.mode = WATCHED
+            state.mode = self.mode | RECORDING_CALL
         places = tuple([-1 if x is None else self._place(x) for x in inputs])
         self.steps.append((op, plan, params, places, len(self.values)))
         for each in result if type(result) is tuple else (result,):
@@ -179,7 +179,7 @@ class Watcher:
 def _of_one(op: Op, plan: Plan, params: dict[str, Any]) -> Callable[..., Any]:
     """An op with one result on the tensor as it was given."""
     if plan.kind == KERNEL:
-        return _one_kernel(op, plan, params)
+        return planned_call(op, plan, params)
     offset = plan.run
     return lambda mode, x: op._view(plan, mode, (x,), params, offset)
 
@@ -191,24 +191,7 @@ def _one_op(op: Op, plan: Plan, params: dict[str, Any], wrap: Any) -> Callable[.
     return lambda mode, *given: op.follow(plan, mode, given, params)
 
 
-def _one_kernel(op: Op, plan: Plan, params: dict[str, Any]) -> Callable[..., Any]:
-    """One kernel on one tensor: no more than allocation and call."""
-    empty, size, dtype, aval, run = plan.empty, plan.size, plan.dtype, plan.aval, plan.run
-
-    def call(mode: int, x: Tensor) -> Tensor:
-        result = _new(result_types[0])
-        result.flat = data = empty(size, dtype)
-        result.aval = aval
-        result._node = None
-        run(data, x.flat)
-        if mode and x._node is not None:
-            record(op, plan, (x,), params, (result,))
-        return result
-
-    return call
-
-
-def _every_step(watcher: Watcher, places: Any, wrap: Any) -> Callable[..., Any]:
+def _every_step(watcher: CallRecorder, places: Any, wrap: Any) -> Callable[..., Any]:
     steps = [(op.follow, plan, params, at, to) for op, plan, params, at, to in watcher.steps]
     held = [watcher.constants.get(i) for i in range(len(watcher.values))]
 
@@ -296,7 +279,7 @@ def remembered(
     table = Bounded(_MOST_CALLS)
     tables_of_plans.append(table)
     met = Bounded(_MOST_CALLS)
-    get, local, blocks = table.get, state, casting
+    get, local = table.get, state
 
     def meet(mode: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Any call but the simplest, and what was not met before."""
@@ -334,7 +317,7 @@ def remembered(
     @functools.wraps(function)
     def call(first: Any = _NOT_GIVEN, /, *args: Any, **kwargs: Any) -> Any:
         mode = local.mode
-        if mode >= INTERPRETED or blocks[0] or captures:
+        if mode > GRAD or captures:
             found = None
         else:
             found = _UNKNOWN
@@ -365,23 +348,24 @@ def remembered(
             return function(*args, **kwargs)
         return found(mode, first)
 
+    call.__code__ = call.__code__.replace(co_name=function.__name__)
     return call
 
 
 def watched(
     given: list[Any], function: Callable[[], Any]
-) -> tuple[Any, Watcher | None]:
+) -> tuple[Any, CallRecorder | None]:
     """``function()``, and who watched it do no more than ops, on ``given``; None otherwise."""
     mode = state.mode
-    watcher = state.watcher = Watcher(given, mode)
-    state.mode = WATCHED
+    watcher = state.recorder = CallRecorder(given, mode)
+    state.mode = mode | RECORDING_CALL
     captures.append(watcher)
     try:
         result = function()
-        seen = state.mode == WATCHED
+        seen = state.mode == mode | RECORDING_CALL
     finally:
         captures.remove(watcher)
-        state.watcher = None
+        state.recorder = None
         state.update()
     return result, watcher if seen and state.mode == mode else None
 

@@ -12,7 +12,8 @@ from typing import Any
 from ..autograd.saved_tensors import PackedTensor
 from ..autograd.tape import Node, Released, was_computed
 from ..bounded_cache import Bounded
-from ..dispatch import VIEW, casting, state
+from ..dispatch import VIEW, state
+from ..state import apply_node
 from ..switches import switches
 from ..tensor import Tensor, alias, captures, version_of
 from .call_cache import watched
@@ -26,7 +27,9 @@ Fit = Callable[[Any, Any], Any]
 
 def gradients_of(node: Any, gradients: Sequence[Any], needed: list[bool], fit: Fit) -> Any:
     """``node.apply(gradients, needed)``; ``fit`` makes of each what the input is like."""
-    if state.mode or casting[0] or captures or not isinstance(node, Node):
+    if state.mode or captures or not isinstance(node, Node):
+        if state.interpreters and isinstance(node, Node):
+            return apply_node(node, gradients, needed)
         return node.apply(gradients, needed)
     given: list[Any] = []
     key = _key(node, gradients, needed, given)

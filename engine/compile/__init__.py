@@ -1,6 +1,6 @@
 """Graphs: what a function does to tensors, as a flat list of typed op applications."""
 
-from .capture.capture import host_call as host_call
+from .capture.host_calls import host_call as host_call
 from .capture.tracer import TracingError as TracingError
 from .capture.tracer import trace as trace
 from .ir.interpreter import interpret as interpret

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, gaps
+from .. import dtypes, kernel_gaps
 from ..autograd import inplace
 from ..aval import Aval, aval
 from ..dispatch import layouts
@@ -152,13 +152,18 @@ def bind(op: Any, avals: Any, in_avals: Any, params: dict[str, Any]) -> Callable
     try:
         run = op.bind(avals, in_avals, params)
     except NotImplementedError:
-        if op.kernel is None or gaps.on_host(op.kernel, complex_numbers(avals, in_avals)) is None:
+        if op.kernel is None or _host_reason(op, avals, in_avals) is None:
             raise
         run = None
     if run is None:
         return through_host(op, avals, in_avals, params)
     devices = [a.device for a in (*avals, *in_avals) if a is not None and a.device is not cpu]
     return placed(devices[0], run if composed else _uploading(run, op, avals, in_avals))
+
+
+def _host_reason(op: Any, avals: Any, in_avals: Any) -> str | None:
+    """Why the op runs on the host; None where no row of the gaps says that it does."""
+    return kernel_gaps.on_host(op.kernel, complex_numbers(avals, in_avals))
 
 
 def complex_numbers(avals: Any, in_avals: Any) -> bool:

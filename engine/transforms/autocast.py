@@ -1,8 +1,8 @@
 """Autocast: ops that take their inputs in a lower precision, in full precision, or in the widest.
 
-While some thread is inside of an autocast block, the ops of :data:`POLICIES` belong to a class
-whose call casts inputs first; at other times they are plain ops, so that autocast costs nothing.
-What is composed of several ops is cast as a whole by :func:`whole`.
+In a block the thread's mode has the bit AUTOCAST, so that a call of an op casts its inputs first,
+by :data:`POLICIES`; at other times autocast costs nothing. What is composed of several ops is
+cast as a whole by :func:`whole`.
 """
 
 from __future__ import annotations
@@ -12,12 +12,9 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from mindtorch.kernels.support.fork_safe_lock import lock
-
 from .. import dtypes
 from ..autograd import tape
-from ..dispatch import OPS, Op, casting
-from ..dispatch import state as core_state
+from ..dispatch import state as dispatch_state
 from ..dtypes import DType
 from ..ops.movement import cast as cast_op
 from ..tensor import Tensor, version_of
@@ -66,13 +63,11 @@ class State(threading.local):
     Attributes:
         cpu, cuda: the two types of devices that ops run on.
         nesting: how many blocks are open; the cache lives until the last one ends.
-        pinned: whether casting was switched on outside of any block.
         cache: casts of parameters, by the parameter, its version, and whether it was recorded.
     """
 
     nesting = 0
     cache_enabled = True
-    pinned = False
 
     def __init__(self) -> None:
         self.cpu = Mode("cpu", dtypes.bfloat16)
@@ -87,60 +82,30 @@ class State(threading.local):
 
     def key(self) -> Any:
         """What compiled code depends on."""
-        if not self.nesting:
+        if not self.nesting and not self.casting:
             return 0
         return self.cpu.enabled, self.cpu.dtype, self.cuda.enabled, self.cuda.dtype
 
 
 state = State()
-_lock = lock()
-_open_blocks = 0
-_plain_classes: dict[Op, type[Op]] = {}
 
 
 def enter() -> None:
-    """A block opens: from the first one on, ops ask whether to cast."""
-    _count(1)
+    """A block opens."""
     state.nesting += 1
 
 
 def leave() -> None:
-    """A block ends: after the last one ops are plain again."""
-    _count(-1)
+    """A block ends; casts are kept until the outermost one does."""
     state.nesting -= 1
     if state.nesting == 0:
         state.cache.clear()
 
 
-def _count(change: int) -> None:
-    global _open_blocks
-    with _lock:
-        before, _open_blocks = _open_blocks, _open_blocks + change
-        casting[0] = _open_blocks > 0
-        if not before and _open_blocks:
-            for op in [OPS[n] for n in {**POLICIES, **CUDA_POLICIES} if n in OPS]:
-                _plain_classes[op] = type(op)
-                op.__class__ = _casting_class(type(op))
-        elif before and not _open_blocks:
-            for op, plain in _plain_classes.items():
-                op.__class__ = plain
-            _plain_classes.clear()
-
-
 def switch(mode: Mode, enabled: bool) -> None:
     """Switch casting on or off in this thread, in a block or for good."""
     mode.enabled = enabled
-    wanted = state.casting and not state.nesting
-    if wanted != state.pinned:
-        _count(1 if wanted else -1)
-        state.pinned = wanted
-
-
-def _casting_class(plain: type[Op]) -> type[Op]:
-    def call(self: Op, *inputs: Any, **params: Any) -> Any:
-        return plain.__call__(self, *as_cast(self.name, *inputs), **params)
-
-    return type(plain.__name__, (plain,), {"__call__": call})
+    dispatch_state.cast_inputs_by(as_cast if state.casting else None)
 
 
 def as_cast(name: str, *inputs: Any) -> tuple[Any, ...]:
@@ -206,7 +171,7 @@ def cast(x: Any, dtype: DType, mode: Mode) -> Any:
     )
     if not kept:
         return cast_op(x, dtype=dtype)
-    key = (id(x), version_of(x), core_state.grad_enabled, dtype)
+    key = (id(x), version_of(x), dispatch_state.grad_enabled, dtype)
     if key not in state.cache:
         state.cache[key] = (x, cast_op(x, dtype=dtype))
     return state.cache[key][1]
@@ -218,9 +183,11 @@ class off:  # noqa: N801
     def __enter__(self) -> None:
         self.before = state.cpu.enabled, state.cuda.enabled
         state.cpu.enabled = state.cuda.enabled = False
+        dispatch_state.cast_inputs_by(None)
 
     def __exit__(self, *exception: object) -> None:
         state.cpu.enabled, state.cuda.enabled = self.before
+        dispatch_state.cast_inputs_by(as_cast if state.casting else None)
 
 
 def whole(

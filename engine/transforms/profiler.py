@@ -1,26 +1,28 @@
-"""Timing of ops: while a :class:`Recorder` is active, the door leads through it.
+"""Timing of ops and of the tape's nodes.
 
-The recorder is an interpreter (see :mod:`.core`): it takes the time, leaves, and calls the op as
-it would have been called without it. Nodes of the tape are timed by standing in for their
-``apply``. Nothing of this costs anything while no recorder is active.
+A :class:`Recorder` is an interpreter: it takes the time, and calls the op as it would have been
+called without it. Nothing of this costs anything while no recorder is active.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, ClassVar
 
-from ..autograd import inplace, tape
-from ..compile.guards.trace_rules import LIBRARY
+from ..autograd import inplace
 from ..compile.lazy.script_mode import pause
 from ..dispatch import Op, state
+from ..interpreter import Interpreter
 from ..tensor import Tensor
 
 OP, NODE, USER = "cpu_op", "cpu_op", "user_annotation"
+_LIBRARY = str(Path(__file__).absolute().parents[2]) + os.sep
 
 
 class Record:
@@ -49,7 +51,7 @@ class Record:
         self.start = self.end = 0
 
 
-class Recorder:
+class Recorder(Interpreter):
     """Takes the time of every op, node and named block of its thread.
 
     Args:
@@ -57,6 +59,7 @@ class Recorder:
         stack: keep the lines of Python that led to each op.
     """
 
+    observes_nodes = True
     active: ClassVar[list[Recorder]] = []
 
     def __init__(self, shapes: bool = False, stack: bool = False) -> None:
@@ -72,16 +75,12 @@ class Recorder:
         self.resume = pause()
         self.outer = state.interpreters
         state.update(interpreters=(*self.outer, self))
-        if not Recorder.active:
-            _stand_in_for_nodes()
         Recorder.active.append(self)
 
     def stop(self) -> None:
         """Leave the door."""
         state.update(interpreters=tuple(x for x in state.interpreters if x is not self))
         Recorder.active.remove(self)
-        if not Recorder.active:
-            _restore_nodes()
         self.resume()
 
     def enter(self, name: str, kind: str) -> Record:
@@ -91,7 +90,7 @@ class Recorder:
         record.start = time.perf_counter_ns()
         return record
 
-    def leave(self, record: Record) -> None:
+    def leave_record(self, record: Record) -> None:
         record.end = time.perf_counter_ns()
         if record in self.open:
             del self.open[self.open.index(record) :]
@@ -107,7 +106,7 @@ class Recorder:
         try:
             result = function(*args, **params)
         finally:
-            self.leave(record)
+            self.leave_record(record)
             state.update(interpreters=before)
         if self.keep_shapes:
             record.shapes, record.types = _described(args)
@@ -117,8 +116,6 @@ class Recorder:
             results = result if isinstance(result, tuple) else (result,)
             record.memory = sum(x.aval.size * x.aval.dtype.itemsize for x in results)
         return result
-
-    # what an interpreter does; see core.Op and inplace
 
     def apply(self, op: Op, inputs: Any, params: Any) -> Any:
         return self.timed(op.name, op, inputs, params, fresh=op.view is None)
@@ -134,6 +131,17 @@ class Recorder:
     def item(self, tensor: Any) -> Any:
         return self.timed("item", type(tensor).item, (tensor,), {})
 
+    @contextlib.contextmanager
+    def around_node(self, node: Any) -> Iterator[None]:
+        if recorder_here() is not self:
+            yield
+            return
+        record = self.enter(node.name(), NODE)
+        try:
+            yield
+        finally:
+            self.leave_record(record)
+
 
 def _described(args: Any) -> tuple[list[Any], list[str]]:
     tensors = [x for x in args if isinstance(x, Tensor)]
@@ -142,35 +150,8 @@ def _described(args: Any) -> tuple[list[Any], list[str]]:
 
 def _callers() -> list[str]:
     frames = reversed(traceback.extract_stack())
-    outside = [f for f in frames if not f.filename.startswith(LIBRARY + os.sep)]
+    outside = [f for f in frames if not f.filename.startswith(_LIBRARY)]
     return [f"{f.filename}({f.lineno}): {f.name}" for f in outside]
-
-
-_node_classes: dict[Any, Any] = {}
-
-
-def _stand_in_for_nodes() -> None:
-    """Let the tape's nodes report to the recorders of their thread."""
-    apply = tape.Node.apply
-
-    def timed(self: Any, gradients: Any, needed: Any) -> Any:
-        running = recorder_here()
-        if running is None:
-            return apply(self, gradients, needed)
-        record = running.enter(self.name(), NODE)
-        try:
-            return apply(self, gradients, needed)
-        finally:
-            running.leave(record)
-
-    _node_classes[tape.Node] = apply
-    tape.Node.apply = timed  # type: ignore[method-assign]
-
-
-def _restore_nodes() -> None:
-    for node_class, apply in _node_classes.items():
-        node_class.apply = apply
-    _node_classes.clear()
 
 
 def recorder_here() -> Recorder | None:

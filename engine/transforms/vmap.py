@@ -22,6 +22,7 @@ from ..bounded_cache import Bounded
 from ..devices.cuda import drawing
 from ..devices.device import empty_on
 from ..dispatch import GRAD, Op, Plan, check_devices, state
+from ..interpreter import Interpreter
 from ..ops.base import normalize_axis
 from ..ops.indexing import move_axis
 from ..ops.movement import cast, cat, clone, expand, select, unsqueeze
@@ -30,8 +31,9 @@ from ..tensor import Tensor, alias, as_array, captures, make
 from . import batching_rules
 from . import batching_rules_nn as batching_rules_nn  # which registers its rules
 from .batch import BRANCH as BRANCH
-from .batch import Batch, is_mapped
+from .batch import Batch
 from .batch import detach as detach
+from .batch import is_mapped as is_mapped
 from .batch import refuse_branch as refuse_branch
 from .batching_rules import with_rank
 
@@ -131,7 +133,7 @@ def is_known(tensor: Tensor) -> bool:
     """Whether the elements can be looked at: while a call is traced they cannot."""
     while type(tensor.flat) is Batch:
         tensor = tensor.flat.tensor
-    return not any(getattr(x, "traces", False) for x in state.interpreters)
+    return not any(x.traces for x in state.interpreters)
 
 
 def by_example(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -179,7 +181,7 @@ def draw(described: Aval, fill: Callable[..., Any], *inputs: Tensor) -> Tensor:
         flat = empty(described.extent, described.dtype.np)
         fill(as_array(flat, described))
         return make(flat, described)
-    if device != "meta" and state.interpreters and hasattr(state.interpreters[-1], "draw"):
+    if device != "meta" and state.interpreters and state.interpreters[-1].draws:
         return state.interpreters[-1].draw(described, fill, inputs)
     made = make(empty_on(described.device)(described.extent, described.dtype.np), described)
     if device == "cuda":
@@ -201,7 +203,7 @@ def redraw(target: Tensor, fill: Callable[..., Any], *inputs: Tensor) -> Tensor:
     device = target.aval.device.type
     if device == "cpu" and not (state.interpreters or captures or inputs):
         fill(as_array(target.flat, target.aval))
-    elif device != "meta" and state.interpreters and hasattr(state.interpreters[-1], "draw"):
+    elif device != "meta" and state.interpreters and state.interpreters[-1].draws:
         state.interpreters[-1].redraw(target, fill, inputs)
     elif device == "cuda":
         _fill_device(target, fill, inputs)
@@ -235,7 +237,7 @@ def _example_of(whole: Aval) -> Aval:
     return aval(whole.shape[1:], whole.dtype, whole.strides[1:], whole.device)
 
 
-class Vmap:
+class Vmap(Interpreter):
     """The interpreter of one call of vmap.
 
     Attributes:
@@ -246,6 +248,7 @@ class Vmap:
         outer: the interpreters around it, which its rules run under.
     """
 
+    draws = True
     fallbacks: ClassVar[dict[str, int]] = {}
 
     def __init__(self, size: int, randomness: str = "error") -> None:
@@ -263,15 +266,6 @@ class Vmap:
             yield
         finally:
             state.update(interpreters=self.outer)
-
-    def outside(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Call ``function`` at the level of the tensors of all examples."""
-        before = state.interpreters
-        state.update(interpreters=self.outer)
-        try:
-            return function(*args, **kwargs)
-        finally:
-            state.update(interpreters=before)
 
     # --- tensors ------------------------------------------------------------------------------
 
@@ -298,7 +292,7 @@ class Vmap:
         """The inputs as this level's tape sees them: a history around it is none of its own."""
         return tuple(x if x is None or x._node is None else self.lift(x) for x in inputs)
 
-    # --- the interpreter's protocol -----------------------------------------------------------
+    # --- as an interpreter --------------------------------------------------------------------
 
     def apply(self, op: Op, inputs: Any, params: dict[str, Any]) -> Any:
         """``op`` for each example."""
@@ -495,11 +489,11 @@ class Vmap:
 
     # --- arguments and results ----------------------------------------------------------------
 
-    def enter(self, tensor: Tensor, axis: int) -> Tensor:
+    def enter_argument(self, tensor: Tensor, axis: int) -> Tensor:
         """An argument whose batch axis is ``axis``."""
         return self.wrap(tensor if axis == 0 else move_axis(tensor, axis, 0))
 
-    def leave(self, tensor: Tensor, axis: int) -> Tensor:
+    def leave_result(self, tensor: Tensor, axis: int) -> Tensor:
         """A result with the batch at ``axis``; repeated where it is one for all examples."""
         result = self.whole(tensor)
         if not self.batched(tensor):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from mindtorch import torch
+
 __all__ = [
     "GlobalComm", "all_reduced", "create_group", "destroy_group", "get_group_size",
     "get_local_rank", "get_local_rank_size", "get_rank", "init", "is_initialized", "release",
@@ -26,9 +28,7 @@ class GlobalComm:
 
 
 def _distributed() -> Any:
-    from mindtorch.torch import distributed
-
-    return distributed
+    return torch.distributed
 
 
 def init(backend_name: str | None = None) -> None:

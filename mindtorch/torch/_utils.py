@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._compat.utils_helpers import _element_size as _element_size
-from ._compat.utils_helpers import _flatten_dense_tensors as _flatten_dense_tensors
-from ._compat.utils_helpers import _get_available_device_type as _get_available_device_type
-from ._compat.utils_helpers import _get_device_index as _get_device_index
-from ._compat.utils_helpers import _get_device_module as _get_device_module
-from ._compat.utils_helpers import _unflatten_dense_tensors as _unflatten_dense_tensors
+from ._compat.utils_helpers import element_size as _element_size
+from ._compat.utils_helpers import flatten_dense_tensors as _flatten_dense_tensors
+from ._compat.utils_helpers import get_available_device_type as _get_available_device_type
+from ._compat.utils_helpers import get_device_index as _get_device_index
+from ._compat.utils_helpers import get_device_module as _get_device_module
+from ._compat.utils_helpers import unflatten_dense_tensors as _unflatten_dense_tensors
 from ._tensor import rebuild
 from ._tensor.rebuild import REBUILDERS as REBUILDERS
 from ._tensor.rebuild import rebuilder

@@ -60,7 +60,7 @@ _get_layout = pickle_names.get_layout
 
 DEFAULT_PROTOCOL = 2
 STORAGE_ALIGNMENT = 64
-_UNSAFE_MESSAGE = (
+UNSAFE_MESSAGE = (
     "In PyTorch 2.6, we changed the default value of the `weights_only` argument in `torch.load` "
     "from `False` to `True`. Re-running `torch.load` with `weights_only` set to `False` will "
     "likely succeed, but it can result in arbitrary code execution. Do it only if you got the file "
@@ -345,11 +345,11 @@ def _explain(message: str) -> str:
         return (
             "Weights only load failed. This file can still be loaded, to do so you have two "
             "options, \033[1mdo those steps only if you trust the source of the checkpoint\033[0m. "
-            f"\n\t(1) {_UNSAFE_MESSAGE}\n\t(2) Alternatively, to load with `weights_only=True` "
+            f"\n\t(1) {UNSAFE_MESSAGE}\n\t(2) Alternatively, to load with `weights_only=True` "
             "please check the recommended steps in the following error message.\n\t"
             f"WeightsUnpickler error: {message}{_DOCS_MESSAGE}"
         )
-    advice = f"Weights only load failed. {_UNSAFE_MESSAGE}\n"
+    advice = f"Weights only load failed. {UNSAFE_MESSAGE}\n"
     if not re.search(r"whose module (\S+) is blocked", message):
         advice += (
             "Please file an issue with the following so that we can make `weights_only=True` "
@@ -363,7 +363,7 @@ def _load_archive(f: Any, file: Any, reading: Reading, mmap: bool) -> Any:
     if "constants.pkl" in archive:
         raise RuntimeError(
             "Cannot use ``weights_only=True`` with TorchScript archives passed to ``torch.load``. "
-            + _UNSAFE_MESSAGE
+            + UNSAFE_MESSAGE
             if reading.weights_only
             else "mindtorch cannot run TorchScript archives; save the module's state_dict() instead"
         )

@@ -11,13 +11,14 @@ import pytest
 import mindtorch.engine.ops as engine_ops
 import mindtorch.kernels.cpu as cpu
 from mindtorch.engine.dispatch import OPS, find_kernel
-from mindtorch.engine.gaps import GAPS, as_markdown
+from mindtorch.known_gaps import GAPS, as_markdown
 from mindtorch.tools.docs.cuda_coverage import functions, table
 from tests.support.paths import ROOT
 
 # what the kernels of CUDA share among themselves
 SHARED = {"arrays", "attention_products", "block_reduce", "cublas", "cudnn", "device_math",
-          "errors", "fast_division", "gemm", "graphs", "kernel_cache", "launch", "library_calls",
+          "driver_errors", "errors", "fast_division", "gemm", "graphs", "issue", "kernel_cache",
+          "launch", "library_calls",
           "memory", "merge_sort", "nccl", "philox", "row_statistics", "streams",
           "toolkit"}  # fmt: skip
 

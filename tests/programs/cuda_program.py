@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 import mindtorch.torch
-from mindtorch.engine import gaps
+from mindtorch.engine import kernel_gaps
 from mindtorch.kernels.cuda import launch
 from mindtorch.torch import nn
 from tests.support import cuda_simulator
@@ -369,6 +369,9 @@ def autocast_follows_the_lists_of_cuda() -> None:
     """The types that torch documents for CUDA: float16 unless another one is asked for."""
     x = torch.rand(2, 2, device="cuda", requires_grad=True) + 0.5
     half, full, f = torch.float16, torch.float32, nn.functional
+    h = (x @ x).half().detach()
+    before = [h.exp(), h.log(), h**2, 1 / h, h.rsqrt(), h.sum(), h.softmax(0), x @ x]
+    assert [y.dtype for y in before] == [*[half] * 7, full]
     with torch.autocast("cuda"):
         assert torch.is_autocast_enabled() and torch.get_autocast_dtype("cuda") is half
         h = x @ x
@@ -491,7 +494,7 @@ def the_drivers_graphs_are_begun_and_ended_around_host_calls() -> None:
 
 def ops_of_the_host_and_complex_numbers_work() -> None:
     x = torch.eye(3, device="cuda") * 2
-    assert torch.linalg.inv(x).is_cuda and gaps.on_host("linear_solvers.inverse")
+    assert torch.linalg.inv(x).is_cuda and kernel_gaps.on_host("linear_solvers.inverse")
     z = torch.fft.fft(torch.ones(4, device="cuda"))
     assert z.is_cuda and (z * z.conj()).real.tolist() == [16.0, 0.0, 0.0, 0.0]
 

@@ -79,7 +79,7 @@ def _given_scaled(real: Any) -> Any:
 
 
 FAULTS: dict[str, tuple[Any, str, Callable[[Any], Any]]] = {
-    "call_cache": (call_cache.Watcher, "call_for", _cached_scaled),
+    "call_cache": (call_cache.CallRecorder, "call_for", _cached_scaled),
     "vjp_cache": (vjp_cache, "lean_rule", _after(_calls_scaled)),
     "fusion": (Fused, "plan_for", _plan_scaled),
     "kernel_substitution": (Exchanged, "plan_for", _plan_scaled),

@@ -11,7 +11,7 @@ import torch
 import mindtorch.torch as ours
 
 PACKAGES = ("nn", "optim", "optim.lr_scheduler", "distributions", "utils.data")
-# DataPipes and what torch 2.13 keeps for itself; see engine/gaps.py
+# DataPipes and what torch 2.13 keeps for itself; see mindtorch/known_gaps.py
 KNOWN = tuple(
     f"torch.{each}"
     for each in ("utils.data.datapipes", "optim.lr_scheduler._", "utils.data.dataloader._")

@@ -23,7 +23,7 @@ from ..run_script import (
     report_failure,
     run_op_by_op,
 )
-from ..watch.training_steps import Steps
+from ..watchpoints.training_steps import Steps
 from .certificate import Certificate, StepRecord
 
 __all__ = ["main"]

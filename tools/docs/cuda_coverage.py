@@ -12,7 +12,7 @@ import pkgutil
 from pathlib import Path
 from typing import NamedTuple
 
-from mindtorch.engine import gaps, ops
+from mindtorch.engine import kernel_gaps, ops
 from mindtorch.engine.dispatch import OPS, Op
 from mindtorch.engine.ops.base import Elementwise, LibraryElementwise
 
@@ -63,12 +63,12 @@ def support_of(op: Op) -> Support:
     else:
         kernel = op.kernel or "elementwise.copy"
     module, _, function = kernel.partition(".")
-    host, where = gaps.on_host(kernel), functions(module).get(function)
+    host, where = kernel_gaps.on_host(kernel), functions(module).get(function)
     if where:
         return Support(op.name, kernel, where, (host or "") if where == "library" else "")
     if host:
         return Support(op.name, kernel, "host", host)
-    return Support(op.name, kernel, "missing", gaps.reason_for(kernel, "cuda") or "")
+    return Support(op.name, kernel, "missing", kernel_gaps.reason_for(kernel, "cuda") or "")
 
 
 def table() -> list[Support]:

@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any, NamedTuple
 
-from mindtorch.engine.gaps import GAPS
+from mindtorch.known_gaps import GAPS
 
 __all__ = ["ABSENT_METHODS", "NOTES", "Note", "find_note", "text_of"]
 

@@ -22,9 +22,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ...autograd import inplace, tape
-from ...dispatch import Op, graph_under_way, state
+from ...dispatch import Op, state
 from ...symbolic_sizes import NOTES, PLAIN, fixed
-from ...tensor import Storage, Tensor, scripts
+from ...tensor import Storage, Tensor
 from ...transforms.vmap import redraw
 from ..dynamic_shapes.specialize import At, Blueprint
 from ..ir.ir import MAKE, Graph, Value
@@ -39,7 +39,7 @@ from ..runtime.partition import (
     Source,
     compiled,
 )
-from .failed_run import Changes, Unfinished, give_data
+from .failed_run import Changes, give_data
 from .index_checks import may_fail
 from .symbolic_tracer import ManySizes
 from .thread_start_hook import watch_starts
@@ -62,6 +62,8 @@ class Capture(ManySizes):
         existing: the tensors that were made before the call.
         profile: called as a profile function, by the user's code.
     """
+
+    is_capture = True
 
     def __init__(self, existing: list[Any], profile: Any) -> None:
         super().__init__()
@@ -96,7 +98,7 @@ class Capture(ManySizes):
         self.versions: dict[int, tuple[Tensor, int]] = {}
         self.changes = Changes()
         self.failed = False  # whether a kernel has raised
-        self.unfinished: Unfinished | None = None  # a segment that failed and was taken back
+        self.unfinished: Changes | None = None  # a segment that failed and was taken back
 
     # --- the call -------------------------------------------------------------------------------
 
@@ -393,9 +395,7 @@ class Capture(ManySizes):
         outputs += self.saved
         self.saved = []
         changes = self.changes
-        unfinished = Unfinished(
-            self.graph, self.sources, self.storages, self.written, live, changes
-        )
+        changes.close(self.graph, self.sources, self.storages, self.written, live)
         refilled = set(self.refilled)
         given = self._traced(outputs)
         self.exit()
@@ -408,16 +408,16 @@ class Capture(ManySizes):
         except BaseException as error:
             self.failed = True
             new = self.refilled.keys() - refilled
-            unfinished.refilled = {key: self.refilled.pop(key) for key in new}
-            unfinished.take_back(changes)
+            changes.refilled = {key: self.refilled.pop(key) for key in new}
+            changes.take_back()
             self._forget()
             if isinstance(error, Exception):
-                self.unfinished = unfinished
+                self.unfinished = changes
             if self.left:
                 self.finish_failed()
             raise
         finally:
-            changes.clear()
+            self.changes = Changes()
             self.enter()
             following = Graph()
             following._count = self.graph._count
@@ -455,7 +455,10 @@ class Capture(ManySizes):
         for key, storage in self.refilled.items():
             storage.buffer[...] = self.made[key]
         for key, tensors in live.items():
-            self._give_data(key, tensors)
+            storage = tensors[0]._shared.memory
+            if isinstance(storage.buffer, Value):
+                storage.buffer = self.made[key]
+            give_data(storage, tensors)
             self.handed += map(weakref.ref, tensors)
         self._forget()
 
@@ -465,12 +468,6 @@ class Capture(ManySizes):
         self.storages.clear()
         self.written.clear()
         self.sources = []
-
-    def _give_data(self, key: int, tensors: list[Tensor]) -> None:
-        storage = tensors[0]._shared.memory
-        if isinstance(storage.buffer, Value):
-            storage.buffer = self.made[key]
-        give_data(storage, tensors)
 
     def _traced(self, outputs: list[tuple[Any, Value]]) -> Any:
         """What was traced, with these outputs; None when nothing was done."""
@@ -536,7 +533,7 @@ class Capture(ManySizes):
         """The ``grad`` of a leaf is about to be read or replaced."""
         if self not in state.interpreters:
             return
-        if leaf._node is not None and has_hooks(leaf._node):
+        if leaf._node is not None and tape.has_hooks(leaf._node):
             self.hooked = True
         self.changes.note_gradient(len(self.graph.nodes), leaf)
         self.first_uses.setdefault(id(leaf), (leaf, leaf._grad, read))
@@ -603,43 +600,3 @@ class Capture(ManySizes):
         if memory.kind == MADE:
             found.version = tensor._shared.version
         return found
-
-
-def host_call(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate what works on real memory (an optimizer's step): a capture calls it as it is."""
-    steps = function.__name__ == "step"
-
-    @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        capture = graph_under_way()
-        watched = capture
-        if capture is None and scripts and not state.interpreters and scripts[0].is_mine():
-            watched = scripts[0]
-        if watched is None or watched.hosting:
-            if capture is None:
-                return function(*args, **kwargs)
-            return capture.host(function, args, kwargs)
-        watched.hosting = True
-        try:
-            if capture is not None:
-                return capture.host(function, args, kwargs)
-            return function(*args, **kwargs)
-        finally:
-            watched.hosting = False
-            if steps and scripts:
-                scripts[0].came_by(("step", id(args[0]) if args else 0))
-
-    return call
-
-
-def has_hooks(node: Any) -> bool:
-    """Whether functions wait for the gradients that arrive at a node.
-
-    A hook with the attribute ``in_captures`` does not count: it knows how to be traced.
-    """
-    hooks = getattr(node, "hooks", None) or {}
-    return any(
-        not getattr(hook, "in_captures", False)
-        for placed in hooks.values()
-        for hook in placed.values()
-    )

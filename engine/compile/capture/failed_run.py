@@ -18,7 +18,7 @@ from .tracer import Written
 
 
 class Changes:
-    """What a trace has changed since its last segment.
+    """What a trace has changed since its last segment, to take it back and to do it again.
 
     Attributes:
         gradients: (number of ops before, leaf, what gives its ``grad`` until then).
@@ -26,17 +26,20 @@ class Changes:
             value of its memory until then, and what stands for that memory).
         places: tensors written to: (tensor, its place in autodiff's graph before, number of ops
             up to the last write).
+        graph: of the segment, before the passes.
+        sources: where the memory of its inputs is.
+        storages: what stands for memory, by the storages' ids.
+        refilled: constants that it writes to, by their ids.
     """
 
     def __init__(self) -> None:
         self.gradients: list[tuple[int, Tensor, Callable[[], Tensor | None]]] = []
         self.writes: list[tuple[int, Any, int, Written, Value]] = []
         self.places: dict[int, list[Any]] = {}
-
-    def clear(self) -> None:
-        self.gradients.clear()
-        self.writes.clear()
-        self.places.clear()
+        self.graph = Graph()
+        self.sources: list[tuple[Value, Source]] = []
+        self.storages: dict[int, Written] = {}
+        self.refilled: dict[int, Storage] = {}
 
     def note_gradient(self, ops: int, leaf: Tensor) -> None:
         """A leaf's ``grad`` is about to be read or replaced."""
@@ -46,49 +49,29 @@ class Changes:
         else:
             self.gradients.append((ops, leaf, lambda: gradient))
 
+    def close(
+        self, graph: Graph, sources: list[tuple[Value, Source]], storages: dict[int, Written],
+        written: list[Written], live: dict[int, list[Tensor]],
+    ) -> None:  # fmt: skip
+        """The segment is about to be run.
+
+        ``live``: tensors of the call that still exist, by the ids of their storages."""
+        self.graph.nodes = list(graph.nodes)
+        self._inputs = [node.inputs for node in graph.nodes]  # which passes exchange
+        self.sources, self.storages = sources, dict(storages)
+        self._written, self._live = list(written), live
+
     def take_back(self) -> None:
         """Make tensors what they were before."""
+        self._after = {id(leaf): leaf._grad for _, leaf, _ in self.gradients}
+        self._versions = {id(each[1]): each[1].version for each in self.writes}
+        self._nodes = [(x._node, x._output_index) for x, _, _, _ in self.places.values()]
         for _, leaf, gradient in reversed(self.gradients):
             leaf._grad = gradient()
         for _, storage, version, _, _ in reversed(self.writes):
             storage.version = version
         for tensor, node, index, _ in self.places.values():
             tensor._node, tensor._output_index = node, index
-
-
-class Unfinished:
-    """A segment that was not run to its end.
-
-    Args:
-        graph: before the passes.
-        sources: where the memory of its inputs is.
-        storages: what stands for memory, by the storages' ids.
-        refilled: constants that it writes to, by their ids.
-        live: tensors of the call that still exist, by the ids of their storages.
-    """
-
-    def __init__(
-        self, graph: Graph, sources: list[tuple[Value, Source]], storages: dict[int, Written],
-        written: list[Written], live: dict[int, list[Tensor]], changes: Changes,
-    ) -> None:  # fmt: skip
-        self.graph = Graph()
-        self.graph.nodes = list(graph.nodes)
-        self._inputs = [node.inputs for node in graph.nodes]  # which passes exchange
-        self.sources = sources
-        self.storages = dict(storages)
-        self.written = list(written)
-        self.refilled: dict[int, Storage] = {}
-        self._live = live
-        self._gradients = list(changes.gradients)
-        self._writes = list(changes.writes)
-        self._places = list(changes.places.values())
-
-    def take_back(self, changes: Changes) -> None:
-        """Undo what the trace has changed, and remember it."""
-        self._after = {id(leaf): leaf._grad for _, leaf, _ in self._gradients}
-        self._versions = {id(each[1]): each[1].version for each in self._writes}
-        self._nodes = [(x._node, x._output_index) for x, _, _, _ in self._places]
-        changes.take_back()
 
     def finish(self, made: dict[Any, Any], arguments: list[Tensor]) -> None:
         """Run the ops up to the one that fails, and leave what they have done."""
@@ -116,14 +99,14 @@ class Unfinished:
         self, done: int, held: dict[int, Any], made: dict[Any, Any], arguments: list[Tensor]
     ) -> None:
         versions = dict(self._versions)
-        for ops, storage, version, record, value in reversed(self._writes):
+        for ops, storage, version, record, value in reversed(self.writes):
             if ops > done:
                 record.value = value
                 versions[id(storage)] = version
-        for _, storage, _, _, _ in self._writes:
+        for _, storage, _, _, _ in self.writes:
             storage.version = versions[id(storage)]
         given = {v.number for v, _ in self.sources}
-        for record in self.written:
+        for record in self._written:
             value, source = record.value, record.owner
             if value.number in given or value.number not in held:
                 continue
@@ -136,7 +119,8 @@ class Unfinished:
                 target[...] = flat[: value.aval.extent]
             else:
                 lay(target, source.described, flat, value.aval)
-        for (tensor, _, _, last), after in zip(self._places, self._nodes, strict=True):
+        places = self.places.values()
+        for (tensor, _, _, last), after in zip(places, self._nodes, strict=True):
             if last <= done:
                 tensor._node, tensor._output_index = after
 
@@ -153,11 +137,11 @@ class Unfinished:
 
     def _redo_gradients(self, done: int) -> None:
         found = dict(self._after)
-        for ops, leaf, gradient in reversed(self._gradients):
+        for ops, leaf, gradient in reversed(self.gradients):
             now = found[id(leaf)]
             if ops > done or (now is not None and waits(now)):
                 found[id(leaf)] = gradient()
-        for _, leaf, _ in self._gradients:
+        for _, leaf, _ in self.gradients:
             leaf._grad = found[id(leaf)]
 
 

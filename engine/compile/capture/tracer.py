@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
-from ...autograd import backward, inplace, tape
+from ...autograd import inplace, tape
 from ...aval import aval
-from ...dispatch import GRAD, NO_GRAD, Op, Plan, state
+from ...dispatch import GRAD, Op, Plan, state
+from ...interpreter import Interpreter
 from ...ops.movement import as_strided, cast, expand, view_update
 from ...tensor import Storage, Tensor, fields_of, make, new_storage
 from ..ir.ir import DRAW, Graph, Node, Value
@@ -26,7 +27,7 @@ from .tracing_error import user_line as user_line
 
 def recording() -> int:
     """The mode in which traced ops run: whether the tape takes them down."""
-    return GRAD if state.grad_enabled and not state.inference else NO_GRAD
+    return state.mode & GRAD
 
 
 def elements_of(value: Value, alive: Iterable[Any], settle: Callable[[], None]) -> Any:
@@ -70,12 +71,11 @@ class Written:
         return {"shape": described.shape, "strides": described.strides, "offset": begin}
 
 
-class Trace:
+class Trace(Interpreter):
     """The interpreter that writes down what is done to tensors."""
 
     traces = True
-    # whether a host call is under way
-    hosting = False
+    draws = True
 
     def __init__(self) -> None:
         self.graph = Graph()
@@ -177,7 +177,12 @@ class Trace:
         self.graph.nodes.append(Node(op, tuple(inputs), params, outputs, user_line()))
         return outputs
 
-    # --- the interpreter's protocol -----------------------------------------------------------
+    # --- as an interpreter --------------------------------------------------------------------
+
+    def outside(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """What has no op cannot be written down."""
+        name = function.name if isinstance(function, Op) else function.__name__
+        raise NotImplementedError(f"{name} in a graph")
 
     def apply(self, op: Op, inputs: Any, params: dict[str, Any]) -> Any:
         """Write down ``op(*inputs)`` and record it on the tape."""
@@ -281,19 +286,6 @@ class Trace:
         for x in inputs:
             if x is not None and type(x._node) is tape.AccumulateGrad:
                 self.leaves.setdefault(id(x), (x, x._grad))
-
-    def walk(self, run: backward.Pass, roots: list[Any]) -> bool:
-        """Whether this backward pass was done by other means."""
-        return False
-
-    def settle(self, tensor: Tensor) -> None:
-        """Memory is about to be written to by other means than an op."""
-
-    def memory_needed(self, storage: Storage) -> None:
-        """Somebody asks for all that a storage holds."""
-
-    def looked_at(self, tensor: Tensor, what: str) -> None:
-        """Python code asks for a tensor's version, address, or place in its storage."""
 
     # --- random numbers -------------------------------------------------------------------------
 

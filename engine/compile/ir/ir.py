@@ -40,17 +40,8 @@ class Value:
         return np.array(self._data("an array"), dtype)
 
     def _data(self, name: str) -> Any:
-        reveal = getattr(capturing(), "reveal", None)
-        return refuse_data(name) if reveal is None else reveal(self)
-
-
-class Lost(Value):
-    """Stands for the data of a tensor whose op, or one before it, has failed."""
-
-    __slots__ = ()
-
-    def _data(self, name: str) -> Any:
-        raise RuntimeError("a tensor has no data, since an op that was to compute it has failed")
+        capture = capturing()
+        return refuse_data(name) if capture is None else capture.reveal(self)
 
 
 def waits(tensor: Tensor) -> bool:

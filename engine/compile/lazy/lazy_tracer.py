@@ -49,6 +49,7 @@ from ..capture.tracer import (
 )
 from ..ir.ir import DRAW, Value, waits
 from .backward_cache import Walk, met_again, repeat, seen
+from .overlap import inside, overlap, without_gaps
 from .pending_ops import Waiting
 from .trace_tree import Entry, Fill, Tree
 
@@ -70,6 +71,7 @@ class _LargeError(TracingError):
 class Replay(Waiting):
     """One run of user code over a tree."""
 
+    is_capture = True
     left = ""
     large = _LARGE
 
@@ -108,12 +110,12 @@ class Replay(Waiting):
             part = self._part(tensor, storage, record)
             if part is not None:
                 return part.value
-            if not _inside(tensor, record):
+            if not inside(tensor, record):
                 if tensor.aval.dtype is record.base_aval.dtype:
                     self._widen(tensor)
                 self.flush(within=True)
                 record = self._capture(tensor, storage)
-        elif id(storage) in self.parts and not _inside(tensor, record):
+        elif id(storage) in self.parts and not inside(tensor, record):
             return self._of_part(tensor, storage)
         return super().value_of(tensor)
 
@@ -129,8 +131,8 @@ class Replay(Waiting):
     def _of_part(self, tensor: Tensor, storage: Storage) -> Value:
         """The value of a view that was derived from a part."""
         for part in self.parts.get(id(storage), {}).values():
-            if part.count and _overlap(tensor, part):
-                if _inside(tensor, part):
+            if part.count and overlap(tensor, part):
+                if inside(tensor, part):
                     return self._derive(part, tensor.aval, tensor._offset)
                 self.flush(within=True)
                 return self.value_of(tensor)
@@ -144,7 +146,7 @@ class Replay(Waiting):
         place = tensor._offset, tensor.aval
         part = parts.get(place)
         if part is None and tensor.aval.dtype is record.base_aval.dtype:
-            if any(r.count and _overlap(tensor, r) for r in (record, *parts.values())):
+            if any(r.count and overlap(tensor, r) for r in (record, *parts.values())):
                 return None
             part = parts[place] = self._read(tensor)
         return part
@@ -156,10 +158,10 @@ class Replay(Waiting):
         parts = self.parts.get(id(storage))
         if parts:
             part = parts.get((target._offset, target.aval))
-            if part is not None and not _overlap(target, record):
+            if part is not None and not overlap(target, record):
                 record = part
             for place, each in list(parts.items()):
-                if each is not record and _overlap(target, each):
+                if each is not record and overlap(target, each):
                     del parts[place]
         return record
 
@@ -240,10 +242,10 @@ class Replay(Waiting):
             self._capture(tensor, storage)
 
     def _write(self, target: Tensor, source: Tensor, whole: bool = False) -> Tensor:
-        self._remember(_without_gaps(target))
+        self._remember(without_gaps(target))
         record = self.storages[id(target._shared.memory)]
-        if type(target.flat) is not Value and not _inside(target, record):
-            if _overlap(target, record):
+        if type(target.flat) is not Value and not inside(target, record):
+            if overlap(target, record):
                 self.flush(within=True)
             self.value_of(target)
         if not self._record(target).base_aval.dense:
@@ -565,27 +567,6 @@ class Replay(Waiting):
     def _check_innermost(self, what: str) -> None:
         if state.interpreters[-1] is not self:
             refuse_data(what)
-
-
-def _inside(tensor: Tensor, record: Written) -> bool:
-    """Whether a real tensor lies in what was captured of its memory."""
-    start = tensor._offset - record.base_offset
-    if tensor.aval.dtype is not record.base_aval.dtype:
-        return False
-    return start >= 0 and start + tensor.aval.extent <= record.base_aval.extent
-
-
-def _without_gaps(target: Tensor) -> Tensor:
-    """The tensor, or the one that it is a view of: its memory is written back as a whole."""
-    while not target.aval.dense and type(target._node) is tape.ViewHistory:
-        target = target._node.parent
-    return target
-
-
-def _overlap(tensor: Tensor, record: Written) -> bool:
-    """Whether a tensor may have elements in what was captured of its memory."""
-    first, base = tensor._offset, record.base_offset
-    return first < base + record.base_aval.extent and base < first + tensor.aval.extent
 
 
 def _copied(tensor: Tensor) -> Tensor:

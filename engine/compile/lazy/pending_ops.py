@@ -9,10 +9,10 @@ from typing import Any
 
 from ...autograd import backward, tape
 from ...dispatch import state
-from ...tensor import Tensor, captures, fields_of, typed_buffer
+from ...tensor import NO_DATA, Tensor, captures, fields_of, typed_buffer
 from ..capture.thread_start_hook import watch_starts
 from ..capture.tracer import Trace, Written, ours
-from ..ir.ir import DRAW, Lost, Value, waits
+from ..ir.ir import DRAW, Value, waits
 from .autotune import Pace
 from .trace_tree import MOST_ENTRIES, MOST_SEGMENTS, Entry, Tree, segment_of
 
@@ -176,10 +176,9 @@ class Waiting(Trace):
             if leaf._grad is not None and waits(leaf._grad):
                 leaf._grad = before
         for x in waiting:
-            lost = Lost(x.flat.number, x.flat.aval)
             if x._storage is not None and type(x._storage.memory.buffer) is Value:
-                x._storage.memory.buffer = lost
-            x.flat = lost
+                x._storage.memory.buffer = NO_DATA
+            x.flat = NO_DATA
         self._forget()
 
     def _run(self, numbers: Any, values: Any, writes: Any, made: dict[Any, Any]) -> Any:

@@ -17,7 +17,7 @@ from ...devices.device import empty_on
 from ...dispatch import graph_under_way, state
 from ...tensor import Storage, Tensor, full_flat, make, version_of
 from ...transforms import autocast
-from ..capture.capture import Capture, has_hooks
+from ..capture.capture import Capture
 from ..capture.tracer import TracingError, strong
 from ..guards.guards import Watch, changes
 from ..ir.ir import DRAW, Graph, Node, Value
@@ -273,7 +273,7 @@ class Compiled:
                 tracked or tape.requires_grad(tensor)
             )):
                 return "a tensor's layout, type or requires_grad"
-            if tracked and getattr(node, "hooks", None) and has_hooks(node):
+            if tracked and getattr(node, "hooks", None) and tape.has_hooks(node):
                 return "a hook on a tensor"
         for source, before in self.grads:
             leaf: Any = source.tensor(arguments)

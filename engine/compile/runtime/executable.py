@@ -15,6 +15,7 @@ import bisect
 import itertools
 import operator
 import time
+import types
 from collections.abc import Callable, Sequence
 from sys import getrefcount
 from typing import Any
@@ -39,13 +40,8 @@ class Unsupported(Exception):
     """A graph that cannot be bound to memory; it is run by other means."""
 
 
-class Timing:
-    """Whether programs take the time of each kernel (:mod:`.explain`)."""
-
-    on = False
-
-
-timing = Timing()
+# whether programs take the time of each kernel (:mod:`.explain`)
+timing = types.SimpleNamespace(on=False)
 
 
 _first = operator.itemgetter(0)

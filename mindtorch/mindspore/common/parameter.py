@@ -13,14 +13,14 @@ from mindtorch.torch.nn.parameter import Parameter as TorchParameter
 from mindtorch.torch.optim._parameter_tuple import ParameterTuple, copy_of_parameter
 
 from .dtype import text_of
-from .tensor import OURS, Tensor, TorchTensor, _AnyTensor, adopt, as_tensor
+from .tensor import OURS, AnyTensor, Tensor, TorchTensor, adopt, as_tensor
 
 __all__ = ["Parameter", "ParameterTuple"]
 
 DEFAULT_NAME = "Parameter"
 
 
-class _AnyParameter(_AnyTensor):
+class _AnyParameter(AnyTensor):
     def __instancecheck__(cls, value: Any) -> bool:
         return isinstance(value, TorchParameter)
 

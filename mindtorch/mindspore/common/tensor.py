@@ -116,7 +116,7 @@ for _namespace in (t, T):
     vars(_namespace).update(dict.fromkeys(("sub", "subtract"), adopting(difference)))
 
 
-class _AnyTensor(TensorMeta):
+class AnyTensor(TensorMeta):
     """Tensors of torch's namespace count as MindSpore's, as in the original package."""
 
     def __instancecheck__(cls, value: Any) -> bool:
@@ -157,7 +157,7 @@ _KEEP_DIMS = _torch_words(dim="axis", keepdim="keep_dims", keepdims="keep_dims")
 _AXIS = _torch_words(dim="axis")
 
 
-class Tensor(TorchTensor, metaclass=_AnyTensor):
+class Tensor(TorchTensor, metaclass=AnyTensor):
     """A multi-dimensional array.
 
     Args:

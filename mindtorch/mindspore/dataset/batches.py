@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .engine import Dataset, Row, _Over, array_of, zip_lists
+from .engine import Dataset, DatasetOver, Row, array_of, zip_lists
 from .transforms import Padding
 
 
@@ -26,7 +26,7 @@ class BatchInformation:
         return self._epoch
 
 
-class Batched(_Over):
+class Batched(DatasetOver):
     """See :meth:`Dataset.batch`."""
 
     def __init__(
@@ -103,7 +103,7 @@ class Batched(_Over):
         return self._size_of(0, 0)
 
 
-class Bucketed(_Over):
+class Bucketed(DatasetOver):
     """See :meth:`Dataset.bucket_batch_by_length`."""
 
     def __init__(

@@ -376,7 +376,7 @@ class _Iterator:
 # --- operations --------------------------------------------------------------------------------
 
 
-class _Over(Dataset):
+class DatasetOver(Dataset):
     """A data set over another one, which is never None."""
 
     source: Dataset
@@ -388,7 +388,7 @@ class _Over(Dataset):
         return self.source.get_dataset_size()
 
 
-class _Mapped(_Over):
+class _Mapped(DatasetOver):
     def __init__(
         self, source: Dataset, functions: list[Any], names: list[str], results: list[str]
     ) -> None:
@@ -419,7 +419,7 @@ class _Mapped(_Over):
             yield (*kept[: self.at], *values, *kept[self.at :])
 
 
-class _Shuffled(_Over):
+class _Shuffled(DatasetOver):
     def __init__(self, source: Dataset, size: int) -> None:
         super().__init__(source)
         self.size, self.seed = size, seed_now()
@@ -438,7 +438,7 @@ class _Shuffled(_Over):
             yield held[place]
 
 
-class _Repeated(_Over):
+class _Repeated(DatasetOver):
     def __init__(self, source: Dataset, count: int) -> None:
         super().__init__(source)
         self.count = count
@@ -462,7 +462,7 @@ class _Repeated(_Over):
         return self.count
 
 
-class _Taken(_Over):
+class _Taken(DatasetOver):
     def __init__(self, source: Dataset, count: int) -> None:
         super().__init__(source)
         self.count = count
@@ -481,7 +481,7 @@ class _Taken(_Over):
         return rows if self.count < 0 else min(rows, self.count)
 
 
-class _Skipped(_Over):
+class _Skipped(DatasetOver):
     def __init__(self, source: Dataset, count: int) -> None:
         super().__init__(source)
         self.count = count
@@ -495,7 +495,7 @@ class _Skipped(_Over):
         return max(self.source.get_dataset_size() - self.count, 0)
 
 
-class _Filtered(_Over):
+class _Filtered(DatasetOver):
     def __init__(self, source: Dataset, predicate: Any, names: list[str]) -> None:
         super().__init__(source)
         self.predicate, self.places = predicate, source._check_columns(names)
@@ -540,7 +540,7 @@ class _Chained(Dataset):
         return sum(each.get_dataset_size() for each in self.datasets)
 
 
-class _Projected(_Over):
+class _Projected(DatasetOver):
     def __init__(self, source: Dataset, names: list[str]) -> None:
         self.places = source._check_columns(names)
         super().__init__(source, names)
@@ -550,12 +550,12 @@ class _Projected(_Over):
             yield tuple(row[i] for i in self.places)
 
 
-class _Renamed(_Over):
+class _Renamed(DatasetOver):
     def rows(self, epoch: int) -> Iterator[Row]:
         return self.source.rows(epoch)
 
 
-class _Chosen(_Over):
+class _Chosen(DatasetOver):
     """The rows of some places, in their order."""
 
     def __init__(self, source: Dataset, places: Any) -> None:

@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from mindtorch import torch
 from mindtorch.engine import dtypes
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.mixed_precision import lowered
@@ -244,11 +245,10 @@ class Cell(Module):
         """Compute the cell's intermediate results again in backward instead of keeping them."""
         if options:
             raise ValueError(f"recompute() does not take {sorted(options)}")
-        from mindtorch.torch.utils.checkpoint import checkpoint
-
         construct = self.construct
 
         def again(*args: Any, **kwargs: Any) -> Any:
+            checkpoint = torch.utils.checkpoint.checkpoint
             return checkpoint(construct, *args, use_reentrant=False, **kwargs)
 
         object.__setattr__(self, "construct", again)

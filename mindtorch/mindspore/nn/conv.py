@@ -10,7 +10,7 @@ from mindtorch.engine import dtypes
 from ..common.initializer import HeUniform, Uniform, initializer
 from ..common.parameter import Parameter
 from ..common.tensor import F
-from ._padding import before_and_after, check_pad_mode, explicit, spread
+from ..ops._padding import before_and_after, check_pad_mode, explicit, spread
 from .cell import Cell
 
 __all__ = [

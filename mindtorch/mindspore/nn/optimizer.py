@@ -8,7 +8,7 @@ import numpy as np
 
 from mindtorch.engine import dtypes
 from mindtorch.engine.autograd import api
-from mindtorch.engine.compile.capture.capture import host_call
+from mindtorch.engine.compile.capture.host_calls import host_call
 from mindtorch.engine.optim.multi_tensor import Fused
 from mindtorch.engine.tensor import Tensor as EngineTensor
 

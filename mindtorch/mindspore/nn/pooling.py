@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from ..common.tensor import F, t
-from ._padding import before_and_after, check_pad_mode, explicit, spread
+from ..ops._padding import before_and_after, check_pad_mode, explicit, spread
 from .cell import Cell
 
 __all__ = [

@@ -11,6 +11,7 @@ from mindtorch.torch import linalg
 
 from ..common.dtype import as_dtype
 from ..common.tensor import F, Tensor, adopting, as_tensor, t
+from ._padding import before_and_after, check_pad_mode, explicit, spread
 
 # the same names and arguments in both libraries
 _SAME = """
@@ -554,8 +555,6 @@ def embedding(
 
 
 def _convolve(axes: int, args: Any) -> Any:
-    from ..nn._padding import before_and_after, check_pad_mode, explicit, spread
-
     x, weight, bias, stride, pad_mode, padding, dilation, groups = args
     owner = f"conv{axes}d"
     mode = check_pad_mode(owner, pad_mode, padding)

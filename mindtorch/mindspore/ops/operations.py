@@ -11,7 +11,7 @@ from ..common.dtype import as_dtype
 from ..common.tensor import F, as_tensor, t
 from . import composite, function
 
-_made: list[str] = []
+DECLARED: list[str] = []
 
 
 class Primitive:
@@ -35,7 +35,7 @@ class Primitive:
         return f"Prim[{self.name}]<{', '.join(map(str, self.settings))}>"
 
 
-def _primitive(name: str, run: Any, **defaults: Any) -> None:
+def declare(name: str, run: Any, **defaults: Any) -> None:
     """Define a primitive: ``run(*inputs, **settings)``, the settings by position or name."""
 
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
@@ -53,7 +53,7 @@ def _primitive(name: str, run: Any, **defaults: Any) -> None:
     meaning = f"The function ``{getattr(run, '__name__', name)}`` as an object."
     fields = {"__init__": __init__, "__call__": __call__, "__doc__": meaning}
     globals()[name] = type(name, (Primitive,), {**fields, "__module__": __name__})
-    _made.append(name)
+    DECLARED.append(name)
 
 
 _ELEMENTWISE = {
@@ -69,7 +69,7 @@ _ELEMENTWISE = {
     "ZerosLike": "zeros_like", "OnesLike": "ones_like", "Select": "where",
 }  # fmt: skip
 for _name, _function in _ELEMENTWISE.items():
-    _primitive(_name, getattr(t, _function))
+    declare(_name, getattr(t, _function))
 
 
 def _matmul(x: Any, y: Any, transpose_a: bool, transpose_b: bool) -> Any:
@@ -117,68 +117,68 @@ def _pool(kind: str) -> Any:
     return run
 
 
-_primitive("Maximum", function.maximum)
-_primitive("Minimum", function.minimum)
-_primitive("MatMul", _matmul, transpose_a=False, transpose_b=False)
-_primitive("BatchMatMul", _matmul, transpose_a=False, transpose_b=False)
+declare("Maximum", function.maximum)
+declare("Minimum", function.minimum)
+declare("MatMul", _matmul, transpose_a=False, transpose_b=False)
+declare("BatchMatMul", _matmul, transpose_a=False, transpose_b=False)
 for _name in ("Sum", "Mean", "Max", "Min", "Prod", "All", "Any"):
-    _primitive("Reduce" + _name, _reduction(_name), keep_dims=False)
-_primitive("ArgMaxWithValue", _with_value("max"), axis=0, keep_dims=False)
-_primitive("ArgMinWithValue", _with_value("min"), axis=0, keep_dims=False)
-_primitive(
+    declare("Reduce" + _name, _reduction(_name), keep_dims=False)
+declare("ArgMaxWithValue", _with_value("max"), axis=0, keep_dims=False)
+declare("ArgMinWithValue", _with_value("min"), axis=0, keep_dims=False)
+declare(
     "Argmax", lambda x, axis, output_type: t.argmax(x, axis).to(output_type), axis=-1,
     output_type=dtypes.int32,
 )  # fmt: skip
-_primitive("Softmax", lambda x, axis: F.softmax(x, axis), axis=-1)
-_primitive("LogSoftmax", lambda x, axis: F.log_softmax(x, axis), axis=-1)
-_primitive("GeLU", lambda x: F.gelu(x, approximate="tanh"))
-_primitive("ReLU6", lambda x: F.relu6(x))
-_primitive("Elu", lambda x, alpha: F.elu(x, alpha), alpha=1.0)
-_primitive("Cast", function.cast)
-_primitive("Concat", lambda x, axis: function.cat(x, axis), axis=0)
-_primitive("Stack", lambda x, axis: function.stack(x, axis), axis=0)
-_primitive("Unstack", lambda x, axis: function.unstack(x, axis), axis=0)
-_primitive(
+declare("Softmax", lambda x, axis: F.softmax(x, axis), axis=-1)
+declare("LogSoftmax", lambda x, axis: F.log_softmax(x, axis), axis=-1)
+declare("GeLU", lambda x: F.gelu(x, approximate="tanh"))
+declare("ReLU6", lambda x: F.relu6(x))
+declare("Elu", lambda x, alpha: F.elu(x, alpha), alpha=1.0)
+declare("Cast", function.cast)
+declare("Concat", lambda x, axis: function.cat(x, axis), axis=0)
+declare("Stack", lambda x, axis: function.stack(x, axis), axis=0)
+declare("Unstack", lambda x, axis: function.unstack(x, axis), axis=0)
+declare(
     "Split", lambda x, axis, output_num: t.chunk(x, output_num, axis), axis=0, output_num=1
 )
-_primitive("Transpose", function.transpose)
-_primitive("Reshape", function.reshape)
-_primitive("ExpandDims", function.expand_dims)
-_primitive("Squeeze", lambda x, axis: function.squeeze(x, axis or None), axis=())
-_primitive("Flatten", function.flatten)
-_primitive("Tile", function.tile)
-_primitive("BroadcastTo", lambda x, shape: t.broadcast_to(x, shape), shape=())
-_primitive("Gather", lambda x, i, axis, batch_dims: function.gather(x, i, axis, batch_dims),
+declare("Transpose", function.transpose)
+declare("Reshape", function.reshape)
+declare("ExpandDims", function.expand_dims)
+declare("Squeeze", lambda x, axis: function.squeeze(x, axis or None), axis=())
+declare("Flatten", function.flatten)
+declare("Tile", function.tile)
+declare("BroadcastTo", lambda x, shape: t.broadcast_to(x, shape), shape=())
+declare("Gather", lambda x, i, axis, batch_dims: function.gather(x, i, axis, batch_dims),
            batch_dims=0)  # fmt: skip
-_primitive("GatherNd", function.gather_nd)
-_primitive("OneHot", lambda i, depth, on, off, axis: function.one_hot(i, depth, on, off, axis),
+declare("GatherNd", function.gather_nd)
+declare("OneHot", lambda i, depth, on, off, axis: function.one_hot(i, depth, on, off, axis),
            axis=-1)  # fmt: skip
-_primitive("TopK", lambda x, k, sorted: function.topk(x, k, sorted=sorted), sorted=True)
-_primitive("BiasAdd", lambda x, b, data_format: function.bias_add(x, b), data_format="NCHW")
-_primitive("Zeros", function.zeros)
-_primitive("Ones", function.ones)
-_primitive("Fill", function.fill)
-_primitive("Eye", lambda n, m, kind: t.eye(n, m, dtype=as_dtype(kind)))
-_primitive("Shape", function.shape)
-_primitive("Size", function.size)
-_primitive("Rank", function.rank)
-_primitive("DType", function.dtype)
-_primitive("Print", function.print_)
-_primitive("Depend", function.depend)
-_primitive("Assign", composite.assign)
-_primitive("AssignAdd", composite.assign_add)
-_primitive("AssignSub", composite.assign_sub)
-_primitive("L2Loss", lambda x: t.sum(t.square(x)) / 2)
-_primitive(
+declare("TopK", lambda x, k, sorted: function.topk(x, k, sorted=sorted), sorted=True)
+declare("BiasAdd", lambda x, b, data_format: function.bias_add(x, b), data_format="NCHW")
+declare("Zeros", function.zeros)
+declare("Ones", function.ones)
+declare("Fill", function.fill)
+declare("Eye", lambda n, m, kind: t.eye(n, m, dtype=as_dtype(kind)))
+declare("Shape", function.shape)
+declare("Size", function.size)
+declare("Rank", function.rank)
+declare("DType", function.dtype)
+declare("Print", function.print_)
+declare("Depend", function.depend)
+declare("Assign", composite.assign)
+declare("AssignAdd", composite.assign_add)
+declare("AssignSub", composite.assign_sub)
+declare("L2Loss", lambda x: t.sum(t.square(x)) / 2)
+declare(
     "CumSum", lambda x, axis, exclusive, reverse: _running(x, axis, exclusive, reverse),
     exclusive=False, reverse=False,
 )  # fmt: skip
-_primitive(
+declare(
     "Conv2D", _conv2d, out_channel=0, kernel_size=1, mode=1, pad_mode="valid", pad=0, stride=1,
     dilation=1, group=1,
 )  # fmt: skip
-_primitive("MaxPool", _pool("MaxPool2d"), kernel_size=1, strides=1, pad_mode="valid")
-_primitive("AvgPool", _pool("AvgPool2d"), kernel_size=1, strides=1, pad_mode="valid")
+declare("MaxPool", _pool("MaxPool2d"), kernel_size=1, strides=1, pad_mode="valid")
+declare("AvgPool", _pool("AvgPool2d"), kernel_size=1, strides=1, pad_mode="valid")
 
 
 def _running(x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
@@ -265,5 +265,5 @@ class Broadcast(_Collective):
 
 
 __all__ = [  # noqa: PLE0604
-    "AllGather", "AllReduce", "Broadcast", "Primitive", "ReduceOp", "ReduceScatter", *_made
+    "AllGather", "AllReduce", "Broadcast", "Primitive", "ReduceOp", "ReduceScatter", *DECLARED
 ]  # fmt: skip

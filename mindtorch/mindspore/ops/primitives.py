@@ -11,9 +11,9 @@ from mindtorch.engine import dtypes
 from ..common.dtype import as_dtype
 from ..common.tensor import F, Tensor, as_tensor, t
 from . import function, indexing, losses, mathematics, neural, operations
-from .operations import _made, _primitive
+from .operations import DECLARED, declare
 
-_FIRST = len(_made)
+_FIRST = len(DECLARED)
 
 # primitives without settings
 _PLAIN = {
@@ -60,7 +60,7 @@ _PLAIN = {
 }  # fmt: skip
 for _module, _names in _PLAIN.items():
     for _name, _function in _names.items():
-        _primitive(_name, getattr(_module, _function))
+        declare(_name, getattr(_module, _function))
 
 
 
@@ -70,8 +70,8 @@ def _written(name: str) -> Any:
 
 
 for _name in ("Add", "Div", "Max", "Min", "Mul", "Sub", "Update"):
-    _primitive("Scatter" + _name, _written("scatter_" + _name.lower()), use_locking=False)
-    _primitive("ScatterNd" + _name, _written("scatter_nd_" + _name.lower()), use_locking=False)
+    declare("Scatter" + _name, _written("scatter_" + _name.lower()), use_locking=False)
+    declare("ScatterNd" + _name, _written("scatter_nd_" + _name.lower()), use_locking=False)
 
 
 def _softmax_loss(logits: Any, labels: Any) -> Any:
@@ -122,61 +122,61 @@ def _space_to_depth(x: Any, block_size: int) -> Any:
     return t.reshape(x, (n, c * block_size**2, h // block_size, w // block_size))
 
 
-_primitive("Cross", lambda x, y, dim: t.cross(x, y, dim=_axis_of_three(x, dim)), dim=-65530)
-_primitive("Sort", lambda x, axis, descending: function.sort(x, axis, descending), axis=-1,
+declare("Cross", lambda x, y, dim: t.cross(x, y, dim=_axis_of_three(x, dim)), dim=-65530)
+declare("Sort", lambda x, axis, descending: function.sort(x, axis, descending), axis=-1,
            descending=False)  # fmt: skip
-_primitive("Argmin", lambda x, axis, output_type: t.argmin(x, axis).to(output_type), axis=-1,
+declare("Argmin", lambda x, axis, output_type: t.argmin(x, axis).to(output_type), axis=-1,
            output_type=dtypes.int32)  # fmt: skip
-_primitive("SoftmaxCrossEntropyWithLogits", _softmax_loss)
-_primitive("SparseSoftmaxCrossEntropyWithLogits", _sparse_softmax_loss, is_grad=False)
-_primitive(
+declare("SoftmaxCrossEntropyWithLogits", _softmax_loss)
+declare("SparseSoftmaxCrossEntropyWithLogits", _sparse_softmax_loss, is_grad=False)
+declare(
     "SigmoidCrossEntropyWithLogits",
     lambda x, y: F.binary_cross_entropy_with_logits(x, y, reduction="none"),
 )
-_primitive("SmoothL1Loss", lambda x, y, beta, reduction: F.smooth_l1_loss(
+declare("SmoothL1Loss", lambda x, y, beta, reduction: F.smooth_l1_loss(
     x, y, reduction=reduction, beta=beta), beta=1.0, reduction="none")  # fmt: skip
-_primitive("KLDivLoss", lambda x, y, reduction: losses.kl_div(x, y, reduction),
+declare("KLDivLoss", lambda x, y, reduction: losses.kl_div(x, y, reduction),
            reduction="mean")  # fmt: skip
-_primitive("BinaryCrossEntropy", lambda x, y, weight=None, *, reduction:
+declare("BinaryCrossEntropy", lambda x, y, weight=None, *, reduction:
            F.binary_cross_entropy(x, y, weight, reduction=reduction),
            reduction="mean")  # fmt: skip
-_primitive("LayerNorm", _layer_norm, begin_norm_axis=1, begin_params_axis=1, epsilon=1e-7)
-_primitive("Dropout", _dropped, keep_prob=0.5)
-_primitive("Pad", _padded, paddings=())
-_primitive("MirrorPad", lambda x, paddings, mode: neural.mirror_pad(x, paddings, mode),
+declare("LayerNorm", _layer_norm, begin_norm_axis=1, begin_params_axis=1, epsilon=1e-7)
+declare("Dropout", _dropped, keep_prob=0.5)
+declare("Pad", _padded, paddings=())
+declare("MirrorPad", lambda x, paddings, mode: neural.mirror_pad(x, paddings, mode),
            mode="REFLECT")  # fmt: skip
-_primitive("L2Normalize", lambda x, axis, epsilon: function.l2_normalize(
+declare("L2Normalize", lambda x, axis, epsilon: function.l2_normalize(
     x, axis[0] if isinstance(axis, (list, tuple)) else axis, epsilon), axis=0,
     epsilon=1e-4)  # fmt: skip
-_primitive("Roll", lambda x, shift, axis: t.roll(x, shift, axis), shift=(), axis=())
-_primitive("ReverseV2", lambda x, axis: indexing.reverse(x, axis), axis=())
-_primitive("Tril", lambda x, diagonal: t.tril(x, diagonal), diagonal=0)
-_primitive("Triu", lambda x, diagonal: t.triu(x, diagonal), diagonal=0)
-_primitive("Einsum", lambda x, equation: t.einsum(equation, *x), equation="")
-_primitive("InTopK", lambda x, labels, k: neural.intopk(x, labels, k), k=1)
-_primitive("IsClose", lambda x, y, rtol, atol, equal_nan: t.isclose(x, y, rtol, atol, equal_nan),
+declare("Roll", lambda x, shift, axis: t.roll(x, shift, axis), shift=(), axis=())
+declare("ReverseV2", lambda x, axis: indexing.reverse(x, axis), axis=())
+declare("Tril", lambda x, diagonal: t.tril(x, diagonal), diagonal=0)
+declare("Triu", lambda x, diagonal: t.triu(x, diagonal), diagonal=0)
+declare("Einsum", lambda x, equation: t.einsum(equation, *x), equation="")
+declare("InTopK", lambda x, labels, k: neural.intopk(x, labels, k), k=1)
+declare("IsClose", lambda x, y, rtol, atol, equal_nan: t.isclose(x, y, rtol, atol, equal_nan),
            rtol=1e-5, atol=1e-8, equal_nan=True)  # fmt: skip
-_primitive("Meshgrid", lambda x, indexing: function.meshgrid(*x, indexing=indexing), indexing="xy")
-_primitive("HShrink", lambda x, lambd: F.hardshrink(x, lambd), lambd=0.5)
-_primitive("SoftShrink", lambda x, lambd: F.softshrink(x, lambd), lambd=0.5)
-_primitive("CeLU", lambda x, alpha: F.celu(x, alpha), alpha=1.0)
-_primitive("CumProd", lambda x, axis, exclusive, reverse: _product(x, axis, exclusive, reverse),
+declare("Meshgrid", lambda x, indexing: function.meshgrid(*x, indexing=indexing), indexing="xy")
+declare("HShrink", lambda x, lambd: F.hardshrink(x, lambd), lambd=0.5)
+declare("SoftShrink", lambda x, lambd: F.softshrink(x, lambd), lambd=0.5)
+declare("CeLU", lambda x, alpha: F.celu(x, alpha), alpha=1.0)
+declare("CumProd", lambda x, axis, exclusive, reverse: _product(x, axis, exclusive, reverse),
            exclusive=False, reverse=False)  # fmt: skip
-_primitive("DepthToSpace", _depth_to_space, block_size=2)
-_primitive("SpaceToDepth", _space_to_depth, block_size=2)
-_primitive("StridedSlice", indexing.strided_slice, begin_mask=0, end_mask=0, ellipsis_mask=0,
+declare("DepthToSpace", _depth_to_space, block_size=2)
+declare("SpaceToDepth", _space_to_depth, block_size=2)
+declare("StridedSlice", indexing.strided_slice, begin_mask=0, end_mask=0, ellipsis_mask=0,
            new_axis_mask=0, shrink_axis_mask=0)  # fmt: skip
-_primitive("StandardNormal", lambda shape, seed, seed2: function.standard_normal(
+declare("StandardNormal", lambda shape, seed, seed2: function.standard_normal(
     shape, seed + seed2 or None), seed=0, seed2=0)  # fmt: skip
-_primitive("UniformReal", lambda shape, seed, seed2: function._seeded(
+declare("UniformReal", lambda shape, seed, seed2: function._seeded(
     seed + seed2 or None, t.rand, shape, None), seed=0, seed2=0)  # fmt: skip
-_primitive("Identity", lambda x: x)
-_primitive("StopGradient", lambda x: as_tensor(x).detach())
-_primitive("ScalarToTensor", lambda x, dtype=dtypes.float32: Tensor(x, dtype))
-_primitive("IOU", lambda a, b, mode: neural.iou(a, b, mode), mode="iou")
-_primitive("NanToNum", lambda x, nan, posinf, neginf: t.nan_to_num(x, nan, posinf, neginf),
+declare("Identity", lambda x: x)
+declare("StopGradient", lambda x: as_tensor(x).detach())
+declare("ScalarToTensor", lambda x, dtype=dtypes.float32: Tensor(x, dtype))
+declare("IOU", lambda a, b, mode: neural.iou(a, b, mode), mode="iou")
+declare("NanToNum", lambda x, nan, posinf, neginf: t.nan_to_num(x, nan, posinf, neginf),
            nan=None, posinf=None, neginf=None)  # fmt: skip
-_primitive("ReverseSequence", lambda x, lengths, seq_dim, batch_dim: indexing.reverse_sequence(
+declare("ReverseSequence", lambda x, lengths, seq_dim, batch_dim: indexing.reverse_sequence(
     x, lengths, seq_dim, batch_dim), seq_dim=0, batch_dim=0)  # fmt: skip
 
 
@@ -217,11 +217,11 @@ def _resize_nearest(x: Any, size: Any, align_corners: bool, half_pixel_centers: 
     return x
 
 
-_primitive("ResizeNearestNeighbor", _resize_nearest, size=None, align_corners=False,
+declare("ResizeNearestNeighbor", _resize_nearest, size=None, align_corners=False,
            half_pixel_centers=False)  # fmt: skip
 
 
-globals().update({name: getattr(operations, name) for name in _made[_FIRST:]})
+globals().update({name: getattr(operations, name) for name in DECLARED[_FIRST:]})
 def scalar_to_tensor(input_x: Any, dtype: Any = dtypes.float32) -> Any:
     """A number as a tensor without axes."""
     return Tensor(input_x, dtype)
@@ -237,4 +237,4 @@ def eye(n: int, m: int | None = None, dtype: Any = None) -> Any:
     return t.eye(n, n if m is None else m, dtype=None if dtype is None else as_dtype(dtype))
 
 
-__all__ = [*_made[_FIRST:], "eye", "identity", "scalar_to_tensor"]  # noqa: PLE0604
+__all__ = [*DECLARED[_FIRST:], "eye", "identity", "scalar_to_tensor"]  # noqa: PLE0604

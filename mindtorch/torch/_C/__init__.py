@@ -15,7 +15,7 @@ from mindtorch.torch._api.torch_function_mode import (
     DisableTorchFunctionSubclass as DisableTorchFunctionSubclass,
 )
 from mindtorch.torch._api.torch_function_mode import (
-    _disabled_torch_function_impl as _disabled_torch_function_impl,
+    disabled_torch_function_impl as _disabled_torch_function_impl,  # noqa: F401  # as torch has it
 )
 from mindtorch.torch._compat.unsupported_names import absent_class
 from mindtorch.torch._tensor.tensor import Tensor

@@ -15,7 +15,7 @@ import numpy as np
 
 from mindtorch.engine import dtypes
 from mindtorch.engine.autograd import inplace, tape
-from mindtorch.engine.dispatch import Op, fast_binary, fast_unary, state
+from mindtorch.engine.dispatch import Op, call_of, in_frames_as, state
 from mindtorch.engine.ops import movement
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant, full_flat
@@ -243,7 +243,7 @@ _MAY_BE_NUMBERS = {
 
 def unary_function(name: str, op: Op, formula: str) -> Callable[..., Any]:
     """``name(input, *, out=None)`` for a one-input elementwise op; see ``elementwise``."""
-    call = fast_unary(op)
+    call = call_of(op, 1)
 
     def body(input: Any = _NOT_GIVEN, *, out: Any = None, x: Any = _NOT_GIVEN) -> Any:  # noqa: A002
         if not isinstance(input, EngineTensor):
@@ -257,7 +257,7 @@ def unary_function(name: str, op: Op, formula: str) -> Callable[..., Any]:
         result = call(input)
         return result if out is None else store_out(result, out, name, (input,))
 
-    body.__name__ = body.__qualname__ = name
+    in_frames_as(name, body)
     body.__doc__ = _UNARY_TEXT.format(formula)
     return body
 
@@ -318,7 +318,7 @@ def binary_function(
 
     ``method``: its errors count the arguments as those of a tensor's method.
     """
-    call = fast_binary(op)
+    call = call_of(op, 2)
 
     def body(
         input: Any = _NOT_GIVEN, other: Any = _NOT_GIVEN, *, out: Any = None,  # noqa: A002
@@ -334,7 +334,7 @@ def binary_function(
         result = call(input, other)
         return result if out is None else store_out(result, out, name, (input, other))
 
-    body.__name__ = body.__qualname__ = name
+    in_frames_as(name, body)
     body.__doc__ = _BINARY_TEXT.format(formula, _MAY_BE_NUMBERS[numbers])
     return body
 

@@ -20,7 +20,7 @@ from .._tensor.operators import Operators
 from .._tensor.tensor import Tensor
 from .publish import put_over
 from .torch_function_mode import DisableTorchFunctionSubclass as Disabled
-from .torch_function_mode import _disabled_torch_function_impl
+from .torch_function_mode import disabled_torch_function_impl
 
 __all__ = ["TorchFunctionMode", "handler_of", "install"]
 
@@ -58,7 +58,7 @@ def handler_of(kind: type) -> Any:
     if kind not in _handlers:
         found = getattr(kind, "__torch_function__", None)
         known = kind is Tensor or kind.__module__.startswith("mindtorch.") or _of_real_torch(found)
-        if found is _disabled_torch_function_impl or known:
+        if found is disabled_torch_function_impl or known:
             found = None
         _handlers[kind] = found
     return _handlers[kind]

@@ -17,7 +17,7 @@ class DisableTorchFunctionSubclass:
         DisableTorchFunctionSubclass.depth -= 1
 
 
-def _disabled_torch_function_impl(
+def disabled_torch_function_impl(
     func: Any, types: Any, args: Any = (), kwargs: Any = None
 ) -> Any:
     """The ``__torch_function__`` of classes that want none: results are plain tensors."""

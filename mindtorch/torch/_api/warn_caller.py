@@ -13,7 +13,7 @@ _OWN = __name__.partition(".")[0] + "."
 
 def warn_caller(text: str, category: type[Warning] = UserWarning) -> None:
     """``warnings.warn`` at the first frame that is not one of this package."""
-    state.stop_watching()
+    state.stop_recording_call()
     frame: FrameType | None = sys._getframe(1)
     level = 2
     while frame is not None and frame.f_globals.get("__name__", "").startswith(_OWN):

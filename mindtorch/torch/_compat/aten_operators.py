@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..functions.comparison import where
-from ..functions.copies import _sliced
+from ..functions.copies import sliced_along
 from ..library._custom_operators import OPERATORS, Operator, parse_schema
 from ..nn import functional as F  # noqa: N812
 from .native_norms import (
@@ -43,7 +43,7 @@ def _safe_softmax(x: Any, dim: int, dtype: Any = None) -> Any:
 
 _KERNELS |= {
     "slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, "
-    "SymInt step=1) -> Tensor(a)": _sliced,
+    "SymInt step=1) -> Tensor(a)": sliced_along,
     "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, "
     "Tensor? running_var, bool training, float momentum, float eps) -> "
     "(Tensor, Tensor, Tensor)": native_batch_norm,

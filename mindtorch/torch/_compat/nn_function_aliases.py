@@ -10,7 +10,7 @@ from typing import Any
 
 from .._api.arguments import require_tensor
 from ..nn import functional as F  # noqa: N812
-from ..nn._functional_dropout import _drop
+from ..nn._functional_dropout import drop_where
 from ..nn._functional_padding import constant_pad_nd
 from ..nn.modules.rnn import gru_step, lstm_step
 
@@ -116,7 +116,7 @@ def _dropouts(name: str, like: Any, about: str) -> tuple[Any, Any]:
 
 
 def _feature_dropout(x: Any, p: float, train: bool, inplace: bool = False) -> Any:
-    return _drop(x, p, train, inplace, feature=True)
+    return drop_where(x, p, train, inplace, feature=True)
 
 
 dropout, dropout_ = _dropouts(

@@ -13,33 +13,33 @@ from .. import cuda
 from .._api.publish import FUNCTIONS
 
 __all__ = [
-    "_element_size", "_flatten_dense_tensors", "_get_available_device_type", "_get_device_index",
-    "_get_device_module", "_unflatten_dense_tensors",
+    "element_size", "flatten_dense_tensors", "get_available_device_type", "get_device_index",
+    "get_device_module", "unflatten_dense_tensors",
 ]  # fmt: skip
 
 
-def _flatten_dense_tensors(tensors: Sequence[Any]) -> Any:
+def flatten_dense_tensors(tensors: Sequence[Any]) -> Any:
     """All elements of all tensors, one after the other, in one axis."""
     return FUNCTIONS["cat"]([each.reshape(-1) for each in tensors])
 
 
-def _unflatten_dense_tensors(flat: Any, tensors: Sequence[Any]) -> tuple[Any, ...]:
+def unflatten_dense_tensors(flat: Any, tensors: Sequence[Any]) -> tuple[Any, ...]:
     """Views of ``flat`` with the shapes of ``tensors``, whose elements it holds in turn."""
     parts = flat.split([each.numel() for each in tensors])
     return tuple(part.view_as(each) for part, each in zip(parts, tensors, strict=True))
 
 
-def _element_size(dtype: DType) -> int:
+def element_size(dtype: DType) -> int:
     """Bytes of one element."""
     return dtype.itemsize
 
 
-def _get_available_device_type() -> str | None:
+def get_available_device_type() -> str | None:
     """The type of the fastest device beside the CPU; None when there is none."""
     return "cuda" if cuda.is_available() else None
 
 
-def _get_device_module(device_type: str) -> Any:
+def get_device_module(device_type: str) -> Any:
     """The module ``torch.<device_type>``.
 
     Raises:
@@ -54,7 +54,7 @@ def _get_device_module(device_type: str) -> Any:
     return module
 
 
-def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = False) -> int:
+def get_device_index(device: Any, optional: bool = False, allow_cpu: bool = False) -> int:
     """The number of a device: a number is its own, the CPU's is -1.
 
     Args:

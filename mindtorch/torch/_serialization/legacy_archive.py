@@ -19,7 +19,7 @@ from mindtorch.engine.tensor import Storage
 
 from ..storage import TypedStorage, UntypedStorage
 from .storage_refs import StorageTable, bytes_of, dump, element_type, storage_id
-from .zip_archive import _fill
+from .zip_archive import fill_storage
 
 MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
 PROTOCOL_VERSION = 1001
@@ -50,11 +50,11 @@ def load(file: Any, reading: Any) -> Any:
     start = file.tell()
     if _is_tar(file, start):
         if reading.weights_only:
-            from ..serialization import _UNSAFE_MESSAGE
+            from ..serialization import UNSAFE_MESSAGE
 
             raise RuntimeError(
                 "Cannot use ``weights_only=True`` with files saved in the legacy .tar format. "
-                + _UNSAFE_MESSAGE
+                + UNSAFE_MESSAGE
             )
         raise RuntimeError(
             "mindtorch does not read the .tar format of PyTorch 0.1; load the file with an older "
@@ -161,7 +161,7 @@ def _read_elements(file: Any, storage: UntypedStorage, dtype: DType) -> None:
             f"storage has wrong byte size: expected {storage.nbytes()} got {count * dtype.itemsize}"
         )
     target = memoryview(storage._bytes())
-    if not _fill(file, target):
+    if not fill_storage(file, target):
         raise RuntimeError(
             f"unexpected EOF, expected {len(target)} more bytes. The file might be corrupted."
         )

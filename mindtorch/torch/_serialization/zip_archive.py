@@ -261,7 +261,7 @@ class ArchiveReader:
             self._inflate(name, entry, target)
         else:
             self._file.seek(start)
-            if not _fill(self._file, target):
+            if not fill_storage(self._file, target):
                 raise self._damaged(name, "file read failed")
 
     def check(self, name: str, data: Any, remedy: str = "") -> None:
@@ -285,7 +285,7 @@ class ArchiveReader:
         target[:] = data
 
 
-def _fill(file: Any, target: memoryview) -> bool:
+def fill_storage(file: Any, target: memoryview) -> bool:
     """Read exactly ``len(target)`` bytes; False when the file ends before."""
     readinto = getattr(file, "readinto", None)
     done = 0

@@ -11,7 +11,7 @@ from mindtorch.engine.autograd import api, inplace, tape
 from mindtorch.engine.aval import Aval, aval
 from mindtorch.engine.devices import cuda
 from mindtorch.engine.devices.device import Device, cpu, meta
-from mindtorch.engine.dispatch import INTERPRETED, state
+from mindtorch.engine.dispatch import GRAD, state
 from mindtorch.engine.dtypes import DType
 from mindtorch.engine.numpy_aliases import opened
 from mindtorch.engine.ops import movement
@@ -86,7 +86,7 @@ def _move(tensor: Any, device: Device) -> Any:
     return movement.to_device(tensor, device=device)
 
 
-def _suggested_format(x: Aval) -> Any:
+def suggested_format(x: Aval) -> Any:
     """The memory format that torch takes a tensor for."""
     if suggests_channels_last(x):
         return channels_last if x.ndim == 4 else channels_last_3d
@@ -107,7 +107,7 @@ class Conversions(EngineTensor):
         if dtype is not None and dtype is not result.aval.dtype:
             result = movement.cast(result, dtype=dtype)
         if memory_format not in (None, preserve_format) and (
-            result is not self or memory_format is not _suggested_format(self.aval)
+            result is not self or memory_format is not suggested_format(self.aval)
         ):
             strides = strides_for(result, memory_format)
             if result is self or result.aval.strides != strides:
@@ -159,13 +159,13 @@ class Conversions(EngineTensor):
             )
         if self.aval.device is meta:
             raise RuntimeError("Tensor.item() cannot be called on meta tensors")
-        if state.mode >= INTERPRETED:
+        if state.mode > GRAD:
             if state.interpreters:
                 number = state.interpreters[-1].item(self)
                 if scripts:
                     scripts[0].looked()
                 return number
-            state.stop_watching()
+            state.stop_recording_call()
         number = self.flat[0].item()
         if scripts:
             scripts[0].looked()

@@ -24,7 +24,7 @@ from mindtorch.engine.tensor import (
 from .._api.arguments import as_shape, check_value, require_tensor
 from .._api.signatures import wrong_call
 from ..functions.shape import format_strides
-from .conversion import _suggested_format, python_number
+from .conversion import python_number, suggested_format
 from .operators import NUMBERS
 from .size_and_formats import contiguous_format, preserve_format
 
@@ -180,7 +180,7 @@ class Writing(EngineTensor):
         """
         require_tensor(other, "resize_as_", "the_template", 1)
         if memory_format is preserve_format:
-            memory_format = _suggested_format(other.aval)
+            memory_format = suggested_format(other.aval)
         return self.resize_(other.aval.shape, memory_format=memory_format)
 
     def apply_(self, function: Callable[[Any], Any]) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 
 from mindtorch.engine import dtypes
 from mindtorch.engine.autograd import inplace
-from mindtorch.engine.dispatch import fast_binary, fast_unary
+from mindtorch.engine.dispatch import call_of
 from mindtorch.engine.ops import elementwise as pointwise
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant, from_array
@@ -21,7 +21,7 @@ NUMBERS = (float, int, bool, complex)
 
 def _operator(op: Any, reflected: bool = False) -> Callable[[Any, Any], Any]:
     """``self op other``: other may be a tensor or a number."""
-    call = fast_binary(op)
+    call = call_of(op, 2)
 
     def method(self: Any, other: Any) -> Any:
         if not isinstance(other, EngineTensor):
@@ -65,7 +65,7 @@ def _in_place_operator(op: Any) -> Callable[[Any, Any], Any]:
     return method
 
 
-_reciprocal = fast_unary(pointwise.reciprocal)
+_reciprocal = call_of(pointwise.reciprocal, 1)
 
 
 def _divided_by(self: Any, other: Any) -> Any:
@@ -73,7 +73,7 @@ def _divided_by(self: Any, other: Any) -> Any:
     return _reciprocal(self) * other
 
 
-_power = fast_binary(pointwise.power)
+_power = call_of(pointwise.power, 2)
 
 
 def power_of_number(base: Any, exponent: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 import mindtorch.torch as torch
 from mindtorch.engine import dtypes
-from mindtorch.engine.compile.capture.capture import host_call
+from mindtorch.engine.compile.capture.host_calls import host_call
 from mindtorch.engine.devices.cuda import device_count
 from mindtorch.engine.tensor import Tensor as EngineTensor
 

@@ -19,7 +19,7 @@ from . import graph as graph
 from . import profiler as profiler
 from .anomaly_mode import detect_anomaly, set_detect_anomaly
 from .function import Function
-from .grad_mode import _Mode, enable_grad, inference_mode, no_grad, set_grad_enabled
+from .grad_mode import BlockMode, enable_grad, inference_mode, no_grad, set_grad_enabled
 from .grad_mode import is_grad_enabled as is_grad_enabled
 from .gradcheck import gradcheck, gradgradcheck
 from .variable import Variable
@@ -179,11 +179,11 @@ def _mapped_gradients(
         )
     level = Vmap(sizes.pop())
     with level.active():
-        entered = [None if w is None else level.enter(w, 0) for w in weights]
+        entered = [None if w is None else level.enter_argument(w, 0) for w in weights]
         found = api.gradients(
             outputs, inputs, entered, retain_graph, create_graph, unused
         )
-    return [None if g is None else level.leave(g, 0) for g in found]
+    return [None if g is None else level.leave_result(g, 0) for g in found]
 
 
 def grad(
@@ -233,7 +233,7 @@ def grad(
     return results
 
 
-class set_multithreading_enabled(_Mode):  # noqa: N801
+class set_multithreading_enabled(BlockMode):  # noqa: N801
     """Backward passes here have one thread, whatever ``mode`` says.
 
     Args:

@@ -137,7 +137,8 @@ def _generated(function: Any, in_dims: tuple[Any, ...], around: Vmap) -> Any:
                 found = rule_of(function)(inner, *given)
             found = found if isinstance(found, tuple) else (found,)
             return tuple(
-                None if g is None else level.leave(g, 0) if d == 0 else level.leave(g, 0).sum(0)
+                None if g is None else level.leave_result(g, 0) if d == 0
+                else level.leave_result(g, 0).sum(0)
                 for g, d in zip(found, in_dims, strict=False)
             )
 

@@ -10,19 +10,16 @@ from typing import Any
 from mindtorch.engine.autograd import tape
 from mindtorch.engine.compile.guards.trace_rules import LIBRARY
 
-_plain_init = tape.Node.__init__
 
-
-def _traced_init(self: Any, *args: Any, **kwargs: Any) -> None:
+def _note_callers(node: tape.Node) -> None:
     """Nodes made while the mode is on know who called their op."""
-    _plain_init(self, *args, **kwargs)
     frames = [f for f in traceback.extract_stack() if not f.filename.startswith(LIBRARY + os.sep)]
-    self.metadata = {"traceback_": "".join(traceback.format_list(frames))}
+    node.metadata = {"traceback_": "".join(traceback.format_list(frames))}
 
 
 def _switch(enabled: bool, check_nan: bool) -> None:
     tape.anomaly.enabled, tape.anomaly.check_nan = enabled, check_nan
-    tape.Node.__init__ = _traced_init if enabled else _plain_init  # type: ignore[method-assign]
+    tape.anomaly.note_node = _note_callers
 
 
 class set_detect_anomaly:  # noqa: N801

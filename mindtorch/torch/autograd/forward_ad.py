@@ -15,7 +15,7 @@ from mindtorch.engine.ops.movement import alias_view
 from mindtorch.engine.tensor import Tensor, akin, alias, full_flat
 from mindtorch.torch.autograd._forward_levels import ancestors, current, levels
 
-from .grad_mode import _Mode
+from .grad_mode import BlockMode
 
 __all__ = [
     "UnpackedDualTensor",
@@ -142,7 +142,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
     state.update(grad=levels().pop().grad_enabled)
 
 
-class dual_level(_Mode):  # noqa: N801
+class dual_level(BlockMode):  # noqa: N801
     """A block in which tensors can have tangents."""
 
     def __enter__(self) -> int:

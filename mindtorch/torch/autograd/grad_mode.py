@@ -8,7 +8,7 @@ import sys
 import warnings
 from typing import Any
 
-from mindtorch.engine.dispatch import GRAD, INTERPRETED, MARKED, NO_GRAD, state
+from mindtorch.engine.dispatch import GRAD, RECORDING_CALL, state
 from mindtorch.torch.autograd._forward_levels import levels
 
 
@@ -19,7 +19,7 @@ def _dual(module: str | None = None) -> bool:
     return not (module or sys._getframe(2).f_globals["__name__"]).startswith("mindtorch.")
 
 
-class _Mode:
+class BlockMode:
     """A grad mode, as a block or a decorator."""
 
     def __call__(self, function: Any) -> Any:
@@ -75,7 +75,7 @@ class _Mode:
         raise NotImplementedError
 
 
-class _Fixed(_Mode):
+class _Fixed(BlockMode):
     enabled = False
 
     def __new__(cls, function: Any = None) -> Any:
@@ -102,11 +102,8 @@ class _Fixed(_Mode):
             finally:
                 # nothing is called before it is done: only calls and loops let signals in
                 state.grad_enabled = before
-                if state.interpreters:
-                    state.mode = INTERPRETED
-                else:
-                    mode = GRAD if before else NO_GRAD
-                    state.mode = MARKED if state.inference or state.level else mode
+                mode = state.mode & ~(GRAD | RECORDING_CALL)
+                state.mode = mode | GRAD if before and not state.inference else mode
 
         return call
 
@@ -130,7 +127,7 @@ class enable_grad(_Fixed):  # noqa: N801
     enabled = True
 
 
-class set_grad_enabled(_Mode):  # noqa: N801
+class set_grad_enabled(BlockMode):  # noqa: N801
     """Set whether ops are recorded: at once, and for the block if used as one.
 
     Args:
@@ -156,7 +153,7 @@ class set_grad_enabled(_Mode):  # noqa: N801
         state.update(grad=self._previous)
 
 
-class inference_mode(_Mode):  # noqa: N801
+class inference_mode(BlockMode):  # noqa: N801
     """As no_grad, whatever ``enable_grad`` says inside; what is made in the block can neither be
     written to outside of it nor be kept for a derivative. ``inference_mode(False)`` leaves it.
 

@@ -34,7 +34,7 @@ class record_function(contextlib.ContextDecorator):  # noqa: N801
     def __exit__(self, *exception: object) -> None:
         recorder, record = self._open.pop()
         if recorder is not None:
-            recorder.leave(record)
+            recorder.leave_record(record)
 
 
 class profile:  # noqa: N801

@@ -60,7 +60,7 @@ class _PlanCache:
 
 matmul = cuBLASModule()
 cufft_plan_cache = _PlanCache()
-_attention = {"flash": True, "mem_efficient": True, "math": True, "cudnn": True}
+attention_choices = {"flash": True, "mem_efficient": True, "math": True, "cudnn": True}
 
 
 def is_built() -> bool:
@@ -73,45 +73,45 @@ def is_flash_attention_available() -> bool:
 
 
 def flash_sdp_enabled() -> bool:
-    return _attention["flash"]
+    return attention_choices["flash"]
 
 
 def enable_flash_sdp(enabled: bool) -> None:
-    _attention["flash"] = bool(enabled)
+    attention_choices["flash"] = bool(enabled)
 
 
 def mem_efficient_sdp_enabled() -> bool:
-    return _attention["mem_efficient"]
+    return attention_choices["mem_efficient"]
 
 
 def enable_mem_efficient_sdp(enabled: bool) -> None:
-    _attention["mem_efficient"] = bool(enabled)
+    attention_choices["mem_efficient"] = bool(enabled)
 
 
 def math_sdp_enabled() -> bool:
-    return _attention["math"]
+    return attention_choices["math"]
 
 
 def enable_math_sdp(enabled: bool) -> None:
-    _attention["math"] = bool(enabled)
+    attention_choices["math"] = bool(enabled)
 
 
 def cudnn_sdp_enabled() -> bool:
-    return _attention["cudnn"]
+    return attention_choices["cudnn"]
 
 
 def enable_cudnn_sdp(enabled: bool) -> None:
-    _attention["cudnn"] = bool(enabled)
+    attention_choices["cudnn"] = bool(enabled)
 
 
 @contextlib.contextmanager
 def _chosen(flash: bool, math: bool, mem_efficient: bool, cudnn: bool) -> Iterator[dict[Any, Any]]:
-    before = dict(_attention)
-    _attention.update(flash=flash, math=math, mem_efficient=mem_efficient, cudnn=cudnn)
+    before = dict(attention_choices)
+    attention_choices.update(flash=flash, math=math, mem_efficient=mem_efficient, cudnn=cudnn)
     try:
         yield {}
     finally:
-        _attention.update(before)
+        attention_choices.update(before)
 
 
 def sdp_kernel(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+import mindtorch.torch as torch
 from mindtorch.engine.compile.jit import policy
 
 from ._compile import compile as compile
@@ -50,9 +51,7 @@ _STANCES = ("default", "eager_then_compile", "aot_eager_then_compile", "fail_on_
 
 def is_compiling() -> bool:
     """Whether a call is being captured by ``torch.compile``."""
-    from .. import _dynamo
-
-    return _dynamo.is_compiling()
+    return torch._dynamo.is_compiling()
 
 
 is_dynamo_compiling = is_compiling
@@ -69,9 +68,7 @@ def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:
     Args:
         exclude_tags: leave out the names with these tags; only "debug" marks any.
     """
-    from .. import _dynamo
-
-    return _dynamo.list_backends(exclude_tags)
+    return torch._dynamo.list_backends(exclude_tags)
 
 
 def get_default_backend() -> Any:
@@ -82,17 +79,13 @@ def get_default_backend() -> Any:
 def set_default_backend(backend: Any) -> None:
     """Make ``backend`` that of ``torch.compile(backend=None)``."""
     global _default_backend
-    from .. import _dynamo
-
-    _dynamo.check_backend(backend)
+    torch._dynamo.check_backend(backend)
     _default_backend = backend
 
 
 def reset() -> None:
     """Forget what was compiled; functions are captured again at their next call."""
-    from .. import _dynamo
-
-    _dynamo.reset()
+    torch._dynamo.reset()
 
 
 def cudagraph_mark_step_begin() -> None:
@@ -101,9 +94,7 @@ def cudagraph_mark_step_begin() -> None:
 
 def allow_in_graph(fn: Any) -> Any:
     """``fn``; whatever it does to tensors is in the graph already."""
-    from .. import _dynamo
-
-    return _dynamo.allow_in_graph(fn)
+    return torch._dynamo.allow_in_graph(fn)
 
 
 def assume_constant_result(fn: Any) -> Any:
@@ -117,9 +108,7 @@ def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None
     Args:
         recursive, reason: of no effect; what it calls is never compiled either.
     """
-    from .. import _dynamo
-
-    return _dynamo.disable(fn, recursive, reason=reason)
+    return torch._dynamo.disable(fn, recursive, reason=reason)
 
 
 class set_stance:  # noqa: N801
@@ -147,12 +136,10 @@ class set_stance:  # noqa: N801
                 f"skip_guard_eval_unsafe={skip_guard_eval_unsafe}, backend={force_backend!r})'"
             )
         if force_backend is not None:
-            from .. import _dynamo
-
             if stance != "default":
                 raise RuntimeError("non-default stance cannot have force_backend set")
-            _dynamo.check_backend(force_backend)
-            stance = "force_eager" if force_backend in _dynamo._DEBUGGING else stance
+            torch._dynamo.check_backend(force_backend)
+            stance = "force_eager" if force_backend in torch._dynamo._DEBUGGING else stance
         self.stance = stance
         self._before = policy.stance
         policy.stance = stance

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import mindtorch.torch as torch
+
 from ._options import check_options
 
 __all__ = ["compile"]
@@ -72,8 +74,6 @@ def compile(  # noqa: A001
         raise RuntimeError(
             "Either mode or options can be specified, but both can't be specified at the same time."
         )
-    from .. import _dynamo
-
     chosen = _dynamo_default() if backend is None else backend
     if chosen == "inductor" and (mode or "default") not in _MODES:
         raise RuntimeError(
@@ -81,35 +81,30 @@ def compile(  # noqa: A001
         )
     if chosen == "inductor" and options:
         check_options(options)
-    _dynamo.check_backend(chosen)
+    torch._dynamo.check_backend(chosen)
     if dynamic is not None and not isinstance(dynamic, bool):
         raise AssertionError(f"Expected enable to be a bool, got {type(dynamic)}")
     if disable:
         return model
     graphs = mode in _GRAPHED or bool((options or {}).get("triton.cudagraphs"))
     recorded = graphs or chosen == "cudagraphs"
-    if dynamic is None and not _dynamo.config.automatic_dynamic_shapes:
+    if dynamic is None and not torch._dynamo.config.automatic_dynamic_shapes:
         dynamic = False
     return _wrapped(model, chosen, fullgraph, recorded, recompile_limit, dynamic)
 
 
 def _dynamo_default() -> Any:
-    from . import get_default_backend
-
-    return get_default_backend()
+    return torch.compiler.get_default_backend()
 
 
 def _wrapped(
     model: Any, backend: Any, whole: bool, recorded: bool, limit: int | None, dynamic: bool | None
 ) -> Any:
-    from .. import _dynamo
-    from .._dynamo import eval_frame
-    from ..nn.modules.module import Module
-
+    eval_frame = torch._dynamo.eval_frame
     if isinstance(model, (eval_frame.OptimizedModule, type)):
         return model
-    eager = backend in _dynamo._DEBUGGING
-    if isinstance(model, Module):
+    eager = backend in torch._dynamo._DEBUGGING
+    if isinstance(model, torch.nn.Module):
         return eval_frame.OptimizedModule(model) if eager else (
             eval_frame.compiled_module(model, whole, recorded, limit, dynamic)
         )

@@ -17,6 +17,7 @@ from mindtorch.engine.random.generator import default_generator
 from mindtorch.kernels.support.errors import AcceleratorError as AcceleratorError
 from mindtorch.kernels.support.errors import OutOfMemoryError as OutOfMemoryError
 
+from . import _utils as _utils
 from .graphs import CUDAGraph as CUDAGraph
 from .graphs import graph as graph
 from .graphs import graph_pool_handle as graph_pool_handle
@@ -447,9 +448,7 @@ def set_device(device: Any) -> None:
     Raises:
         ValueError: no number, or the device is of another kind.
     """
-    from ._utils import _get_device_index
-
-    index = _get_device_index(device)
+    index = _utils._get_device_index(device)
     if index is not None and index >= 0:
         require_cuda()
         _functions().choose(index)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from ._utils import _get_device_index
+from . import _utils
 
 
 def _handle(device: Any) -> tuple[Any, Any]:
@@ -19,7 +19,8 @@ def _handle(device: Any) -> tuple[Any, Any]:
         library.nvmlInit()
     except library.NVMLError_DriverNotLoaded as error:
         raise RuntimeError("cuda driver can't be loaded, is cuda enabled?") from error
-    return library, library.nvmlDeviceGetHandleByIndex(_get_device_index(device, optional=True))
+    index = _utils._get_device_index(device, optional=True)
+    return library, library.nvmlDeviceGetHandleByIndex(index)
 
 
 def utilization(device: Any = None) -> int:

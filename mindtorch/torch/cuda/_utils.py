@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mindtorch.engine.devices.device import Device
-
-from . import current_device
+from mindtorch.torch import cuda
 
 
 def _get_device_index(
@@ -36,4 +35,4 @@ def _get_device_index(
         raise ValueError(
             f"Expected a torch.device with a specified index or an integer, but got:{device}"
         )
-    return int(current_device())
+    return int(cuda.current_device())

@@ -5,8 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from . import require_cuda
-from ._utils import _get_device_index
+from . import _utils, require_cuda
 
 __all__ = ["broadcast", "broadcast_coalesced", "gather", "reduce_add", "reduce_add_coalesced",
            "scatter"]  # fmt: skip
@@ -14,7 +13,7 @@ __all__ = ["broadcast", "broadcast_coalesced", "gather", "reduce_add", "reduce_a
 
 def _device(device: Any) -> str:
     require_cuda()
-    return f"cuda:{_get_device_index(device, optional=True)}"
+    return f"cuda:{_utils._get_device_index(device, optional=True)}"
 
 
 def broadcast(tensor: Any, devices: Any = None, *, out: Any = None) -> tuple[Any, ...]:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from mindtorch.engine.devices import cuda as engine
+from mindtorch.torch import cuda
 
 __all__ = [
     "CUDAGraph", "graph", "graph_pool_handle", "is_current_stream_capturing",
@@ -154,25 +155,20 @@ class graph:  # noqa: N801
         capture_error_mode: str = "global", enable_annotations: bool = False,
         check_input_liveness: bool = False,
     ) -> None:  # fmt: skip
-        from . import Stream
-        from . import stream as on_stream
-
         if enable_annotations:
             raise NotImplementedError("annotations of CUDA graphs are not implemented in mindtorch")
         if type(self).default_capture_stream is None:
-            type(self).default_capture_stream = Stream()
+            type(self).default_capture_stream = cuda.Stream()
         self.cuda_graph = cuda_graph
         self.pool = pool
         self.capture_error_mode = capture_error_mode
         self.capture_stream = stream if stream is not None else self.default_capture_stream
-        self._block = on_stream(self.capture_stream)
+        self._block = cuda.stream(self.capture_stream)
 
     def __enter__(self) -> None:
-        from . import empty_cache, synchronize
-
-        synchronize()
+        cuda.synchronize()
         gc.collect()
-        empty_cache()
+        cuda.empty_cache()
         self._block.__enter__()
         try:
             self.cuda_graph.capture_begin(self.pool, self.capture_error_mode)
@@ -286,9 +282,6 @@ def make_graphed_callables(
     Raises:
         RuntimeError: autocast keeps casts, a module has hooks, or a buffer requires a gradient.
     """
-    from . import Stream, synchronize
-    from . import stream as on_stream
-
     _needs_device("CUDAGraph")
     torch = _torch()
     if torch.is_autocast_enabled() and torch.is_autocast_cache_enabled():
@@ -305,12 +298,12 @@ def make_graphed_callables(
     handle = graph_pool_handle() if pool is None else pool
     made = [_Callable(f, tuple(s), handle, allow_unused_input)
             for f, s in zip(functions, samples, strict=True)]  # fmt: skip
-    synchronize()
-    with on_stream(Stream()):
+    cuda.synchronize()
+    with cuda.stream(cuda.Stream()):
         for each in made:
             for _ in range(num_warmup_iters):
                 each.warm()
-    synchronize()
+    cuda.synchronize()
     for each in made:
         each.record_forward()
     for each in reversed(made):

@@ -6,21 +6,21 @@ import time
 from datetime import timedelta
 from typing import Any
 
-from mindtorch.engine.compile.capture.capture import host_call
+from mindtorch.engine.compile.capture.host_calls import host_call
 
 from ._device import array_of
 from ._group import as_bytes, check_operation
 from ._tensors import (
-    _check_tensor,
-    _check_tensors,
-    _combined,
-    _fill,
-    _issued,
-    _on_device,
-    _place,
-    _start,
+    check_tensor,
+    check_tensors,
+    combine_op,
+    fill_from,
+    issued_work,
+    on_device_of,
+    place_in,
+    start_work,
 )
-from ._world import ReduceOp, Work, _group, _outside
+from ._world import ReduceOp, Work, group_of, is_outside
 
 # the tag of monitored_barrier's messages
 _BARRIER = -2
@@ -32,10 +32,10 @@ def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -
 
     ``device_ids`` is for groups of other devices, as in torch's gloo: there is one device here.
     """
-    if _outside(group):
+    if is_outside(group):
         return None
-    world = _group(group)
-    return _start(world, world.barrier, async_op)
+    world = group_of(group)
+    return start_work(world, world.barrier, async_op)
 
 
 @host_call
@@ -48,9 +48,9 @@ def monitored_barrier(
         timeout: how long the first process waits; as long as the group does when None.
         wait_all_ranks: wait for all of them before raising, to name every one that is missing.
     """
-    if _outside(group):
+    if is_outside(group):
         return
-    world = _group(group)
+    world = group_of(group)
     limit = world.timeout if timeout is None else timeout
     world.begin()
     if world.rank() != 0:
@@ -83,16 +83,16 @@ def broadcast(
     group_src: int | None = None,
 ) -> Work | None:  # fmt: skip
     """Give all processes the tensor of ``src``."""
-    _check_tensor(tensor, "tensor")
-    if _outside(group):
+    check_tensor(tensor, "tensor")
+    if is_outside(group):
         return None
-    world = _group(group)
-    root = _place(world, src, group_src, "src")
-    device = _on_device(world, tensor)
+    world = group_of(group)
+    root = place_in(world, src, group_src, "src")
+    device = on_device_of(world, tensor)
     if device is not None:
-        return _issued(device.broadcast(tensor, root), async_op)
-    return _start(
-        world, lambda: _combined(tensor, world, lambda flat: world.broadcast(flat, root)), async_op
+        return issued_work(device.broadcast(tensor, root), async_op)
+    return start_work(
+        world, lambda: combine_op(tensor, world, lambda flat: world.broadcast(flat, root)), async_op
     )
 
 
@@ -101,19 +101,19 @@ def all_reduce(
     tensor: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
 ) -> Work | None:
     """Combine the tensors of all processes into each of them; all get the same bits."""
-    _check_tensor(tensor, "tensor")
-    if _outside(group):
+    check_tensor(tensor, "tensor")
+    if is_outside(group):
         return None
-    world = _group(group)
-    device = _on_device(world, tensor)
+    world = group_of(group)
+    device = on_device_of(world, tensor)
     if device is not None:
-        return _issued(device.all_reduce(tensor, op.name), async_op)
+        return issued_work(device.all_reduce(tensor, op.name), async_op)
     check_operation(op.name, tensor.aval.dtype)
 
     def run() -> None:
-        _combined(tensor, world, lambda flat: world.all_reduce(flat, op.name))
+        combine_op(tensor, world, lambda flat: world.all_reduce(flat, op.name))
 
-    return _start(world, run, async_op)
+    return start_work(world, run, async_op)
 
 
 @host_call
@@ -122,18 +122,18 @@ def reduce(
     async_op: bool = False, group_dst: int | None = None,
 ) -> Work | None:  # fmt: skip
     """Combine the tensors of all processes into that of ``dst``."""
-    _check_tensor(tensor, "tensor")
-    if _outside(group):
+    check_tensor(tensor, "tensor")
+    if is_outside(group):
         return None
-    world = _group(group)
-    root = _place(world, dst, group_dst, "dst")
-    device = _on_device(world, tensor)
+    world = group_of(group)
+    root = place_in(world, dst, group_dst, "dst")
+    device = on_device_of(world, tensor)
     if device is not None:
-        return _issued(device.reduce(tensor, op.name, root), async_op)
+        return issued_work(device.reduce(tensor, op.name, root), async_op)
     check_operation(op.name, tensor.aval.dtype)
-    return _start(
+    return start_work(
         world,
-        lambda: _combined(tensor, world, lambda flat: world.reduce_to(flat, op.name, root)),
+        lambda: combine_op(tensor, world, lambda flat: world.reduce_to(flat, op.name, root)),
         async_op,
     )
 
@@ -143,31 +143,31 @@ def all_gather(
     tensor_list: list[Any], tensor: Any, group: Any = None, async_op: bool = False
 ) -> Work | None:
     """Fill the list with the tensors of all processes, by rank."""
-    _check_tensors(tensor_list, "tensor_list")
-    _check_tensor(tensor, "tensor")
-    if _outside(group):
+    check_tensors(tensor_list, "tensor_list")
+    check_tensor(tensor, "tensor")
+    if is_outside(group):
         return None
-    world = _group(group)
+    world = group_of(group)
     if len(tensor_list) != world.size():
         raise ValueError(
             "ProcessGroupGloo::allgather: invalid output tensor list at index 0 (expected length "
             f"{world.size()}, got {len(tensor_list)})"
         )
 
-    if _on_device(world, tensor) is not None:
+    if on_device_of(world, tensor) is not None:
         whole = tensor.new_empty((world.size(), *tensor.shape))
-        made = _on_device(world, tensor).all_gather(whole, tensor)
+        made = on_device_of(world, tensor).all_gather(whole, tensor)
         made.wait()  # the copies below come after it
         for target, part in zip(tensor_list, whole.unbind(0), strict=True):
             target.detach().copy_(part)
-        return _issued(made, async_op)
+        return issued_work(made, async_op)
 
     def run() -> None:
         found = world.all_gather(array_of(tensor, world))
         for target, data in zip(tensor_list, found, strict=True):
-            _fill(target, data)
+            fill_from(target, data)
 
-    return _start(world, run, async_op)
+    return start_work(world, run, async_op)
 
 
 @host_call
@@ -175,24 +175,24 @@ def all_gather_into_tensor(
     output_tensor: Any, input_tensor: Any, group: Any = None, async_op: bool = False
 ) -> Work | None:
     """Fill a tensor with the tensors of all processes, one after another or stacked."""
-    _check_tensor(input_tensor, "input_tensor")
-    _check_tensor(output_tensor, "output_tensor")
-    if _outside(group):
+    check_tensor(input_tensor, "input_tensor")
+    check_tensor(output_tensor, "output_tensor")
+    if is_outside(group):
         return None
-    world = _group(group)
+    world = group_of(group)
     if output_tensor.aval.size != input_tensor.aval.size * world.size():
         raise ValueError(
             "output tensor size must be equal to world_size times input tensor size"
         )
 
-    device = _on_device(world, input_tensor)
+    device = on_device_of(world, input_tensor)
     if device is not None:
-        return _issued(device.all_gather(output_tensor, input_tensor), async_op)
+        return issued_work(device.all_gather(output_tensor, input_tensor), async_op)
 
     def run() -> None:
-        _fill(output_tensor, world.all_gather(array_of(input_tensor, world)))
+        fill_from(output_tensor, world.all_gather(array_of(input_tensor, world)))
 
-    return _start(world, run, async_op)
+    return start_work(world, run, async_op)
 
 
 @host_call
@@ -201,15 +201,15 @@ def gather(
     async_op: bool = False, group_dst: int | None = None,
 ) -> Work | None:  # fmt: skip
     """Fill the list of ``dst`` (0 when it is not given) with the tensors of all processes."""
-    _check_tensor(tensor, "tensor")
-    if _outside(group):
+    check_tensor(tensor, "tensor")
+    if is_outside(group):
         return None
-    world = _group(group)
-    root = 0 if dst is None and group_dst is None else _place(world, dst, group_dst, "dst")
+    world = group_of(group)
+    root = 0 if dst is None and group_dst is None else place_in(world, dst, group_dst, "dst")
     if world.rank() == root:
         if not gather_list:
             raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
-        _check_tensors(gather_list, "gather_list")
+        check_tensors(gather_list, "gather_list")
     elif gather_list:
         raise ValueError(
             "Argument ``gather_list`` must NOT be specified on non-destination ranks."
@@ -218,9 +218,9 @@ def gather(
     def run() -> None:
         found = world.gather_bytes(as_bytes(array_of(tensor, world)), root)
         for target, data in zip(gather_list or [], found, strict=True):
-            _fill(target, data)
+            fill_from(target, data)
 
-    return _start(world, run, async_op)
+    return start_work(world, run, async_op)
 
 
 @host_call
@@ -229,23 +229,23 @@ def scatter(
     async_op: bool = False, group_src: int | None = None,
 ) -> Work | None:  # fmt: skip
     """Fill the tensor with this process's tensor of the list of ``src`` (0 by default)."""
-    _check_tensor(tensor, "tensor")
-    if _outside(group):
+    check_tensor(tensor, "tensor")
+    if is_outside(group):
         return None
-    world = _group(group)
-    root = 0 if src is None and group_src is None else _place(world, src, group_src, "src")
+    world = group_of(group)
+    root = 0 if src is None and group_src is None else place_in(world, src, group_src, "src")
     if world.rank() == root:
         if not scatter_list:
             raise ValueError("Argument ``scatter_list`` must be specified on source rank.")
-        _check_tensors(scatter_list, "scatter_list")
+        check_tensors(scatter_list, "scatter_list")
     elif scatter_list:
         raise ValueError("Argument ``scatter_list`` must NOT be specified on non-source ranks.")
 
     def run() -> None:
         parts = [as_bytes(array_of(t, world)) for t in scatter_list or ()]
-        _fill(tensor, world.scatter_bytes(parts or None, root))
+        fill_from(tensor, world.scatter_bytes(parts or None, root))
 
-    return _start(world, run, async_op)
+    return start_work(world, run, async_op)
 
 
 @host_call
@@ -254,25 +254,25 @@ def reduce_scatter(
     async_op: bool = False,
 ) -> Work | None:  # fmt: skip
     """Fill ``output`` with the combination of all processes' tensors for this one."""
-    _check_tensor(output, "output")
-    _check_tensors(input_list, "input_list")
-    if _outside(group):
+    check_tensor(output, "output")
+    check_tensors(input_list, "input_list")
+    if is_outside(group):
         return None
-    world = _group(group)
-    device = _on_device(world, output)
+    world = group_of(group)
+    device = on_device_of(world, output)
     if device is not None:
         rows = [t.detach().reshape(-1) for t in input_list]
         whole = rows[0].new_empty(sum(r.numel() for r in rows))
         for part, row in zip(whole.split([r.numel() for r in rows]), rows, strict=True):
             part.copy_(row)
-        return _issued(device.reduce_scatter(output, whole, op.name), async_op)
+        return issued_work(device.reduce_scatter(output, whole, op.name), async_op)
     check_operation(op.name, output.aval.dtype)
 
     def run() -> None:
         total = world.reduce_scatter([array_of(t, world) for t in input_list], op.name)
-        _fill(output, as_bytes(total))
+        fill_from(output, as_bytes(total))
 
-    return _start(world, run, async_op)
+    return start_work(world, run, async_op)
 
 
 @host_call
@@ -281,11 +281,11 @@ def reduce_scatter_tensor(
     async_op: bool = False,
 ) -> Work | None:  # fmt: skip
     """:func:`reduce_scatter` of a tensor's equal parts."""
-    _check_tensor(output, "output")
-    _check_tensor(input, "input")
-    if _outside(group):
+    check_tensor(output, "output")
+    check_tensor(input, "input")
+    if is_outside(group):
         return None
-    size = _group(group).size()
+    size = group_of(group).size()
     if input.aval.size != output.aval.size * size:
         raise ValueError("input tensor must be the same size as output size times world size")
     parts = [p.reshape(output.shape) for p in input.detach().reshape(size, -1).unbind(0)]
@@ -298,21 +298,21 @@ def all_to_all(
     async_op: bool = False,
 ) -> Work | None:  # fmt: skip
     """Give every process one tensor of the list, and take one from each."""
-    _check_tensors(output_tensor_list, "output_tensor_list")
-    _check_tensors(input_tensor_list, "input_tensor_list")
-    if _outside(group):
+    check_tensors(output_tensor_list, "output_tensor_list")
+    check_tensors(input_tensor_list, "input_tensor_list")
+    if is_outside(group):
         return None
-    world = _group(group)
-    device = _on_device(world, input_tensor_list[0]) if input_tensor_list else None
+    world = group_of(group)
+    device = on_device_of(world, input_tensor_list[0]) if input_tensor_list else None
     if device is not None:
-        return _issued(device.all_to_all(output_tensor_list, input_tensor_list), async_op)
+        return issued_work(device.all_to_all(output_tensor_list, input_tensor_list), async_op)
 
     def run() -> None:
         found = world.exchange_bytes([as_bytes(array_of(t, world)) for t in input_tensor_list])
         for target, data in zip(output_tensor_list, found, strict=True):
-            _fill(target, data)
+            fill_from(target, data)
 
-    return _start(world, run, async_op)
+    return start_work(world, run, async_op)
 
 
 @host_call
@@ -325,11 +325,11 @@ def all_to_all_single(
     Args:
         output_split_sizes, input_split_sizes: rows from and to each process; None for equal parts.
     """
-    _check_tensor(output, "output")
-    _check_tensor(input, "input")
-    if _outside(group):
+    check_tensor(output, "output")
+    check_tensor(input, "input")
+    if is_outside(group):
         return None
-    size = _group(group).size()
+    size = group_of(group).size()
 
     def parts(x: Any, sizes: Any) -> list[Any]:
         if sizes:

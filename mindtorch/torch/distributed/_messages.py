@@ -9,11 +9,11 @@ from typing import Any
 
 from ._device import array_of
 from ._group import ProcessGroup, as_bytes
-from ._tensors import _check_tensor, _fill, _place
-from ._world import Work, _group, _outside
+from ._tensors import check_tensor, fill_from, place_in
+from ._world import Work, group_of, is_outside
 
 
-def _other(world: ProcessGroup, place: int, name: str) -> int:
+def other_process(world: ProcessGroup, place: int, name: str) -> int:
     if place == world.rank():
         raise ValueError(
             f"Invalid {name} rank: {name} rank should not be the same as the rank of the current "
@@ -27,10 +27,10 @@ def send(
     group_dst: int | None = None,
 ) -> None:  # fmt: skip
     """Send a tensor to a process."""
-    _check_tensor(tensor, "tensor")
-    if not _outside(group):
-        world = _group(group)
-        place = _other(world, _place(world, dst, group_dst, "dst"), "destination")
+    check_tensor(tensor, "tensor")
+    if not is_outside(group):
+        world = group_of(group)
+        place = other_process(world, place_in(world, dst, group_dst, "dst"), "destination")
         world.send(place, as_bytes(array_of(tensor, world)), tag)
 
 
@@ -39,17 +39,17 @@ def recv(
     group_src: int | None = None,
 ) -> int:  # fmt: skip
     """Overwrite a tensor with one that a process sends (any, without ``src``); whose it is."""
-    _check_tensor(tensor, "tensor")
-    if _outside(group):
+    check_tensor(tensor, "tensor")
+    if is_outside(group):
         return -1
-    world = _group(group)
+    world = group_of(group)
     if src is None and group_src is None:
         others = [r for i, r in enumerate(world.ranks) if i != world.rank()]
         sender, data = world.mesh.receive_any(others, world.number, tag)
     else:
-        place = _other(world, _place(world, src, group_src, "src"), "source")
+        place = other_process(world, place_in(world, src, group_src, "src"), "source")
         sender, data = world.ranks[place], world.receive(place, tag)
-    _fill(tensor, data)
+    fill_from(tensor, data)
     return sender
 
 
@@ -91,14 +91,14 @@ def irecv(
     group_src: int | None = None,
 ) -> Work | None:  # fmt: skip
     """:func:`recv` that happens at ``wait()``."""
-    _check_tensor(tensor, "tensor")
-    if _outside(group):
+    check_tensor(tensor, "tensor")
+    if is_outside(group):
         return None
-    world = _group(group)
+    world = group_of(group)
 
     def ready() -> bool:
         chosen = src is None and group_src is None
-        ranks = world.ranks if chosen else [world.ranks[_place(world, src, group_src, "src")]]
+        ranks = world.ranks if chosen else [world.ranks[place_in(world, src, group_src, "src")]]
         return any(world.mesh.has_arrived(r, world.number, tag) for r in ranks)
 
     return _Receiving(lambda: recv(tensor, src, group, tag, group_src), ready)
@@ -122,7 +122,7 @@ class P2POp:
                 "Invalid ``op``. Expected ``op`` to be of type ``torch.distributed.isend`` or "
                 "``torch.distributed.irecv``."
             )
-        _check_tensor(tensor, "tensor")
+        check_tensor(tensor, "tensor")
         self.op, self.tensor, self.group, self.tag = op, tensor, group, tag
         self.peer = peer
         self.group_peer = group_peer

@@ -6,14 +6,14 @@ from __future__ import annotations
 import pickle
 from typing import Any
 
-from .distributed_c10d import _group, _other, _outside, _place
+from .distributed_c10d import group_of, is_outside, other_process, place_in
 
 
 def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> None:
     """Fill the list with the objects of all processes, by rank."""
-    if _outside(group):
+    if is_outside(group):
         return
-    found = _group(group).all_gather_bytes(pickle.dumps(obj))
+    found = group_of(group).all_gather_bytes(pickle.dumps(obj))
     for i, data in enumerate(found):
         object_list[i] = pickle.loads(data)
 
@@ -27,10 +27,10 @@ def gather_object(
     Args:
         object_gather_list: as long as the group is large, on ``dst``; None elsewhere.
     """
-    if _outside(group):
+    if is_outside(group):
         return
-    world = _group(group)
-    root = 0 if dst is None and group_dst is None else _place(world, dst, group_dst, "dst")
+    world = group_of(group)
+    root = 0 if dst is None and group_dst is None else place_in(world, dst, group_dst, "dst")
     if world.rank() == root and not object_gather_list:
         raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
     if world.rank() != root and object_gather_list:
@@ -47,10 +47,10 @@ def broadcast_object_list(
     group_src: int | None = None,
 ) -> None:  # fmt: skip
     """Give all processes the objects in the list of ``src`` (0 when it is not given)."""
-    if _outside(group):
+    if is_outside(group):
         return
-    world = _group(group)
-    root = 0 if src is None and group_src is None else _place(world, src, group_src, "src")
+    world = group_of(group)
+    root = 0 if src is None and group_src is None else place_in(world, src, group_src, "src")
     own = pickle.dumps(list(object_list)) if world.rank() == root else None
     data = world.broadcast_bytes(own, root)
     if own is None:
@@ -67,14 +67,14 @@ def scatter_object_list(
         scatter_object_output_list: a list whose first place is written.
         scatter_object_input_list: an object for each process, on ``src``.
     """
-    if _outside(group):
+    if is_outside(group):
         return
     if not isinstance(scatter_object_output_list, list) or not scatter_object_output_list:
         raise ValueError(
             "Expected argument scatter_object_output_list to be a list of size at least 1."
         )
-    world = _group(group)
-    root = 0 if src is None and group_src is None else _place(world, src, group_src, "src")
+    world = group_of(group)
+    root = 0 if src is None and group_src is None else place_in(world, src, group_src, "src")
     parts = None
     if world.rank() == root:
         if not scatter_object_input_list:
@@ -90,9 +90,9 @@ def send_object_list(
     group_dst: int | None = None, use_batch: bool = False,
 ) -> None:  # fmt: skip
     """Send a list of objects to a process."""
-    if not _outside(group):
-        world = _group(group)
-        place = _other(world, _place(world, dst, group_dst, "dst"), "destination")
+    if not is_outside(group):
+        world = group_of(group)
+        place = other_process(world, place_in(world, dst, group_dst, "dst"), "destination")
         world.send(place, pickle.dumps(list(object_list)), 0)
 
 
@@ -101,14 +101,14 @@ def recv_object_list(
     group_src: int | None = None, use_batch: bool = False,
 ) -> int:  # fmt: skip
     """Overwrite a list with objects that a process sends (any, without ``src``); whose it is."""
-    if _outside(group):
+    if is_outside(group):
         return -1
-    world = _group(group)
+    world = group_of(group)
     if src is None and group_src is None:
         others = [r for i, r in enumerate(world.ranks) if i != world.rank()]
         sender, data = world.mesh.receive_any(others, world.number, 0)
     else:
-        place = _other(world, _place(world, src, group_src, "src"), "source")
+        place = other_process(world, place_in(world, src, group_src, "src"), "source")
         sender, data = world.ranks[place], world.receive(place, 0)
     object_list[:] = pickle.loads(data)
     return sender

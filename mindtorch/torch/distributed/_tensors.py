@@ -15,7 +15,7 @@ from ._group import ProcessGroup, from_bytes
 from ._world import DeviceWork, Work, get_group_rank
 
 
-def _check_tensor(value: Any, name: str) -> None:
+def check_tensor(value: Any, name: str) -> None:
     if not isinstance(value, EngineTensor):
         raise TypeError(
             f"Invalid function argument. Expected parameter `{name}` of type torch.Tensor\n"
@@ -23,7 +23,7 @@ def _check_tensor(value: Any, name: str) -> None:
         )
 
 
-def _check_tensors(values: Any, name: str) -> None:
+def check_tensors(values: Any, name: str) -> None:
     if not isinstance(values, list) or any(not isinstance(v, EngineTensor) for v in values):
         raise TypeError(
             f"Invalid function argument. Expected parameter `{name}` of type "
@@ -31,7 +31,7 @@ def _check_tensors(values: Any, name: str) -> None:
         )
 
 
-def _place(world: ProcessGroup, rank: int | None, own: int | None, name: str) -> int:
+def place_in(world: ProcessGroup, rank: int | None, own: int | None, name: str) -> int:
     """A process's number within the group, from its global one or its own there."""
     if rank is not None and own is not None:
         raise ValueError(f"Can't specify both group_{name} and {name}")
@@ -42,7 +42,7 @@ def _place(world: ProcessGroup, rank: int | None, own: int | None, name: str) ->
     return get_group_rank(world, rank)
 
 
-def _fill(tensor: Any, data: Any) -> None:
+def fill_from(tensor: Any, data: Any) -> None:
     """Overwrite a tensor with received bytes."""
     inplace.check_writable(tensor)
     array = array_of(tensor)
@@ -51,7 +51,7 @@ def _fill(tensor: Any, data: Any) -> None:
     tensor._shared.version += 1
 
 
-def _start(world: ProcessGroup, function: Callable[[], Any], async_op: bool) -> Work | None:
+def start_work(world: ProcessGroup, function: Callable[[], Any], async_op: bool) -> Work | None:
     """Run now, or behind what is under way; a Work when the caller does not wait."""
     if async_op:
         return Work(world.run(function))
@@ -62,7 +62,7 @@ def _start(world: ProcessGroup, function: Callable[[], Any], async_op: bool) -> 
     return None
 
 
-def _combined(tensor: Any, world: ProcessGroup, combine: Callable[[Any], None]) -> None:
+def combine_op(tensor: Any, world: ProcessGroup, combine: Callable[[Any], None]) -> None:
     """Let ``combine`` change the elements of ``tensor``, as a flat array."""
     inplace.check_writable(tensor)
     array = array_of(tensor, world)
@@ -74,12 +74,12 @@ def _combined(tensor: Any, world: ProcessGroup, combine: Callable[[Any], None]) 
     tensor._shared.version += 1
 
 
-def _on_device(world: ProcessGroup, tensor: Any) -> Any:
+def on_device_of(world: ProcessGroup, tensor: Any) -> Any:
     """The collectives that a tensor's own device makes; None where the host's are to be used."""
     return world.device if tensor.aval.device.type == "cuda" else None
 
 
-def _issued(pending: Any, async_op: bool) -> Work | None:
+def issued_work(pending: Any, async_op: bool) -> Work | None:
     """A Work of what was put on the device; without ``async_op`` later work waits for it."""
     if async_op:
         return DeviceWork(pending)

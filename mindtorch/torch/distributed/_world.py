@@ -350,7 +350,7 @@ def destroy_process_group(group: ProcessGroup | None = None) -> None:
     found.close()
 
 
-def _group(group: Any) -> ProcessGroup:
+def group_of(group: Any) -> ProcessGroup:
     if group is None:
         if GroupMember.WORLD is None:
             raise ValueError(
@@ -361,28 +361,28 @@ def _group(group: Any) -> ProcessGroup:
     return group
 
 
-def _outside(group: Any) -> bool:
+def is_outside(group: Any) -> bool:
     return group == GroupMember.NON_GROUP_MEMBER
 
 
 def get_rank(group: ProcessGroup | None = None) -> int:
     """This process's number; -1 outside of the group."""
-    return -1 if _outside(group) else _group(group).rank()
+    return -1 if is_outside(group) else group_of(group).rank()
 
 
 def get_world_size(group: ProcessGroup | None = None) -> int:
     """How many processes there are; -1 outside of the group."""
-    return -1 if _outside(group) else _group(group).size()
+    return -1 if is_outside(group) else group_of(group).size()
 
 
 def get_backend(group: ProcessGroup | None = None) -> str:
     """The name of the group's backend."""
-    return _group(group).backend
+    return group_of(group).backend
 
 
 def get_process_group_ranks(group: ProcessGroup | None) -> list[int]:
     """The global numbers of a group's processes."""
-    return list(_group(group).ranks)
+    return list(group_of(group).ranks)
 
 
 def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
@@ -443,7 +443,7 @@ def new_group(
     """
     _refuse(pg_options=pg_options, device_id=device_id)
     _refuse(use_local_synchronization=use_local_synchronization or None)
-    world = _group(None)
+    world = group_of(None)
     size = world.size()
     chosen = list(range(size)) if ranks is None else list(ranks)
     if sort_ranks:
@@ -468,7 +468,7 @@ def new_subgroups(
     backend: str | None = None, pg_options: Any = None, group_desc: str | None = None,
 ) -> tuple[Any, list[Any]]:  # fmt: skip
     """Groups of ``group_size`` neighbours each: this process's own, and all of them."""
-    world = _group(group)
+    world = group_of(group)
     if group_size is None:
         raise ValueError("Default group size only takes effect when CUDA is available.")
     if group_size <= 0:

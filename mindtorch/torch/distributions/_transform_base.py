@@ -7,7 +7,7 @@ from typing import Any
 import mindtorch.torch as torch
 
 from . import constraints
-from .utils import _sum_rightmost
+from .utils import sum_rightmost
 
 __all__ = ["ComposeTransform", "IndependentTransform", "ReshapeTransform", "Transform"]
 
@@ -236,7 +236,7 @@ class ComposeTransform(Transform):
         event_dim = self.domain.event_dim
         for part, before, after in zip(self.parts, between[:-1], between[1:], strict=True):
             term = part.log_abs_det_jacobian(before, after)
-            term = _sum_rightmost(term, event_dim - part.domain.event_dim)
+            term = sum_rightmost(term, event_dim - part.domain.event_dim)
             total = term if total is None else total + term
             event_dim += part.codomain.event_dim - part.domain.event_dim
         return total
@@ -308,7 +308,7 @@ class IndependentTransform(Transform):
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
         result = self.base_transform.log_abs_det_jacobian(x, y)
-        return _sum_rightmost(result, self.reinterpreted_batch_ndims)
+        return sum_rightmost(result, self.reinterpreted_batch_ndims)
 
     def __repr__(self) -> str:
         return (

@@ -18,7 +18,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-class _Elementwise(Transform):
+class Elementwise(Transform):
     """A transform without settings: all of a class are equal."""
 
     def __eq__(self, other: object) -> bool:
@@ -27,7 +27,7 @@ class _Elementwise(Transform):
     __hash__ = object.__hash__
 
 
-class ExpTransform(_Elementwise):
+class ExpTransform(Elementwise):
     """y = exp(x)."""
 
     domain = constraints.real
@@ -91,12 +91,12 @@ class PowerTransform(Transform):
         return self._broadcast(shape)
 
 
-def _clipped_sigmoid(x: Any) -> Any:
+def clipped_sigmoid(x: Any) -> Any:
     limits = torch.finfo(x.dtype)
     return x.sigmoid().clamp(min=limits.tiny, max=1.0 - limits.eps)
 
 
-class SigmoidTransform(_Elementwise):
+class SigmoidTransform(Elementwise):
     """y = 1 / (1 + exp(-x))."""
 
     domain = constraints.real
@@ -105,7 +105,7 @@ class SigmoidTransform(_Elementwise):
     sign = 1
 
     def _call(self, x: Any) -> Any:
-        return _clipped_sigmoid(x)
+        return clipped_sigmoid(x)
 
     def _inverse(self, y: Any) -> Any:
         limits = torch.finfo(y.dtype)
@@ -116,7 +116,7 @@ class SigmoidTransform(_Elementwise):
         return -F.softplus(-x) - F.softplus(x)
 
 
-class SoftplusTransform(_Elementwise):
+class SoftplusTransform(Elementwise):
     """y = log(1 + exp(x))."""
 
     domain = constraints.real
@@ -134,7 +134,7 @@ class SoftplusTransform(_Elementwise):
         return -F.softplus(-x)
 
 
-class TanhTransform(_Elementwise):
+class TanhTransform(Elementwise):
     """y = tanh(x)."""
 
     domain = constraints.real
@@ -152,7 +152,7 @@ class TanhTransform(_Elementwise):
         return 2.0 * (math.log(2.0) - x - F.softplus(-2.0 * x))
 
 
-class AbsTransform(_Elementwise):
+class AbsTransform(Elementwise):
     """y = abs(x); the inverse gives the positive one."""
 
     domain = constraints.real

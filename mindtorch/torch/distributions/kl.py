@@ -38,7 +38,7 @@ from .pareto import Pareto
 from .poisson import Poisson
 from .transformed_distribution import TransformedDistribution
 from .uniform import Uniform
-from .utils import _sum_rightmost, euler_constant
+from .utils import euler_constant, sum_rightmost
 
 __all__ = ["kl_divergence", "register_kl"]
 
@@ -190,7 +190,7 @@ def _exponential_family(p: Any, q: Any) -> Any:
     slopes = torch.autograd.grad(normalizer.sum(), own, create_graph=True)
     result = q._log_normalizer(*q._natural_params) - normalizer
     for x, y, slope in zip(own, q._natural_params, slopes, strict=True):
-        result = result - _sum_rightmost((y - x) * slope, len(q.event_shape))
+        result = result - sum_rightmost((y - x) * slope, len(q.event_shape))
     return result
 
 
@@ -267,7 +267,7 @@ def _independent(p: Any, q: Any) -> Any:
     if p.reinterpreted_batch_ndims != q.reinterpreted_batch_ndims:
         raise NotImplementedError
     result = kl_divergence(p.base_dist, q.base_dist)
-    return _sum_rightmost(result, p.reinterpreted_batch_ndims)
+    return sum_rightmost(result, p.reinterpreted_batch_ndims)
 
 
 # --- normal vectors: (log det of q - log det of p + trace(q⁻¹ p) + distance - n) / 2 -----------

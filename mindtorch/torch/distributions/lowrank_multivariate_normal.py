@@ -10,7 +10,7 @@ import mindtorch.torch as torch
 from . import constraints
 from ._gaussian import log_diagonal, matrix_vector, solve_lower, squared_distance
 from .distribution import Distribution
-from .utils import _standard_normal, lazy_property
+from .utils import lazy_property, standard_normal
 
 __all__ = ["LowRankMultivariateNormal"]
 
@@ -126,8 +126,8 @@ class LowRankMultivariateNormal(Distribution):
     def rsample(self, sample_shape: Any = ()) -> Any:
         shape = self._extended_shape(sample_shape)
         place = (self.loc.dtype, self.loc.device)
-        small = _standard_normal((*shape[:-1], self.cov_factor.shape[-1]), *place)
-        own = _standard_normal(shape, *place)
+        small = standard_normal((*shape[:-1], self.cov_factor.shape[-1]), *place)
+        own = standard_normal(shape, *place)
         moved = self.loc + matrix_vector(self._unbroadcasted_cov_factor, small)
         return moved + self._unbroadcasted_cov_diag.sqrt() * own
 

@@ -10,7 +10,7 @@ import mindtorch.torch as torch
 from . import constraints
 from ._gaussian import log_diagonal, matrix_vector, scale_of, scale_of_precision, squared_distance
 from .distribution import Distribution
-from .utils import _standard_normal, lazy_property
+from .utils import lazy_property, standard_normal
 
 __all__ = ["MultivariateNormal"]
 
@@ -103,7 +103,7 @@ class MultivariateNormal(Distribution):
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         shape = self._extended_shape(sample_shape)
-        drawn = _standard_normal(shape, self.loc.dtype, self.loc.device)
+        drawn = standard_normal(shape, self.loc.dtype, self.loc.device)
         return self.loc + matrix_vector(self._unbroadcasted_scale_tril, drawn)
 
     def log_prob(self, value: Any) -> Any:

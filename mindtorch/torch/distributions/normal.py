@@ -9,7 +9,7 @@ import mindtorch.torch as torch
 
 from . import constraints
 from .exp_family import ExponentialFamily
-from .utils import _standard_normal, broadcast_all
+from .utils import broadcast_all, standard_normal
 
 __all__ = ["Normal"]
 
@@ -53,7 +53,7 @@ class Normal(ExponentialFamily):
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         shape = self._extended_shape(sample_shape)
-        return self.loc + _standard_normal(shape, self.loc.dtype, self.loc.device) * self.scale
+        return self.loc + standard_normal(shape, self.loc.dtype, self.loc.device) * self.scale
 
     def log_prob(self, value: Any) -> Any:
         distance = (self._checked(value) - self.loc) ** 2 / (2 * self.scale**2)

@@ -9,7 +9,7 @@ from typing import Any
 from . import constraints
 from .chi2 import Chi2
 from .distribution import Distribution
-from .utils import _standard_normal, broadcast_all
+from .utils import broadcast_all, standard_normal
 
 __all__ = ["StudentT"]
 
@@ -49,7 +49,7 @@ class StudentT(Distribution):
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         shape = self._extended_shape(sample_shape)
-        x = _standard_normal(shape, self.df.dtype, self.df.device)
+        x = standard_normal(shape, self.df.dtype, self.df.device)
         z = self._chi2.rsample(sample_shape)
         return self.loc + self.scale * (x * (z / self.df).rsqrt())
 

@@ -10,7 +10,7 @@ from . import constraints
 from .distribution import Distribution
 from .independent import Independent
 from .transforms import ComposeTransform, Transform
-from .utils import _sum_rightmost, is_tensor
+from .utils import is_tensor, sum_rightmost
 
 __all__ = ["TransformedDistribution"]
 
@@ -102,10 +102,10 @@ class TransformedDistribution(Distribution):
             x = transform.inv(y)
             events += transform.domain.event_dim - transform.codomain.event_dim
             change = transform.log_abs_det_jacobian(x, y)
-            total = total - _sum_rightmost(change, events - transform.domain.event_dim)
+            total = total - sum_rightmost(change, events - transform.domain.event_dim)
             y = x
         own = self.base_dist.log_prob(y)
-        return total + _sum_rightmost(own, events - len(self.base_dist.event_shape))
+        return total + sum_rightmost(own, events - len(self.base_dist.event_shape))
 
     def _turned(self, value: Any) -> Any:
         """1 - value where the transforms fall."""

@@ -20,15 +20,15 @@ from ._transforms_elementwise import (
     AbsTransform,
     AffineTransform,
     CumulativeDistributionTransform,
+    Elementwise,
     ExpTransform,
     PowerTransform,
     SigmoidTransform,
     SoftplusTransform,
     TanhTransform,
-    _clipped_sigmoid,
-    _Elementwise,
+    clipped_sigmoid,
 )
-from .utils import _sum_rightmost, tril_matrix_to_vec, vec_to_tril_matrix
+from .utils import sum_rightmost, tril_matrix_to_vec, vec_to_tril_matrix
 
 __all__ = [
     "AbsTransform", "AffineTransform", "CatTransform", "ComposeTransform",
@@ -91,7 +91,7 @@ class CorrCholeskyTransform(Transform):
         return torch.Size((*shape[:-2], n * (n - 1) // 2))
 
 
-class SoftmaxTransform(_Elementwise):
+class SoftmaxTransform(Elementwise):
     """exp(x) / sum exp(x); the inverse is log(y)."""
 
     domain = constraints.real_vector
@@ -113,7 +113,7 @@ class SoftmaxTransform(_Elementwise):
         return shape
 
 
-class StickBreakingTransform(_Elementwise):
+class StickBreakingTransform(Elementwise):
     """n numbers to n + 1 shares: each takes a part of what the ones before left."""
 
     domain = constraints.real_vector
@@ -126,7 +126,7 @@ class StickBreakingTransform(_Elementwise):
         return (count + 1 - x.new_ones(count).cumsum(-1)).log()
 
     def _call(self, x: Any) -> Any:
-        part = _clipped_sigmoid(x - self._offset(x))
+        part = clipped_sigmoid(x - self._offset(x))
         left = (1 - part).cumprod(-1)
         return F.pad(part, [0, 1], value=1) * F.pad(left, [1, 0], value=1)
 
@@ -148,7 +148,7 @@ class StickBreakingTransform(_Elementwise):
         return torch.Size((*shape[:-1], shape[-1] - 1))
 
 
-class LowerCholeskyTransform(_Elementwise):
+class LowerCholeskyTransform(Elementwise):
     """The lower triangle of a matrix with the exponential of its diagonal."""
 
     domain = constraints.independent(constraints.real, 2)
@@ -161,7 +161,7 @@ class LowerCholeskyTransform(_Elementwise):
         return y.tril(-1) + y.diagonal(dim1=-2, dim2=-1).log().diag_embed()
 
 
-class PositiveDefiniteTransform(_Elementwise):
+class PositiveDefiniteTransform(Elementwise):
     """L Lᵀ, L being what :class:`LowerCholeskyTransform` gives."""
 
     domain = constraints.independent(constraints.real, 2)
@@ -235,7 +235,7 @@ class CatTransform(Transform):
         terms = []
         for t, a, b in zip(self.transforms, self._pieces(x), self._pieces(y), strict=True):
             term = t.log_abs_det_jacobian(a, b)
-            terms.append(_sum_rightmost(term, self.event_dim - t.event_dim))
+            terms.append(sum_rightmost(term, self.event_dim - t.event_dim))
         dim = self.dim - x.dim() if self.dim >= 0 else self.dim
         dim += self.event_dim
         return torch.cat(terms, dim=dim) if dim < 0 else sum(terms)

@@ -43,11 +43,11 @@ def broadcast_all(*values: Any) -> tuple[Any, ...]:
     return tuple(torch.broadcast_tensors(*tensors))
 
 
-def _standard_normal(shape: Any, dtype: Any, device: Any) -> Any:
+def standard_normal(shape: Any, dtype: Any, device: Any) -> Any:
     return torch.empty(shape, dtype=dtype, device=device).normal_()
 
 
-def _sum_rightmost(value: Any, dim: int) -> Any:
+def sum_rightmost(value: Any, dim: int) -> Any:
     """The sum over the last ``dim`` axes."""
     if dim == 0:
         return value
@@ -113,3 +113,8 @@ def vec_to_tril_matrix(vec: Any, diag: int = 0) -> Any:
     result = vec.new_zeros((*vec.shape[:-1], rows, rows))
     result[..., _lower_mask(rows, diag)] = vec
     return result
+
+
+# by torch's names
+_standard_normal = standard_normal
+_sum_rightmost = sum_rightmost

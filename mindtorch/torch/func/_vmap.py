@@ -64,7 +64,7 @@ def vmap(
         def run(chosen: list[Any], count: int) -> tuple[list[Any], list[Axis], TreeSpec]:
             level = Vmap(count, randomness)
             with level.active():
-                entered = [x if a is None else level.enter(x, a)
+                entered = [x if a is None else level.enter_argument(x, a)
                            for x, a in zip(chosen, axes, strict=True)]  # fmt: skip
                 result = func(*tree_unflatten(entered, spec), **kwargs)
             return _left(func, level, result, out_dims)
@@ -214,7 +214,7 @@ def _left(
                 )
             left.append(level.whole(x) if tensor else x)
         elif tensor:
-            left.append(level.leave(x, axis))
+            left.append(level.leave_result(x, axis))
         else:
             raise ValueError(
                 f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(x)}. Did "

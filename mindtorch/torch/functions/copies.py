@@ -107,10 +107,10 @@ def slice_copy(
     step: int = 1,
 ) -> Any:
     """``input[start:end:step]`` along ``dim``, as a tensor of its own."""
-    return _fresh(_sliced(input, dim, start, end, step))
+    return _fresh(sliced_along(input, dim, start, end, step))
 
 
-def _sliced(x: Any, dim: int, start: Any, end: Any, step: int) -> Any:
+def sliced_along(x: Any, dim: int, start: Any, end: Any, step: int) -> Any:
     if step <= 0:
         raise RuntimeError("slice step must be positive")
     axis = normalize_axis(dim, x.aval.ndim)
@@ -148,7 +148,7 @@ def slice_scatter(
     step: int = 1,
 ) -> Any:
     """``input`` with ``src`` in the place of ``input[start:end:step]`` along ``dim``."""
-    return _replaced(input, src, lambda x: _sliced(x, dim, start, end, step))
+    return _replaced(input, src, lambda x: sliced_along(x, dim, start, end, step))
 
 
 @function()

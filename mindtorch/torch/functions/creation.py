@@ -116,7 +116,7 @@ def _described(
     return aval(shape, chosen, strides, as_device(device))
 
 
-def _sizes(size: Any, kwargs: dict[str, Any]) -> Any:
+def sizes_of(size: Any, kwargs: dict[str, Any]) -> Any:
     if "size" in kwargs:
         return (kwargs.pop("size"),)
     return size
@@ -138,7 +138,7 @@ def _define_filled(name: str, value: Any) -> None:
         **kwargs: Any,
     ) -> Any:
         if kwargs:
-            size = _sizes(size, kwargs)
+            size = sizes_of(size, kwargs)
             if kwargs.get("names") is None:
                 kwargs.pop("names", None)
             if kwargs:
@@ -197,7 +197,7 @@ def number_dtype(value: Any) -> dtypes.DType:
     return dtypes.default
 
 
-def _like(x: Any, dtype: Any, device: Any, memory_format: Any) -> Aval:
+def made_like(x: Any, dtype: Any, device: Any, memory_format: Any) -> Aval:
     chosen = x.aval.dtype if dtype is None else as_dtype(dtype)
     place = x.aval.device if device is None else as_device(device)
     strides = None
@@ -219,7 +219,7 @@ def _define_like(name: str, value: Any) -> None:
         memory_format: Any = preserve_format,
         pin_memory: bool = False,
     ) -> Any:
-        described = _like(input, dtype, device, memory_format)
+        described = made_like(input, dtype, device, memory_format)
         made = new_empty(described) if value is None else filled(described, value)
         return finish(for_each_example(made, input), requires_grad, layout, pin_memory)
 
@@ -244,7 +244,7 @@ def full_like(
 ) -> Any:
     """``fill_value`` in the shape, and unless given the type, layout and device, of ``input``."""
     fill_value = number_of(fill_value)
-    made = filled(_like(input, dtype, device, memory_format), fill_value)
+    made = filled(made_like(input, dtype, device, memory_format), fill_value)
     return finish(for_each_example(made, input), requires_grad, layout)
 
 
@@ -328,7 +328,7 @@ def _define_new(name: str, value: Any) -> None:
         pin_memory: bool = False,
         **kwargs: Any,
     ) -> Any:
-        size = _sizes(size, kwargs)
+        size = sizes_of(size, kwargs)
         if kwargs:
             raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(kwargs))}'")
         place = self.aval.device if device is None else device

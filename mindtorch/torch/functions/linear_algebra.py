@@ -12,7 +12,7 @@ from mindtorch.engine import dtype_support
 from mindtorch.engine.autograd import tape
 from mindtorch.engine.autograd.tape import named
 from mindtorch.engine.call_cache.call_cache import remembered
-from mindtorch.engine.dispatch import casting
+from mindtorch.engine.dispatch import AUTOCAST, state
 from mindtorch.engine.dtype_support import refuse_kinds
 from mindtorch.engine.dtypes import (
     BOOL,
@@ -78,7 +78,7 @@ def _by_rank(input: Any, other: Any) -> Any:  # noqa: A002
         raise RuntimeError(
             f"both arguments to matmul need to be at least 1D, but they are {m}D and {n}D"
         )
-    if casting[0]:
+    if state.mode & AUTOCAST:
         input, other = autocast.as_cast("matmul", input, other)  # noqa: A001
     if m == 1 and n == 1:
         return dot(input, other)

@@ -265,7 +265,7 @@ def stack(tensors: Any, dim: int = 0) -> Any:
     return ops.stack(*rows, axis=axis)
 
 
-def _at_least(x: Any, ndim: int) -> Any:
+def at_least(x: Any, ndim: int) -> Any:
     shape = x.aval.shape
     if len(shape) >= ndim:
         return x
@@ -282,8 +282,8 @@ def _define_at_least(ndim: int) -> None:
         many = tensors if alone or len(tensors) != 1 else tensors[0]
         require_tensors(many)
         if alone:
-            return _at_least(tensors[0], ndim)
-        return tuple(_at_least(x, ndim) for x in many)
+            return at_least(tensors[0], ndim)
+        return tuple(at_least(x, ndim) for x in many)
 
     about = f"Tensors with axes of length 1 added until they have {ndim}; views."
     function(method=False, name=f"atleast_{ndim}d", about=about)(body)
@@ -409,7 +409,7 @@ def block_diag(*tensors: Any) -> Any:
                 "torch.block_diag: Input tensors must have 2 or fewer dimensions. Input "
                 f"{place} has {x.aval.ndim} dimensions"
             )
-    blocks = [_at_least(x, 2) for x in tensors]
+    blocks = [at_least(x, 2) for x in tensors]
     width = sum(x.aval.shape[1] for x in blocks)
     rows, left = [], 0
     for x in blocks:

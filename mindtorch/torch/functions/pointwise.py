@@ -8,7 +8,7 @@ import numpy as np
 
 from mindtorch.engine import dtypes
 from mindtorch.engine.autograd import inplace, tape
-from mindtorch.engine.dispatch import fast_binary
+from mindtorch.engine.dispatch import call_of
 from mindtorch.engine.dtype_support import refuse, require_numbers
 from mindtorch.engine.ops import elementwise as ops
 from mindtorch.engine.ops import elementwise_special as special
@@ -177,7 +177,7 @@ def _factor(x: Any, other: Any, alpha: float) -> Any:
     return constant(alpha)
 
 
-_sum, _difference, _quotient = map(fast_binary, (ops.add, ops.subtract, ops.divide))
+_sum, _difference, _quotient = (call_of(op, 2) for op in (ops.add, ops.subtract, ops.divide))
 
 
 @function(out=True)

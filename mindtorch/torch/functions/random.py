@@ -24,7 +24,7 @@ from .._api.out_variants import prepare_out, store_out
 from .._api.publish import function
 from .._api.warn_caller import warn_caller
 from .._tensor.size_and_formats import finfo
-from .creation import _like, _sizes, finish
+from .creation import finish, made_like, sizes_of
 
 
 def generator_of(generator: Any) -> Any:
@@ -81,7 +81,7 @@ def _define_factory(name: str, sampler: str, *arguments: float) -> None:
         pin_memory: bool = False,
         **kwargs: Any,
     ) -> Any:
-        size = _sizes(size, kwargs)
+        size = sizes_of(size, kwargs)
         if kwargs:
             raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(kwargs))}'")
         draws = getattr(generator_of(generator), sampler)
@@ -112,7 +112,7 @@ def _define_factory(name: str, sampler: str, *arguments: float) -> None:
         requires_grad: bool = False,
         memory_format: Any = None,
     ) -> Any:
-        described = _like(input, dtype, device, memory_format)
+        described = made_like(input, dtype, device, memory_format)
         _require_floating(described, _KERNEL_NAMES[sampler])
         draws = getattr(generator_of(generator), sampler)
         made = draw(described, lambda array: draws(array, *arguments))
@@ -192,7 +192,7 @@ def randint_like(
     """Integers from ``low`` (0) up to, not including, ``high``, in ``input``'s shape and type."""
     if high is None:
         low, high = 0, low
-    described = _like(input, dtype, device, memory_format)
+    described = made_like(input, dtype, device, memory_format)
     if described.dtype.is_complex:
         raise RuntimeError(
             "check_random_bounds handles only integral, floating-point and boolean types"

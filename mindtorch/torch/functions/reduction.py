@@ -42,7 +42,7 @@ def _axes(x: Any, dim: Any) -> tuple[int, ...]:
     return normalize_axes(dim, x.aval.ndim)
 
 
-def _typed(x: Any, dtype: Any) -> Any:
+def typed_input(x: Any, dtype: Any) -> Any:
     """``x`` as ``dtype`` where one is asked for."""
     if dtype is None:
         return x
@@ -50,14 +50,14 @@ def _typed(x: Any, dtype: Any) -> Any:
     return x if dtype is x.aval.dtype else movement.cast(x, dtype=dtype)
 
 
-def _require_order(name: str, x: Any) -> None:
+def require_order(name: str, x: Any) -> None:
     """torch's error for complex numbers, none of which is the greater."""
     if x.aval.dtype.is_complex:
         kind = dtypes.scalar_type_name(x.aval.dtype)
         raise NotImplementedError(f"\"{name}\" not implemented for '{kind}'")
 
 
-def _single(x: Any, dim: Any) -> int:
+def single_axis(x: Any, dim: Any) -> int:
     return normalize_axis(dim, x.aval.ndim)
 
 
@@ -65,15 +65,15 @@ def _single(x: Any, dim: Any) -> int:
 def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:  # noqa: A001, A002
     """The sum over ``dim`` (all axes by default); integers are summed as int64."""
     require_tensor(input, "sum", "input", 1)
-    total = reduction.sum_(_typed(input, dtype), axis=_axes(input, dim), keepdims=keepdim)
-    return _typed(total, dtype)
+    total = reduction.sum_(typed_input(input, dtype), axis=_axes(input, dim), keepdims=keepdim)
+    return typed_input(total, dtype)
 
 
 @function(out=True)
 def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:  # noqa: A002
     """The mean over ``dim`` (all axes by default)."""
     require_tensor(input, "mean", "input", 1)
-    x = _typed(input, dtype)
+    x = typed_input(input, dtype)
     if x.aval.dtype.category < dtypes.FLOAT:
         which = "Input dtype" if dtype is None else "Optional dtype"
         raise RuntimeError(
@@ -88,16 +88,16 @@ def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
     """The sum, nan counted as 0."""
     if input.aval.dtype.is_complex:
         raise RuntimeError("nansum on CPU does not support complex inputs")
-    x = _typed(input, dtype)
+    x = typed_input(input, dtype)
     if x.aval.dtype.category >= dtypes.FLOAT:
         x = el.where(el.is_nan(x), constant(0), x)
-    return _typed(reduction.sum_(x, axis=_axes(x, dim), keepdims=keepdim), dtype)
+    return typed_input(reduction.sum_(x, axis=_axes(x, dim), keepdims=keepdim), dtype)
 
 
 @function(out=True)
 def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:  # noqa: A002
     """The mean of the elements that are numbers."""
-    x = _typed(input, dtype)
+    x = typed_input(input, dtype)
     if x.aval.dtype.category < dtypes.FLOAT:
         kind = dtypes.scalar_type_name(x.aval.dtype)
         raise RuntimeError(
@@ -114,9 +114,9 @@ def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
 @function(out=True)
 def prod(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:  # noqa: A001, A002
     """The product over one axis, or of all elements."""
-    x = _typed(input, dtype)
+    x = typed_input(input, dtype)
     axis = tuple(range(x.aval.ndim)) if dim is None else _axes(x, dim)
-    return _typed(reduction.prod(x, axis=axis, keepdims=keepdim), dtype)
+    return typed_input(reduction.prod(x, axis=axis, keepdims=keepdim), dtype)
 
 
 def _truths(x: Any) -> Any:
@@ -151,7 +151,7 @@ def _require_elements(name: str, x: Any) -> None:
         )
 
 
-def _require_length(name: str, x: Any, axis: int, call: str = "()") -> None:
+def require_length(name: str, x: Any, axis: int, call: str = "()") -> None:
     if x.aval.ndim and x.aval.shape[axis] == 0:
         raise IndexError(
             f"{name}{call}: Expected reduction dim {axis} to have non-zero size."
@@ -168,7 +168,7 @@ def _bounds(name: str, op: Any) -> None:
             _require_elements(name, input)
         axis = _axes(input, dim)
         for each in axis:
-            _require_length(name, input, each)
+            require_length(name, input, each)
         found = op(input, axis=axis, keepdims=keepdim)
         if out is None:
             return found
@@ -218,8 +218,8 @@ def _extreme(name: str, whole: Any, indexed: Any, pairwise: Any, result: Any) ->
         else:
             if input.aval.dtype.is_complex:
                 raise RuntimeError(f"{name}(): does not support complex input")
-            axis = _single(input, dim)
-            _require_length(name, input, axis)
+            axis = single_axis(input, dim)
+            require_length(name, input, axis)
             found = result(*indexed(input, axis=axis, keepdims=keepdim))
         rule = f"{name}imum" if other is not None else name if dim is None else f"{name}.dim"
         return found if out is None else store_out(found, out, rule)
@@ -245,7 +245,7 @@ def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False) -> Any:  # no
         )
     axis = _axes(input, dim)
     if dim is not None and axis:
-        _require_length("aminmax", input, axis[0], "")
+        require_length("aminmax", input, axis[0], "")
     least = reduction.amin(input, axis=axis, keepdims=keepdim)
     return return_types.aminmax(least, reduction.amax(input, axis=axis, keepdims=keepdim))
 
@@ -276,8 +276,8 @@ Raises:
             raise TypeError(
                 f"{name}(): argument 'dim' (position 2) must be int, not {type(dim).__name__}"
             )
-        axis = _single(input, dim)
-        _require_length(name, input, axis)
+        axis = single_axis(input, dim)
+        require_length(name, input, axis)
         return op(input, axis=axis, keepdims=keepdim)
 
 
@@ -376,7 +376,7 @@ def vector_norm(
         )
     if dtype is not None:
         _check_norm_type(x.aval.dtype, as_dtype(dtype))
-    x = _typed(x, dtype)
+    x = typed_input(x, dtype)
     if not isinstance(ord, (int, float)):
         ord = float(ord)  # noqa: A001
     axis = _axes(x, dim)
@@ -495,14 +495,14 @@ Raises:
 
     @function(out=True, name=name, about=about)
     def body(input: Any, dim: Any = None, keepdim: bool = False) -> Any:  # noqa: A002
-        _require_order("median_cpu" if dim is None else "median_out", input)
+        require_order("median_cpu" if dim is None else "median_out", input)
         if dim is None:
             if keepdim:
                 raise TypeError(f'{name}() missing 1 required positional arguments: "dim"')
             flat = movement.reshape(input, (input.aval.size,))
             if not input.aval.size:
                 none = reduction.sum_(flat, axis=(0,), keepdims=False) * math.nan
-                return _typed(none, input.aval.dtype)
+                return typed_input(none, input.aval.dtype)
             found = op(flat, axis=0, keepdims=False)[0]
             if not (state.grad_enabled and input.requires_grad):
                 return found
@@ -512,8 +512,8 @@ Raises:
             hit = el.logical_or(el.equal(flat, known), both_nan)
             kept = el.where(hit, flat, constant(-math.inf))
             return reduction.amax(kept, axis=(0,), keepdims=False)
-        axis = _single(input, dim)
-        _require_length("median", input, axis)
+        axis = single_axis(input, dim)
+        require_length("median", input, axis)
         return result(*op(input, axis=axis, keepdims=keepdim))
 
 
@@ -524,9 +524,9 @@ _middle("nanmedian", reduction.nanmedian_with_index, return_types.nanmedian)
 @function(out=True)
 def mode(input: Any, dim: int = -1, keepdim: bool = False) -> Any:  # noqa: A002
     """The commonest value along ``dim`` and its last place."""
-    _require_order("mode_cpu", input)
-    axis = _single(input, dim)
-    _require_length("mode", input, axis)
+    require_order("mode_cpu", input)
+    axis = single_axis(input, dim)
+    require_length("mode", input, axis)
     return return_types.mode(*reduction.mode_with_index(input, axis=axis, keepdims=keepdim))
 
 
@@ -539,7 +539,7 @@ def _quantile(
     if dim is None:
         x, axis = movement.reshape(x, (x.aval.size,)), 0
     else:
-        axis = _single(x, dim)
+        axis = single_axis(x, dim)
     if x.aval.size == 0:
         raise RuntimeError("quantile() input tensor must be non-empty")
     points = q if isinstance(q, EngineTensor) else _as_points(q, x)

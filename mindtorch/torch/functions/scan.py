@@ -12,45 +12,45 @@ from mindtorch.engine.tensor import constant
 
 from .. import return_types
 from .._api.publish import function, operand
-from .reduction import _require_order, _single, _typed
+from .reduction import require_order, single_axis, typed_input
 
 
 @function(out=True, in_place=True)
 def cumsum(input: Any, dim: int, *, dtype: Any = None) -> Any:  # noqa: A002
     """The running sum along ``dim``."""
-    x = _typed(input, dtype)
+    x = typed_input(input, dtype)
     if dtype is not None and x.aval.dtype.category == dtypes.BOOL:
         raise NotImplementedError("\"cumsum_out_cpu\" not implemented for 'Bool'")
-    return _typed(scan.cumsum(x, axis=_single(input, dim), reverse=False), dtype)
+    return typed_input(scan.cumsum(x, axis=single_axis(input, dim), reverse=False), dtype)
 
 
 @function(out=True, in_place=True)
 def cumprod(input: Any, dim: int, *, dtype: Any = None) -> Any:  # noqa: A002
     """The running product along ``dim``."""
-    x = _typed(input, dtype)
+    x = typed_input(input, dtype)
     if dtype is not None and x.aval.dtype.category == dtypes.BOOL:
         raise NotImplementedError("\"cumprod_out_cpu\" not implemented for 'Bool'")
-    return _typed(scan.cumprod(x, axis=_single(input, dim)), dtype)
+    return typed_input(scan.cumprod(x, axis=single_axis(input, dim)), dtype)
 
 
 @function(out=True)
 def logcumsumexp(input: Any, dim: int) -> Any:  # noqa: A002
     """The logarithm of the running sum of exponentials along ``dim``."""
-    return scan.logcumsumexp(input, axis=_single(input, dim))
+    return scan.logcumsumexp(input, axis=single_axis(input, dim))
 
 
 @function(out=True)
 def cummax(input: Any, dim: int) -> Any:  # noqa: A002
     """The running maximum along ``dim`` and its place."""
-    _require_order("cummax_cpu", input)
-    return return_types.cummax(*scan.cummax(input, axis=_single(input, dim)))
+    require_order("cummax_cpu", input)
+    return return_types.cummax(*scan.cummax(input, axis=single_axis(input, dim)))
 
 
 @function(out=True)
 def cummin(input: Any, dim: int) -> Any:  # noqa: A002
     """The running minimum along ``dim`` and its place."""
-    _require_order("cummin_cpu", input)
-    return return_types.cummin(*scan.cummin(input, axis=_single(input, dim)))
+    require_order("cummin_cpu", input)
+    return return_types.cummin(*scan.cummin(input, axis=single_axis(input, dim)))
 
 
 def _check_beside(x: Any, more: Any, axis: int) -> None:
@@ -81,7 +81,7 @@ def diff(
     """
     if not input.aval.ndim:
         raise RuntimeError("diff expects input to be at least one-dimensional")
-    axis = _single(input, dim)
+    axis = single_axis(input, dim)
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
     if n == 0:
@@ -112,7 +112,7 @@ def _sides(y: Any, x: Any, dim: int, name: str) -> tuple[Any, Any, int]:
         raise RuntimeError(
             f"{name}: received a bool input for {which}, but bool is not supported"
         )
-    axis = _single(y, dim)
+    axis = single_axis(y, dim)
     length = y.aval.shape[axis] if y.aval.ndim else 1
     steps = max(length - 1, 0)
     later = movement.slice_(y, axis=axis, start=min(length, 1), length=steps, step=1)

@@ -52,10 +52,7 @@ def view(self: Any, *shape: Any, dtype: Any = None, size: Any = None) -> Any:
 def view_as_dtype(x: Any, dtype: dtypes.DType) -> Any:
     """The bytes of ``x`` read as ``dtype``; the last axis grows or shrinks by the ratio."""
     if state.interpreters and not vmap.is_mapped(x):
-        outside = getattr(state.interpreters[-1], "outside", None)
-        if outside is None:
-            raise NotImplementedError("view(dtype) in a graph")
-        return outside(view_as_dtype, x, dtype)
+        return state.interpreters[-1].outside(view_as_dtype, x, dtype)
     ratio = dtype.itemsize // x.aval.dtype.itemsize
     result = complex_ops.view_dtype(x, dtype=dtype)
     if ratio > 1 and x._offset % ratio:

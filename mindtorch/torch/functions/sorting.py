@@ -18,7 +18,7 @@ from mindtorch.torch.autograd.function import Underivable
 from .. import return_types
 from .._api.arguments import as_int, require_tensor
 from .._api.publish import function, store_out
-from .reduction import _require_length, _require_order, _single
+from .reduction import require_length, require_order, single_axis
 
 
 @function(out=True)
@@ -32,7 +32,7 @@ def sort(
     require_tensor(input, "sort", "input", 1)
     if input.aval.dtype.is_complex:
         raise RuntimeError(" Sort does not support complex dtypes on CPU")
-    axis = _single(input, dim)
+    axis = single_axis(input, dim)
     return return_types.sort(
         *sorting.sort(input, axis=axis, descending=bool(descending), stable=bool(stable))
     )
@@ -70,16 +70,16 @@ def topk(
         raise RuntimeError(" topk does not support complex dtypes on CPU")
     if input.aval.dtype is dtypes.bool_:
         raise RuntimeError("topk does not support bool dtypes on CPU")
-    axis = _single(input, dim)
+    axis = single_axis(input, dim)
     return return_types.topk(*sorting.topk(input, k=as_int(k), axis=axis, largest=bool(largest)))
 
 
 @function(out=True)
 def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:  # noqa: A002
     """The ``k``-th least element along ``dim`` and its place."""
-    _require_order("kthvalue_cpu", input)
-    axis = _single(input, dim)
-    _require_length("kthvalue", input, axis)
+    require_order("kthvalue_cpu", input)
+    axis = single_axis(input, dim)
+    require_length("kthvalue", input, axis)
     return return_types.kthvalue(*sorting.kthvalue(input, k=as_int(k), axis=axis, keepdims=keepdim))
 
 
@@ -102,10 +102,10 @@ def unique(
     """
     require_tensor(input, "_unique2", "input", 1)
     _require_bools("_unique2", sorted=sorted)
-    _require_order("unique", input)
+    require_order("unique", input)
     array, place = _values(input, "_unique2"), input.aval.device
     if dim is not None:
-        dim = _single(input, dim)
+        dim = single_axis(input, dim)
         _check_slices(array, dim)
     found = np.unique(
         array, return_inverse=True, return_counts=True, axis=dim, equal_nan=False

@@ -9,7 +9,7 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from .._api.publish import function
 from .._api.signatures import wrong_call
-from .parts import _at_least, cat, tensor_split
+from .parts import at_least, cat, tensor_split
 
 
 def _sections(name: str, x: Any, sections: Any, axis: int, needed: int) -> Any:
@@ -68,20 +68,20 @@ def _not_empty(name: str, tensors: Any) -> list[Any]:
 @function(method=False, out=True)
 def hstack(tensors: Any) -> Any:
     """Tensors joined along their second axis (the only one of vectors)."""
-    many = [_at_least(x, 1) for x in _not_empty("hstack", tensors)]
+    many = [at_least(x, 1) for x in _not_empty("hstack", tensors)]
     return cat(many, 0 if many[0].aval.ndim == 1 else 1)
 
 
 @function(method=False, out=True, aliases=("row_stack",))
 def vstack(tensors: Any) -> Any:
     """Tensors joined along their first axis, vectors being rows."""
-    return cat([_at_least(x, 2) for x in _not_empty("vstack", tensors)], 0)
+    return cat([at_least(x, 2) for x in _not_empty("vstack", tensors)], 0)
 
 
 @function(method=False, out=True)
 def dstack(tensors: Any) -> Any:
     """Tensors joined along their third axis."""
-    return cat([_at_least(x, 3) for x in _not_empty("dstack", tensors)], 2)
+    return cat([at_least(x, 3) for x in _not_empty("dstack", tensors)], 2)
 
 
 @function(method=False, out=True)

@@ -15,7 +15,7 @@ from mindtorch.engine.ops.base import normalize_axis
 from mindtorch.engine.tensor import full_flat
 
 from .._api.publish import with_out
-from ..functions.reduction import _typed
+from ..functions.reduction import typed_input
 from ..functions.reduction import vector_norm as compute
 from ..functions.reduction import vector_norm as vector
 
@@ -86,7 +86,7 @@ def matrix_norm(
     if ord in (2, -2, "nuc"):
         ops.check_precision("linalg.matrix_norm", A.aval)
     first, second = _matrix_axes(A, dim)
-    A = _typed(A, dtype)  # noqa: N806
+    A = typed_input(A, dtype)  # noqa: N806
     if ord == "fro":
         return vector(A, 2, (first, second), keepdim)
     if ord in (1, -1, math.inf, -math.inf):

@@ -14,8 +14,10 @@ import numpy as np
 from mindtorch.engine import dtypes
 from mindtorch.torch._api.shared_docs import TEXTS as _TEXTS
 
+from .. import linalg
 from .._api.publish import FUNCTIONS as torch
-from ._tensor import MaskedTensor, _check, warn_of_prototype
+from ..nn import functional
+from ._tensor import MaskedTensor, check_masks, warn_of_prototype
 from ._tensor import install as _install
 
 _install()
@@ -27,14 +29,14 @@ def masked_tensor(data: Any, mask: Any, requires_grad: bool = False) -> MaskedTe
     Args:
         requires_grad: whether autograd follows it.
     """
-    _check(data, mask)
+    check_masks(data, mask)
     warn_of_prototype()
     return MaskedTensor.of(data.detach().clone().requires_grad_(requires_grad), mask.clone())
 
 
 def as_masked_tensor(data: Any, mask: Any) -> MaskedTensor:
     """``data``, with its history, and ``mask`` together."""
-    _check(data, mask)
+    check_masks(data, mask)
     warn_of_prototype()
     return MaskedTensor.of(data, mask)
 
@@ -265,12 +267,11 @@ def norm(
     mask: Any = None,
 ) -> Any:
     """The vector norm of order ``ord`` over ``dim``."""
-    from ..linalg import vector_norm
-
     identity = math.inf if ord == -math.inf else 0
     x = _filled(input, mask, identity)
     axes = _axes(dim, input.ndim)
-    return vector_norm(x, ord, axes, bool(keepdim), dtype=input.dtype if dtype is None else dtype)
+    dtype = input.dtype if dtype is None else dtype
+    return linalg.vector_norm(x, ord, axes, bool(keepdim), dtype=dtype)
 
 
 def var(
@@ -325,9 +326,7 @@ def _normalized(name: str, x: Any, dim: int, dtype: Any, mask: Any, least: bool)
         x = _filled(x, mask, _highest(x) if least else _lowest(x))
     dtype = x.dtype if dtype is None else dtype
     if name == "softmin":
-        from ..nn.functional import softmin as plain
-
-        return plain(x, axis, dtype=dtype)
+        return functional.softmin(x, axis, dtype=dtype)
     return torch[name](x, axis, dtype=dtype)
 
 

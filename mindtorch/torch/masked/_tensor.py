@@ -27,7 +27,7 @@ def missing(name: str) -> NoReturn:
     )
 
 
-def _check(data: Any, mask: Any) -> None:
+def check_masks(data: Any, mask: Any) -> None:
     for name, value in (("data", data), ("mask", mask)):
         if not isinstance(value, EngineTensor):
             raise TypeError(f"{name} must be a Tensor")
@@ -58,7 +58,7 @@ class MaskedTensor(HeldTensor):
     mask: Any
 
     def __new__(cls, data: Any, mask: Any, requires_grad: bool = False) -> MaskedTensor:
-        _check(data, mask)
+        check_masks(data, mask)
         warn_of_prototype()
         return cls.of(data.detach().clone().requires_grad_(requires_grad), mask.clone())
 

@@ -20,6 +20,7 @@ from .._api.publish import FUNCTIONS, answered_by, first_given, put_over
 from .._tensor.size_and_formats import strided
 from .._tensor.tensor import Tensor
 from .._tensor_str import with_suffixes
+from ..nn import functional
 
 _SIZES = "Internal error: NestedTensorImpl doesn't support {}. Please file an issue."
 
@@ -122,8 +123,6 @@ class NestedTensor(Tensor):
 
     def to_padded_tensor(self, padding: float, output_size: Any = None) -> Any:
         """(parts, longest lengths...), what is missing filled with ``padding``."""
-        from ..nn.functional import pad
-
         ndim = self.aval.ndim - 1
         longest = [max(p.aval.shape[i] for p in self.parts) for i in range(ndim)]
         target = longest if output_size is None else list(output_size)[1:]
@@ -137,12 +136,13 @@ class NestedTensor(Tensor):
             widths = []
             for n, wanted in zip(reversed(part.aval.shape), reversed(target), strict=True):
                 widths += [0, wanted - n]
-            return pad(part, widths, value=padding)
+            return functional.pad(part, widths, value=padding)
 
         whole = FUNCTIONS["stack"]([padded(part) for part in self.parts])
         if output_size is None or output_size[0] == len(self.parts):
             return whole
-        return pad(whole, [0, 0] * ndim + [0, output_size[0] - len(self.parts)], value=padding)
+        widths = [0, 0] * ndim + [0, output_size[0] - len(self.parts)]
+        return functional.pad(whole, widths, value=padding)
 
     # --- autodiff ----------------------------------------------------------------------------
 

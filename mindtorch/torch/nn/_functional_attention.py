@@ -10,7 +10,7 @@ from mindtorch.engine import dtypes
 from mindtorch.engine.ops import attention as ops
 
 from .._api.warn_caller import warn_caller
-from ..backends.cuda import _attention as kernels
+from ..backends.cuda import attention_choices as kernels
 from ._functional_activation import softmax
 from ._functional_dropout import dropout
 from ._functional_linear import linear

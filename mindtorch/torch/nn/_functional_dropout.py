@@ -58,7 +58,7 @@ def _times(x: Any, factor: Any, inplace: bool) -> Any:
     return pointwise.multiply(x, factor)
 
 
-def _drop(x: Any, p: float, training: bool, inplace: bool, feature: bool = False) -> Any:
+def drop_where(x: Any, p: float, training: bool, inplace: bool, feature: bool = False) -> Any:
     _check(p)
     if not training or p == 0 or x.aval.size == 0:
         return x if inplace or not training else pointwise.multiply(x, c(True))
@@ -77,7 +77,7 @@ def _drop(x: Any, p: float, training: bool, inplace: bool, feature: bool = False
 def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:  # noqa: A002
     """Each element 0 with probability ``p``, else divided by ``1 - p``."""
     try:
-        return _drop(input, p, training, inplace)
+        return drop_where(input, p, training, inplace)
     except Exception as error:
         raise called_wrongly("dropout", error, input=input, p=p, training=training) from None
 
@@ -93,9 +93,9 @@ def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
             "a channel dimension, and an optional batch dimension (i.e. 2D or 3D inputs)."
         )
     if ndim == 3:
-        return _drop(input, p, training, inplace, feature=True)
+        return drop_where(input, p, training, inplace, feature=True)
     batched = input.unsqueeze_(0) if inplace else input.unsqueeze(0)
-    result = _drop(batched, p, training, inplace, feature=True)
+    result = drop_where(batched, p, training, inplace, feature=True)
     return result.squeeze_(0) if inplace else result.squeeze(0)
 
 
@@ -125,7 +125,7 @@ def _channelwise(name: str, spatial: int, feature_dims: tuple[int, ...]) -> Any:
                 "the input as one without a batch dimension, i.e. shape (C, H, W). To maintain "
                 "the 1D channel-wise dropout behavior, please switch to using dropout1d instead.",
             )
-        return _drop(input, p, training, inplace, feature=True)
+        return drop_where(input, p, training, inplace, feature=True)
 
     drop.__name__ = drop.__qualname__ = name
     drop.__doc__ = f":func:`dropout` of whole channels with {spatial} spatial axes."
@@ -143,7 +143,7 @@ def dropout3d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
     _check(p)
     _warn_dims("dropout3d", 3, input.dim(), (5, 4))
     batched = input.unsqueeze_(0) if inplace else input.unsqueeze(0)
-    result = _drop(batched, p, training, inplace, feature=True)
+    result = drop_where(batched, p, training, inplace, feature=True)
     return result.squeeze_(0) if inplace else result.squeeze(0)
 
 

@@ -108,8 +108,6 @@ def _chunked(
     input: Any, linear_weight: Any, target: Any, bias: Any, weight: Any, reduction: str,  # noqa: A002
     ignore_index: int, options: Any,
 ) -> Any:  # fmt: skip
-    from mindtorch.torch.utils.checkpoint import checkpoint
-
     dtype = input.aval.dtype
     wide = options.type_between(dtype)
     rows = input.reshape(-1, input.shape[-1])
@@ -125,8 +123,10 @@ def _chunked(
 
     size = options.rows_at_once(rows.shape[0], rows.shape[1], linear_weight.shape[0], dtype)
     loss = torch.cat([
-        checkpoint(losses, rows[i : i + size], targets[i : i + size], linear_weight, bias,
-                   use_reentrant=False)
+        torch.utils.checkpoint.checkpoint(
+            losses, rows[i : i + size], targets[i : i + size], linear_weight, bias,
+            use_reentrant=False,
+        )
         for i in range(0, rows.shape[0], size)
     ])  # fmt: skip
     if reduction == "none":

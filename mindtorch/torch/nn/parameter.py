@@ -10,7 +10,7 @@ from mindtorch.engine.aval import aval
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from .._api.arguments import as_device, as_dtype
-from .._api.torch_function_mode import _disabled_torch_function_impl
+from .._api.torch_function_mode import disabled_torch_function_impl
 from .._tensor import shared_memory
 from .._tensor.rebuild import rebuilder, set_state, user_state
 from .._tensor.tensor import Tensor
@@ -30,7 +30,7 @@ class Parameter(Tensor):
     """
 
     __slots__ = ()
-    __torch_function__ = _disabled_torch_function_impl  # type: ignore[assignment]
+    __torch_function__ = disabled_torch_function_impl  # type: ignore[assignment]
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
         if data is None:

@@ -28,7 +28,7 @@ __all__ = [
     "unregister_custom_op_symbolic",
 ]
 
-_WHY = "operators are written by the engine's ops, not by symbolic functions"
+NO_SYMBOLIC = "operators are written by the engine's ops, not by symbolic functions"
 # What packages registered, by operator and opset.
 _symbolics: dict[tuple[str, int], Callable[..., Any]] = {}
 

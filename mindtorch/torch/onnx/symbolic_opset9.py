@@ -6,10 +6,10 @@ from typing import Any
 
 from mindtorch.torch._compat.unsupported_names import absent_function
 
-from . import _WHY
+from . import NO_SYMBOLIC
 
 
 def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(f"module 'torch.onnx.symbolic_opset9' has no attribute '{name}'")
-    return absent_function("torch.onnx.symbolic_opset9", name, _WHY)
+    return absent_function("torch.onnx.symbolic_opset9", name, NO_SYMBOLIC)

@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Iterator
 from typing import Any
 
-from mindtorch.engine.compile.capture.capture import host_call
+from mindtorch.engine.compile.capture.host_calls import host_call
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from .optimizer import Optimizer, Rate

@@ -7,7 +7,7 @@ import warnings
 from bisect import bisect_right
 from typing import Any
 
-from mindtorch.engine.compile.capture.capture import host_call
+from mindtorch.engine.compile.capture.host_calls import host_call
 
 from ._schedule_base import (
     EPOCH_DEPRECATION_WARNING,

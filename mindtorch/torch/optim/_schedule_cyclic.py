@@ -6,7 +6,7 @@ import functools
 import math
 from typing import Any
 
-from mindtorch.engine.compile.capture.capture import host_call
+from mindtorch.engine.compile.capture.host_calls import host_call
 
 from ._schedule_base import LRScheduler, check_optimizer, for_each_group, function_state, set_value
 

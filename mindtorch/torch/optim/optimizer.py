@@ -12,7 +12,7 @@ from copy import deepcopy
 from typing import Any
 
 from mindtorch.engine.autograd import tape
-from mindtorch.engine.compile.capture.capture import host_call
+from mindtorch.engine.compile.capture.host_calls import host_call
 from mindtorch.engine.optim.multi_tensor import Fused, expect
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import captures

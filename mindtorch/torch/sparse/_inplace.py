@@ -13,7 +13,6 @@ from mindtorch.engine import dtypes
 from mindtorch.engine.dispatch import state
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array
-from mindtorch.kernels.cpu.sparse_indices import merge
 
 from .._tensor.tensor import Tensor
 from ..functions.parts import cat
@@ -45,6 +44,8 @@ def total(a: SparseTensor, b: SparseTensor, alpha: Any = 1) -> SparseTensor:
 
 
 def _merged(a: SparseTensor, b: SparseTensor, mine: Any, others: Any) -> SparseTensor:
+    from mindtorch.kernels.cpu.sparse_indices import merge  # importing torch.sparse loads no numba
+
     room = a._nnz() + b._nnz()
     from_a, from_b = np.empty(room, np.int64), np.empty(room, np.int64)
     count = merge(keys_of(a), keys_of(b), from_a, from_b)

@@ -6,9 +6,10 @@ import math
 from collections import defaultdict
 from typing import Any
 
-from mindtorch.engine.autograd import backward, inplace
+from mindtorch.engine.autograd import backward
 from mindtorch.engine.compile.lazy.script_mode import pause
 from mindtorch.engine.dispatch import state
+from mindtorch.engine.interpreter import Interpreter
 from mindtorch.torch import ops
 from mindtorch.torch._compat.unsupported_names import absent_function, refuse
 
@@ -49,7 +50,7 @@ def _scale(total: int) -> int:
     return max(0, min(len(_SUFFIXES) - 1, (len(str(total)) - 2) // 3))
 
 
-class FlopCounterMode:
+class FlopCounterMode(Interpreter):
     """In a ``with`` block the floating-point operations of what is called are counted.
 
     Two for each product that is added: matrix products, linear layers and convolutions, forward
@@ -80,7 +81,7 @@ class FlopCounterMode:
         self.depth, self.display = depth, display
         self.flop_counts: dict[str, dict[Any, int]] = defaultdict(lambda: defaultdict(int))
         self.mod_tracker = ModuleTracker()
-        self._outer: Any = ()
+        self.outer: Any = ()
 
     def get_total_flops(self) -> int:
         """All operations of the block."""
@@ -123,8 +124,8 @@ class FlopCounterMode:
         self.flop_counts.clear()
         self.mod_tracker.__enter__()
         self._resume = pause()
-        self._outer = state.interpreters
-        state.update(interpreters=(*self._outer, self))
+        self.outer = state.interpreters
+        state.update(interpreters=(*self.outer, self))
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -134,18 +135,8 @@ class FlopCounterMode:
         if self.display:
             print(self.get_table(self.depth))
 
-    # what an interpreter does; see core.Op and inplace
-
-    def _outside(self, function: Any, args: Any, params: Any) -> Any:
-        before = state.interpreters
-        state.update(interpreters=self._outer)
-        try:
-            return function(*args, **params)
-        finally:
-            state.update(interpreters=before)
-
     def apply(self, op: Any, inputs: Any, params: Any) -> Any:
-        result = self._outside(op, inputs, params)
+        result = self.outside(op, *inputs, **params)
         shape = result.aval.shape if not isinstance(result, tuple) else ()
         found = _count(op, inputs, params, shape)
         if found is not None:
@@ -154,14 +145,6 @@ class FlopCounterMode:
                 self.flop_counts[name][packet] += found[1]
         return result
 
-    def apply_in_place(self, op: Any, target: Any, inputs: Any, params: Any) -> Any:
-        return self._outside(inplace.apply_in_place, (op, target, *inputs), params)
-
-    def copy_into(self, target: Any, source: Any) -> Any:
-        return self._outside(inplace.copy_, (target, source), {})
-
-    def item(self, tensor: Any) -> Any:
-        return self._outside(type(tensor).item, (tensor,), {})
 
 
 def _table(header: tuple[str, ...], rows: list[list[str]]) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mindtorch.engine.gaps import GAPS
+from mindtorch.known_gaps import GAPS
 from mindtorch.tools import cli
 from mindtorch.tools.scan.notes import ABSENT_METHODS, NOTES
 from mindtorch.tools.scan.scanning import Finding, scan, scan_source

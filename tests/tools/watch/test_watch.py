@@ -20,8 +20,8 @@ from mindtorch.mindspore import Model
 from mindtorch.mindspore import dataset as ds
 from mindtorch.mindspore import nn as ms_nn
 from mindtorch.tools import WatchCallback, cli, watch
-from mindtorch.tools.watch.conditions import CHECKS, Hit
-from mindtorch.tools.watch.watcher import Watch, WatchpointError
+from mindtorch.tools.watchpoints.conditions import CHECKS, Hit
+from mindtorch.tools.watchpoints.watcher import Watch, WatchpointError
 from mindtorch.torch import nn
 from mindtorch.torch.nn import functional as F
 from tests.support.paths import ROOT

@@ -8,7 +8,7 @@ import pytest
 
 from mindtorch import torch
 from mindtorch.tools import watch
-from mindtorch.tools.watch.kernels import change_of, dead_units, largest_of, size_of
+from mindtorch.tools.watchpoints.kernels import change_of, dead_units, largest_of, size_of
 
 TYPES = [np.float16, ml_dtypes.bfloat16, np.float32, np.float64, np.complex64, np.complex128]
 

@@ -240,16 +240,16 @@ def test_a_malformed_pickle_is_an_unpickling_error(name: str) -> None:
 
 def test_a_file_may_not_reach_into_a_tensor() -> None:
     """State of a subclass sets attributes, but none of the engine's and no dunder."""
-    from mindtorch.torch._utils import _rebuild_from_type_v2, _set_state
+    from mindtorch.torch import _utils
 
     tensor: Any = engine.from_array(np.ones(2))
-    _set_state(tensor, {"note": "fine"})
+    _utils._set_state(tensor, {"note": "fine"})
     assert tensor.note == "fine"
     for name in ("flat", "aval", "_storage", "_offset", "__class__", "__dict__"):
         with pytest.raises(RuntimeError, match="may not set"):
-            _set_state(tensor, {name: 1})
+            _utils._set_state(tensor, {name: 1})
     with pytest.raises(TypeError, match="does not rebuild tensors"):
-        _rebuild_from_type_v2(os.system, engine.Tensor, ("true",), {})
+        _utils._rebuild_from_type_v2(os.system, engine.Tensor, ("true",), {})
 
 
 # ------------------------------------------------------------------------------------ damaged

@@ -103,9 +103,9 @@ def test_our_archives_are_torchs_byte_for_byte() -> None:
 
 
 def view(base: engine.Tensor, offset: int, shape: Any, strides: Any) -> engine.Tensor:
-    from mindtorch.torch._utils import _tensor_from_storage
+    from mindtorch.torch._tensor.rebuild import tensor_from_storage
 
-    return _tensor_from_storage(base._shared, base.aval.dtype, offset, shape, strides)
+    return tensor_from_storage(base._shared, base.aval.dtype, offset, shape, strides)
 
 
 def test_views_still_share_memory_after_loading() -> None:
@@ -459,9 +459,9 @@ def test_the_environment_can_force_either_way(monkeypatch: pytest.MonkeyPatch) -
 def test_one_memory_under_two_types_is_refused() -> None:
     """A storage has one type in a file."""
     base = engine.from_array(np.arange(4, dtype=np.float32))
-    from mindtorch.torch._utils import _tensor_from_storage
+    from mindtorch.torch._tensor.rebuild import tensor_from_storage
 
-    other = _tensor_from_storage(base._shared, dtypes.int32, 0, (4,), (1,))
+    other = tensor_from_storage(base._shared, dtypes.int32, 0, (4,), (1,))
     with pytest.raises(RuntimeError, match="view the same data as different types"):
         our_file([base, other])
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..transforms import draw
-from ._images import Crop, Grayscale, Inter, Resize, _image, _pair
+from ._images import Crop, Grayscale, Inter, Resize, as_image, as_pair
 
 __all__ = [
     "AdjustBrightness", "AdjustContrast", "AdjustSaturation", "CutOut", "Invert", "Posterize",
@@ -16,19 +16,19 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _colours(data: Any) -> Any:
-    image = _image(data)
+def as_colours(data: Any) -> Any:
+    image = as_image(data)
     if image.ndim != 3 or image.shape[2] != 3 or image.dtype != np.uint8:
         raise RuntimeError(f"a picture (height, width, 3) of bytes, but got {image.shape} "
                            f"{image.dtype}")  # fmt: skip
     return image
 
 
-def _bytes(values: Any) -> Any:
+def as_bytes(values: Any) -> Any:
     return np.clip(np.rint(values), 0, 255).astype(np.uint8)
 
 
-def _factor(name: str, value: float) -> float:
+def checked_factor(name: str, value: float) -> float:
     if not isinstance(value, (int, float)) or value < 0:
         raise ValueError(f"{name} should be a number >= 0, but got {value!r}")
     return float(value)
@@ -38,7 +38,7 @@ class Invert:
     """255 - x."""
 
     def __call__(self, data: Any) -> Any:
-        return 255 - _colours(data)
+        return 255 - as_colours(data)
 
 
 class Solarize:
@@ -51,7 +51,7 @@ class Solarize:
         self.low, self.high = low, 255 if low == high else high
 
     def __call__(self, data: Any) -> Any:
-        image = _image(data)
+        image = as_image(data)
         return np.where((image >= self.low) & (image <= self.high), 255 - image, image)
 
 
@@ -64,41 +64,41 @@ class Posterize:
         self.mask = np.uint8(0xFF & ~(2 ** (8 - bits) - 1))
 
     def __call__(self, data: Any) -> Any:
-        return _image(data) & self.mask
+        return as_image(data) & self.mask
 
 
 class AdjustBrightness:
     """x times ``brightness_factor``."""
 
     def __init__(self, brightness_factor: float) -> None:
-        self.factor = _factor("brightness_factor", brightness_factor)
+        self.factor = checked_factor("brightness_factor", brightness_factor)
 
     def __call__(self, data: Any) -> Any:
-        return _bytes(_colours(data) * np.float32(self.factor))
+        return as_bytes(as_colours(data) * np.float32(self.factor))
 
 
 class AdjustContrast:
     """Between the mean grey (factor 0) and the picture (1), and beyond."""
 
     def __init__(self, contrast_factor: float) -> None:
-        self.factor = _factor("contrast_factor", contrast_factor)
+        self.factor = checked_factor("contrast_factor", contrast_factor)
 
     def __call__(self, data: Any) -> Any:
-        image = _colours(data)
+        image = as_colours(data)
         mean = int(Grayscale()(image).mean() + 0.5)
-        return _bytes(mean + (image.astype(np.float32) - mean) * np.float32(self.factor))
+        return as_bytes(mean + (image.astype(np.float32) - mean) * np.float32(self.factor))
 
 
 class AdjustSaturation:
     """Between the picture in greys (factor 0) and as it is (1), and beyond."""
 
     def __init__(self, saturation_factor: float) -> None:
-        self.factor = _factor("saturation_factor", saturation_factor)
+        self.factor = checked_factor("saturation_factor", saturation_factor)
 
     def __call__(self, data: Any) -> Any:
-        image = _colours(data)
+        image = as_colours(data)
         grey = Grayscale()(image)[..., None].astype(np.float32)
-        return _bytes(grey + (image - grey) * np.float32(self.factor))
+        return as_bytes(grey + (image - grey) * np.float32(self.factor))
 
 
 class RandomColorAdjust:
@@ -149,7 +149,7 @@ class RandomGrayscale:
         self.prob = prob
 
     def __call__(self, data: Any) -> Any:
-        return Grayscale(3)(_colours(data)) if draw().random_sample() < self.prob else data
+        return Grayscale(3)(as_colours(data)) if draw().random_sample() < self.prob else data
 
 
 class ResizedCrop:
@@ -179,7 +179,7 @@ class RandomResizedCrop:
         self, size: Any, scale: Any = (0.08, 1.0), ratio: Any = (3.0 / 4, 4.0 / 3),
         interpolation: Inter = Inter.BILINEAR, max_attempts: int = 10,
     ) -> None:  # fmt: skip
-        self.size, self.scale, self.ratio = _pair(size), tuple(scale), tuple(ratio)
+        self.size, self.scale, self.ratio = as_pair(size), tuple(scale), tuple(ratio)
         if not 0 <= self.scale[0] <= self.scale[1] or not 0 < self.ratio[0] <= self.ratio[1]:
             raise ValueError(f"limits should be rising: scale {scale}, ratio {ratio}")
         self.interpolation, self.attempts = interpolation, max_attempts
@@ -198,7 +198,7 @@ class RandomResizedCrop:
         return (height - high) // 2, (width - wide) // 2, high, wide
 
     def __call__(self, data: Any) -> Any:
-        image = _image(data)
+        image = as_image(data)
         part = self._part(*image.shape[:2])
         return ResizedCrop(*part, self.size, self.interpolation)(image)
 
@@ -216,7 +216,7 @@ class CutOut:
         self.length, self.count, self.is_hwc = length, num_patches, is_hwc
 
     def __call__(self, data: Any) -> Any:
-        image = np.array(_image(data))
+        image = np.array(as_image(data))
         shown = image if self.is_hwc or image.ndim == 2 else image.transpose(1, 2, 0)
         half = self.length // 2
         for _ in range(self.count):

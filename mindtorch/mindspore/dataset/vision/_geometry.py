@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..transforms import draw
-from ._images import Inter, _image, _pair
+from ._images import Inter, as_image, as_pair
 
 __all__ = [
     "Affine", "Erase", "PadToSize", "Perspective", "RandomAffine", "RandomErasing",
@@ -30,7 +30,7 @@ def _mode(name: str, resample: Any) -> Inter:
     return mode
 
 
-def _chance(prob: float) -> float:
+def checked_chance(prob: float) -> float:
     if not 0 <= prob <= 1:
         raise ValueError(f"prob should be in [0, 1], but got {prob}")
     return prob
@@ -104,7 +104,7 @@ class Rotate:
         _filling(fill_value, 3)
 
     def __call__(self, data: Any) -> Any:
-        image = _image(data)
+        image = as_image(data)
         height, width = image.shape[:2]
         x, y = self.center or ((width - 1) / 2, (height - 1) / 2)
         angle = math.radians(self.degrees)
@@ -140,7 +140,7 @@ class Affine:
         _filling(fill_value, 3)
 
     def __call__(self, data: Any) -> Any:
-        image = _image(data)
+        image = as_image(data)
         height, width = image.shape[:2]
         turn, along, across = (math.radians(v) for v in (self.degrees, *self.shear))
         a, c = (f(turn - across) / math.cos(across) for f in (math.cos, math.sin))
@@ -170,7 +170,7 @@ class Perspective:
         self.mode = _mode("Perspective", interpolation)
 
     def __call__(self, data: Any) -> Any:
-        image = _image(data)
+        image = as_image(data)
         rows, wanted = [], []
         for (u, v), (x, y) in zip(*reversed(self.ends), strict=True):  # from the result's places
             rows += [[u, v, 1, 0, 0, 0, -u * x, -v * x], [0, 0, 0, u, v, 1, -u * y, -v * y]]
@@ -184,7 +184,7 @@ class Perspective:
         return _sample(image, column, row, self.mode, 0)
 
 
-def _range(name: str, value: Any, lowest: float = -math.inf) -> tuple[float, float]:
+def range_of(name: str, value: Any, lowest: float = -math.inf) -> tuple[float, float]:
     low, high = (-value, value) if isinstance(value, (int, float)) else value
     if not lowest <= low <= high:
         raise ValueError(f"{name} should be a number >= 0 or rising limits, but got {value}")
@@ -203,7 +203,7 @@ class RandomRotation:
         self, degrees: Any, resample: Inter = Inter.NEAREST, expand: bool = False,
         center: Any = None, fill_value: Any = 0,
     ) -> None:  # fmt: skip
-        self.limits = _range("degrees", degrees)
+        self.limits = range_of("degrees", degrees)
         self.rest = resample, expand, center, fill_value
         Rotate(0, *self.rest)
 
@@ -230,17 +230,17 @@ class RandomAffine:
         if len(moves) == 2:
             moves = (-moves[0], moves[0], -moves[1], moves[1])
         shears = (0, 0, 0, 0) if shear is None else shear
-        shears = _range("shear", shears) if isinstance(shears, (int, float)) else tuple(shears)
+        shears = range_of("shear", shears) if isinstance(shears, (int, float)) else tuple(shears)
         shears = shears if len(shears) == 4 else (*shears, 0, 0)
         if len(moves) != 4 or any(abs(v) > 1 for v in moves) or len(shears) != 4:
             raise ValueError(f"translate {translate} should be shares, shear {shear} limits")
-        self.degrees, self.moves, self.shears = _range("degrees", degrees), moves, shears
-        self.scale = (1.0, 1.0) if scale is None else _range("scale", scale, 0)
+        self.degrees, self.moves, self.shears = range_of("degrees", degrees), moves, shears
+        self.scale = (1.0, 1.0) if scale is None else range_of("scale", scale, 0)
         self.rest = resample, fill_value
         Affine(0, (0, 0), 1, 0, *self.rest)
 
     def __call__(self, data: Any) -> Any:
-        height, width = _image(data).shape[:2]
+        height, width = as_image(data).shape[:2]
         within = [draw().uniform(*sorted(self.moves[i : i + 2])) for i in (0, 2)]
         moved = [round(v * n) / n for v, n in zip(within, (width, height), strict=True)]
         sheared = [draw().uniform(*self.shears[i : i + 2]) for i in (0, 2)]
@@ -260,13 +260,13 @@ class RandomPerspective:
         self, distortion_scale: float = 0.5, prob: float = 0.5,
         interpolation: Inter = Inter.BICUBIC,
     ) -> None:  # fmt: skip
-        self.prob, self.distortion = _chance(prob), _chance(distortion_scale)
+        self.prob, self.distortion = checked_chance(prob), checked_chance(distortion_scale)
         self.mode = Inter(interpolation)
         if self.mode is not Inter.BICUBIC:
             _mode("RandomPerspective", self.mode)
 
     def __call__(self, data: Any) -> Any:
-        image = _image(data)
+        image = as_image(data)
         if draw().random_sample() >= self.prob:
             return data
         height, width = image.shape[:2]
@@ -296,7 +296,7 @@ class Erase:
         self.value, self.inplace = value, inplace
 
     def __call__(self, data: Any) -> Any:
-        image = _image(data) if self.inplace else np.array(_image(data))
+        image = as_image(data) if self.inplace else np.array(as_image(data))
         image[self.part] = self.value
         return image
 
@@ -316,13 +316,14 @@ class RandomErasing:
         self, prob: float = 0.5, scale: Any = (0.02, 0.33), ratio: Any = (0.3, 3.3),
         value: Any = 0, inplace: bool = False, max_attempts: int = 10,
     ) -> None:  # fmt: skip
-        self.prob, self.scale, self.ratio = _chance(prob), _range("scale", scale, 0), tuple(ratio)
+        self.prob, self.scale = checked_chance(prob), range_of("scale", scale, 0)
+        self.ratio = tuple(ratio)
         if not 0 < self.ratio[0] <= self.ratio[1] or max_attempts < 1:
             raise ValueError(f"ratio {ratio} should be rising limits, max_attempts positive")
         self.value, self.inplace, self.attempts = value, inplace, max_attempts
 
     def __call__(self, data: Any) -> Any:
-        image = _image(data)
+        image = as_image(data)
         if draw().random_sample() >= self.prob:
             return data
         channels, height, width = image.shape
@@ -355,12 +356,12 @@ class PadToSize:
     def __init__(
         self, size: Any, offset: Any = None, fill_value: Any = 0, padding_mode: Any = "constant"
     ) -> None:
-        self.size, self.fill = _pair(size), fill_value
+        self.size, self.fill = as_pair(size), fill_value
         self.offset = (offset, offset) if isinstance(offset, int) else offset
         self.mode = str(getattr(padding_mode, "value", padding_mode)).lower()
 
     def __call__(self, data: Any) -> Any:
-        image = _image(data)
+        image = as_image(data)
         spare = [n - m for n, m in zip(self.size, image.shape, strict=False)]
         first = [n // 2 for n in spare] if not self.offset else list(self.offset)
         if any(n < f for n, f in zip(spare, first, strict=True)) or min(spare) < 0:

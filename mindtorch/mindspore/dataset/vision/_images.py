@@ -58,7 +58,7 @@ class Border(enum.StrEnum):
     SYMMETRIC = "symmetric"
 
 
-def _pair(size: Any) -> tuple[int, int]:
+def as_pair(size: Any) -> tuple[int, int]:
     pair = (size, size) if isinstance(size, int) else tuple(size)
     if len(pair) != 2 or any(n < 1 for n in pair):
         raise ValueError(f"size should be one or two positive ints, but got {size}")
@@ -73,7 +73,7 @@ def _pillow() -> Any:
     return Image
 
 
-def _image(data: Any) -> Any:
+def as_image(data: Any) -> Any:
     array = np.asarray(data)
     if array.ndim not in (2, 3):
         raise RuntimeError(f"an image has 2 or 3 axes, but got shape {array.shape}")
@@ -122,7 +122,7 @@ class Normalize:
         self.is_hwc = is_hwc
 
     def __call__(self, data: Any) -> Any:
-        image = _image(data).astype(np.float32)
+        image = as_image(data).astype(np.float32)
         channels = 1 if image.ndim == 2 else image.shape[-1 if self.is_hwc else 0]
         if self.mean.size not in (1, channels):
             raise RuntimeError(f"{self.mean.size} means for {channels} channels")
@@ -134,7 +134,7 @@ class HWC2CHW:
     """Channels first."""
 
     def __call__(self, data: Any) -> Any:
-        image = _image(data)
+        image = as_image(data)
         return image if image.ndim == 2 else np.ascontiguousarray(image.transpose(2, 0, 1))
 
 
@@ -145,7 +145,7 @@ class ToTensor:
         self.type = as_dtype(output_type).np
 
     def __call__(self, data: Any) -> Any:
-        image = _image(data)
+        image = as_image(data)
         image = image[..., None] if image.ndim == 2 else image
         return np.ascontiguousarray(image.transpose(2, 0, 1) / np.float32(255)).astype(self.type)
 
@@ -188,19 +188,19 @@ class Resize:
 
     def __init__(self, size: Any, interpolation: Inter = Inter.LINEAR) -> None:
         self.size, self.interpolation = size, Inter(interpolation)
-        _pair(size)
+        as_pair(size)
         if self.interpolation not in (Inter.NEAREST, Inter.LINEAR, Inter.CUBIC):
             raise NotImplementedError(f"Resize(interpolation={self.interpolation!s}) is not "
                                       "implemented")  # fmt: skip
 
     def __call__(self, data: Any) -> Any:
-        image = _image(data)
+        image = as_image(data)
         height, width = image.shape[:2]
         if isinstance(self.size, int):
             short = min(height, width)
             target = (height * self.size // short, width * self.size // short)
         else:
-            target = _pair(self.size)
+            target = as_pair(self.size)
         if target == (height, width):
             return image
         if self.interpolation is Inter.LINEAR and image.dtype == np.uint8:
@@ -223,10 +223,10 @@ class Crop:
     """A part of the size given, from (top, left)."""
 
     def __init__(self, coordinates: Sequence[int], size: Any) -> None:
-        self.coordinates, self.size = tuple(coordinates), _pair(size)
+        self.coordinates, self.size = tuple(coordinates), as_pair(size)
 
     def __call__(self, data: Any) -> Any:
-        image = _image(data)
+        image = as_image(data)
         (top, left), (height, width) = self.coordinates, self.size
         if top + height > image.shape[0] or left + width > image.shape[1]:
             raise RuntimeError(f"a part {self.size} from {self.coordinates} leaves the image")
@@ -237,10 +237,10 @@ class CenterCrop:
     """The middle of the size given; around smaller images zeros are put."""
 
     def __init__(self, size: Any) -> None:
-        self.size = _pair(size)
+        self.size = as_pair(size)
 
     def __call__(self, data: Any) -> Any:
-        image = _image(data)
+        image = as_image(data)
         spare = [max(n - m, 0) for n, m in zip(self.size, image.shape, strict=False)]
         if any(spare):
             ends = [(n // 2, n - n // 2) for n in spare] + [(0, 0)] * (image.ndim - 2)
@@ -277,7 +277,7 @@ class Pad:
         self.mode = _PADDING_MODES[str(getattr(padding_mode, "value", padding_mode)).lower()]
 
     def __call__(self, data: Any) -> Any:
-        image = _image(data)
+        image = as_image(data)
         left, top, right, bottom = self.padding
         ends = [(top, bottom), (left, right)] + [(0, 0)] * (image.ndim - 2)
         if self.mode == "constant":
@@ -297,12 +297,12 @@ class RandomCrop:
         self, size: Any, padding: Any = None, pad_if_needed: bool = False, fill_value: Any = 0,
         padding_mode: str = "constant",
     ) -> None:  # fmt: skip
-        self.size, self.pad_if_needed = _pair(size), pad_if_needed
+        self.size, self.pad_if_needed = as_pair(size), pad_if_needed
         self.fill, self.mode = fill_value, padding_mode
         self.around = None if padding is None else Pad(padding, fill_value, padding_mode)
 
     def __call__(self, data: Any) -> Any:
-        image = _image(data) if self.around is None else self.around(data)
+        image = as_image(data) if self.around is None else self.around(data)
         (height, width), (have_h, have_w) = self.size, image.shape[:2]
         if have_h < height or have_w < width:
             if not self.pad_if_needed:
@@ -318,14 +318,14 @@ class HorizontalFlip:
     """Left and right exchanged."""
 
     def __call__(self, data: Any) -> Any:
-        return np.ascontiguousarray(_image(data)[:, ::-1])
+        return np.ascontiguousarray(as_image(data)[:, ::-1])
 
 
 class VerticalFlip:
     """Top and bottom exchanged."""
 
     def __call__(self, data: Any) -> Any:
-        return np.ascontiguousarray(_image(data)[::-1])
+        return np.ascontiguousarray(as_image(data)[::-1])
 
 
 class RandomHorizontalFlip:
@@ -356,6 +356,6 @@ class Grayscale:
         self.count = num_output_channels
 
     def __call__(self, data: Any) -> Any:
-        image = _image(data)
+        image = as_image(data)
         gray = np.rint(image @ np.array([0.299, 0.587, 0.114])).astype(image.dtype)
         return gray if self.count == 1 else np.repeat(gray[..., None], 3, -1)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..transforms import draw
-from ._images import CenterCrop, Crop, HorizontalFlip, VerticalFlip, _image, _pair
+from ._images import CenterCrop, Crop, HorizontalFlip, VerticalFlip, as_image, as_pair
 
 __all__ = [
     "FiveCrop", "RandomSelectSubpolicy", "TenCrop", "UniformAugment", "get_image_num_channels",
@@ -18,12 +18,12 @@ __all__ = [
 
 def get_image_size(image: Any) -> list[int]:
     """[height, width] of an array or of Pillow's picture."""
-    return list(_image(image).shape[:2])
+    return list(as_image(image).shape[:2])
 
 
 def get_image_num_channels(image: Any) -> int:
     """How many channels there are; 1 of an image of two axes."""
-    shape = _image(image).shape
+    shape = as_image(image).shape
     return int(shape[2]) if len(shape) == 3 else 1
 
 
@@ -65,10 +65,10 @@ class FiveCrop:
     """The four corners and the middle, of the size given: a tuple of five images."""
 
     def __init__(self, size: Any) -> None:
-        self.size = _pair(size)
+        self.size = as_pair(size)
 
     def __call__(self, data: Any) -> tuple[Any, ...]:
-        image = _image(data)
+        image = as_image(data)
         down, right = (n - m for n, m in zip(image.shape, self.size, strict=False))
         corners = [(0, 0), (0, right), (down, 0), (down, right)]
         parts = [Crop(corner, self.size)(image) for corner in corners]

@@ -15,12 +15,12 @@ from ._colors import (
     Posterize,
     RandomResizedCrop,
     Solarize,
-    _bytes,
-    _colours,
-    _factor,
+    as_bytes,
+    as_colours,
+    checked_factor,
 )
-from ._geometry import _chance, _range
-from ._images import Decode, Grayscale, Inter, Normalize, Resize, _image
+from ._geometry import checked_chance, range_of
+from ._images import Decode, Grayscale, Inter, Normalize, Resize, as_image
 
 __all__ = [
     "AdjustGamma", "AdjustHue", "AdjustSharpness", "AutoContrast", "ConvertColor", "ConvertMode",
@@ -69,7 +69,7 @@ class NormalizePad:
 
 def _by_channel(data: Any, table: Any) -> Any:
     """Each channel of bytes through the table that ``table(its histogram)`` gives."""
-    image = _image(data)
+    image = as_image(data)
     if image.dtype != np.uint8:
         raise RuntimeError(f"a picture of bytes, but got {image.dtype}")
     shaped = image[..., None] if image.ndim == 2 else image
@@ -132,10 +132,10 @@ class AdjustGamma:
     """``gain`` x ** gamma, of values from 0 to 1 (bytes over 255)."""
 
     def __init__(self, gamma: float, gain: float = 1.0) -> None:
-        self.gamma, self.gain = _factor("gamma", gamma), gain
+        self.gamma, self.gain = checked_factor("gamma", gamma), gain
 
     def __call__(self, data: Any) -> Any:
-        image = _image(data)
+        image = as_image(data)
         if image.dtype.kind == "f":
             return np.clip(image**self.gamma * self.gain, 0, 1).astype(image.dtype)
         table = (np.arange(256) / 255) ** self.gamma * (255.999 * self.gain)
@@ -146,10 +146,10 @@ class AdjustSharpness:
     """Between the smoothed picture (factor 0) and as it is (1), and beyond."""
 
     def __init__(self, sharpness_factor: float) -> None:
-        self.factor = _factor("sharpness_factor", sharpness_factor)
+        self.factor = checked_factor("sharpness_factor", sharpness_factor)
 
     def __call__(self, data: Any) -> Any:
-        image = _image(data)
+        image = as_image(data)
         smooth = image.astype(np.float32)
         inner = sum(
             (5 if i == j == 1 else 1) * smooth[i : smooth.shape[0] - 2 + i,
@@ -158,7 +158,7 @@ class AdjustSharpness:
         )  # fmt: skip
         smooth = image.astype(np.float32)
         smooth[1:-1, 1:-1] = np.floor(inner / 13 + 0.5)
-        return _bytes(smooth + (image - smooth) * np.float32(self.factor))
+        return as_bytes(smooth + (image - smooth) * np.float32(self.factor))
 
 
 class GaussianBlur:
@@ -183,7 +183,7 @@ class GaussianBlur:
         return weights / weights.sum()
 
     def __call__(self, data: Any) -> Any:
-        image = _image(data)
+        image = as_image(data)
         whole = image.dtype.kind != "f"
         values = image.astype(np.float64)
         for axis, weights in zip((1, 0), self.kernels, strict=True):
@@ -274,7 +274,7 @@ class AdjustHue:
         self.factor = hue_factor
 
     def __call__(self, data: Any) -> Any:
-        image = _colours(data).astype(np.int64)
+        image = as_colours(data).astype(np.int64)
         value = image.max(-1)
         span = value - image.min(-1)
         safe = np.where(span == 0, 1, span)
@@ -286,7 +286,7 @@ class AdjustHue:
         parts = np.where(value == 0, 0, np.rint((255 << 12) / np.where(value == 0, 1, value)))
         hue = (hue.astype(np.int64) % 256 + int(self.factor * 255)) % 256
         saturation = (span * parts + 2048) // 4096
-        return _bytes(_to_rgb(np.stack([hue, saturation, value], -1) / 255) * 255)
+        return as_bytes(_to_rgb(np.stack([hue, saturation, value], -1) / 255) * 255)
 
 
 class ConvertMode(enum.IntEnum):
@@ -325,7 +325,7 @@ class ConvertColor:
         self.mode = ConvertMode(convert_mode)
 
     def __call__(self, data: Any) -> Any:
-        image = _image(data)
+        image = as_image(data)
         before, after = self.mode.name.removeprefix("COLOR_").split("2")
         if before != "GRAY" and (image.ndim != 3 or image.shape[2] != len(before)):
             raise RuntimeError(f"{self.mode.name} of an image {image.shape}")
@@ -347,7 +347,7 @@ class _Sometimes:
     operation: Any
 
     def __init__(self, prob: float = 0.5) -> None:
-        self.prob = _chance(prob)
+        self.prob = checked_chance(prob)
 
     def __call__(self, data: Any) -> Any:
         return self.operation(data) if draw().random_sample() < self.prob else data
@@ -387,7 +387,7 @@ class RandomSharpness:
     kind: Any = AdjustSharpness
 
     def __init__(self, degrees: Any = (0.1, 1.9)) -> None:
-        self.limits = _range("degrees", degrees, 0)
+        self.limits = range_of("degrees", degrees, 0)
 
     def __call__(self, data: Any) -> Any:
         return self.kind(draw().uniform(*self.limits))(data)
@@ -437,11 +437,11 @@ class RandomLighting:
                          [-0.5836, -0.6948, 0.4203]])  # fmt: skip
 
     def __init__(self, alpha: float = 0.05) -> None:
-        self.alpha = _factor("alpha", alpha)
+        self.alpha = checked_factor("alpha", alpha)
 
     def __call__(self, data: Any) -> Any:
         amounts = draw().normal(0, self.alpha, 3) if self.alpha else np.zeros(3)
-        return _bytes(_colours(data) + self._vectors @ (amounts * self._values))
+        return as_bytes(as_colours(data) + self._vectors @ (amounts * self._values))
 
 
 class RandomResize:

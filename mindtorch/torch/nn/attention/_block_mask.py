@@ -46,7 +46,7 @@ def _dense(counts: Any, indices: Any) -> Any:
     return made.scatter_add(-1, indices.long(), wanted.to(torch.int32)).clamp(max=1)
 
 
-def _ordered(dense: Any) -> tuple[Any, Any]:
+def ordered_blocks(dense: Any) -> tuple[Any, Any]:
     """(how many of each row are set, the columns with those that are set first)."""
     dense = dense.to(torch.int32)
     order = torch.argsort(dense, dim=-1, descending=True, stable=True)
@@ -56,7 +56,7 @@ def _ordered(dense: Any) -> tuple[Any, Any]:
 def _transposed(counts: Any, indices: Any) -> tuple[Any, Any]:
     if counts is None:
         return None, None
-    return _ordered(_dense(counts, indices).transpose(-2, -1))
+    return ordered_blocks(_dense(counts, indices).transpose(-2, -1))
 
 
 def _cropped(counts: Any, indices: Any, rows: int, columns: int) -> tuple[Any, Any]:

@@ -14,10 +14,10 @@ from ._block_mask import (
     DEFAULT_BLOCK,
     WHOLE,
     BlockMask,
-    _ordered,
     and_masks,
     noop_mask,
     or_masks,
+    ordered_blocks,
     over_indices,
     sliced,
 )
@@ -107,8 +107,8 @@ def create_block_mask(
     blocks = padded.view(*mask.shape[:2], rows, size[0], columns, size[1])
     count = blocks.sum(dim=(3, 5))
     full = (count == size[0] * size[1]) & separate_full_blocks
-    whole: Any = _ordered(full) if separate_full_blocks else (None, None)
-    partial: Any = _ordered((count > 0) & ~full)
+    whole: Any = ordered_blocks(full) if separate_full_blocks else (None, None)
+    partial: Any = ordered_blocks((count > 0) & ~full)
     return BlockMask.from_kv_blocks(
         partial[0], partial[1], whole[0], whole[1], size, mask_mod, (Q_LEN, KV_LEN)
     )

@@ -10,8 +10,7 @@ from mindtorch.engine import dtypes
 
 def world_of(group: Any) -> Any:
     """The group, or all processes; None where there is one process."""
-    from ... import distributed as dist
-
+    dist = torch.distributed
     if not dist.is_initialized():
         return None
     world = dist.group.WORLD if group is None else group

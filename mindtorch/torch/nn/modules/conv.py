@@ -10,7 +10,7 @@ from .. import init
 from ..parameter import UninitializedParameter
 from .lazy import LazyModuleMixin
 from .module import Module
-from .utils import _ntuple, _reverse_repeat_tuple, empty_parameter
+from .utils import _reverse_repeat_tuple, empty_parameter, ntuple
 
 __all__ = [
     "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d",
@@ -126,7 +126,7 @@ class _Convolution(_ConvNd):
         padding: Any = 0, dilation: Any = 1, groups: int = 1, bias: bool = True,
         padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
-        each = _ntuple(self._spatial)
+        each = ntuple(self._spatial)
         super().__init__(
             in_channels, out_channels, each(kernel_size), each(stride),
             padding if isinstance(padding, str) else each(padding), each(dilation), False,
@@ -181,7 +181,7 @@ class _ConvTransposeNd(_ConvNd):
             raise ValueError(
                 f'Only "zeros" padding mode is supported for {type(self).__name__}'
             )
-        each = _ntuple(self._spatial)
+        each = ntuple(self._spatial)
         super().__init__(
             in_channels, out_channels, each(kernel_size), each(stride), each(padding),
             each(dilation), True, each(output_padding), groups, bias, padding_mode, device, dtype,

@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import functional as F  # noqa: N812
 from .module import Module
-from .utils import _ntuple
+from .utils import ntuple
 
 
 class _Pad(Module):
@@ -17,7 +17,7 @@ class _Pad(Module):
 
     def __init__(self, padding: Any) -> None:
         super().__init__()
-        self.padding = _ntuple(2 * self._spatial)(padding)
+        self.padding = ntuple(2 * self._spatial)(padding)
 
     def forward(self, input: Any) -> Any:  # noqa: A002
         """The input with its last axes made longer."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import functional as F  # noqa: N812
 from .module import Module
-from .utils import _ntuple
+from .utils import ntuple
 
 _RANKS = (1, 2, 3)
 
@@ -49,7 +49,7 @@ class _AvgPoolNd(Module):
         count_include_pad: bool = True, divisor_override: int | None = None,
     ) -> None:  # fmt: skip
         super().__init__()
-        each = _ntuple(1) if self._spatial == 1 else (lambda v: v)
+        each = ntuple(1) if self._spatial == 1 else (lambda v: v)
         self.kernel_size = each(kernel_size)
         self.stride = each(stride if stride is not None else kernel_size)
         self.padding = each(padding)
@@ -141,7 +141,7 @@ class _MaxUnpoolNd(Module):
 
     def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
         super().__init__()
-        each = _ntuple(self._spatial)
+        each = ntuple(self._spatial)
         self.kernel_size = each(kernel_size)
         self.stride = each(stride if stride is not None else kernel_size)
         self.padding = each(padding)

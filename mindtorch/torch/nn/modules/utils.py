@@ -14,7 +14,7 @@ from ...functions.creation import new_empty
 from ..parameter import Parameter
 
 
-def _ntuple(n: int, name: str = "parse") -> Callable[[Any], tuple[Any, ...]]:
+def ntuple(n: int, name: str = "parse") -> Callable[[Any], tuple[Any, ...]]:
     def parse(x: Any) -> tuple[Any, ...]:
         if isinstance(x, Iterable) and not isinstance(x, str):
             return tuple(x)
@@ -24,10 +24,11 @@ def _ntuple(n: int, name: str = "parse") -> Callable[[Any], tuple[Any, ...]]:
     return parse
 
 
-_single = _ntuple(1, "_single")
-_pair = _ntuple(2, "_pair")
-_triple = _ntuple(3, "_triple")
-_quadruple = _ntuple(4, "_quadruple")
+_ntuple = ntuple
+_single = ntuple(1, "_single")
+_pair = ntuple(2, "_pair")
+_triple = ntuple(3, "_triple")
+_quadruple = ntuple(4, "_quadruple")
 
 
 def _reverse_repeat_tuple(t: tuple[Any, ...], n: int) -> tuple[Any, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine.autograd import tape
-from mindtorch.engine.compile.capture.capture import host_call
+from mindtorch.engine.compile.capture.host_calls import host_call
 from mindtorch.engine.dispatch import graph_under_way, state
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
@@ -60,7 +60,7 @@ class DistributedDataParallel(Module, Joinable):
     ) -> None:  # fmt: skip
         super().__init__()
         Joinable.__init__(self)
-        self.process_group = dist.distributed_c10d._group(process_group)
+        self.process_group = dist.distributed_c10d.group_of(process_group)
         trained = [p for p in module.parameters() if p.requires_grad]
         if not trained:
             raise RuntimeError(
@@ -280,7 +280,7 @@ class DistributedDataParallel(Module, Joinable):
 
     def __setstate__(self, state_: dict[str, Any]) -> None:
         super().__setstate__(state_)
-        self.process_group = dist.distributed_c10d._group(None)
+        self.process_group = dist.distributed_c10d.group_of(None)
         self._reducer = Reducer(
             self._trained, self.process_group, 25 << 20, self.gradient_as_bucket_view,
             self.find_unused_parameters or self.static_graph,

@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 import mindtorch.torch as torch
-from mindtorch.engine.compile.capture.capture import host_call
+from mindtorch.engine.compile.capture.host_calls import host_call
 from mindtorch.engine.optim.multi_tensor import fits, global_norm, scale_all
 from mindtorch.engine.tensor import Tensor as EngineTensor
 

@@ -61,18 +61,16 @@ class _Orthogonal(Module):
         return q * x.diagonal(dim1=-2, dim2=-1).int().unsqueeze(-2)
 
     def _rotated(self, x: Any) -> Any:
-        from ... import cat, eye, linalg, matrix_exp
-
         n, k = x.shape[-2:]
         x = x.tril()
         if n != k:
-            x = cat([x, x.new_zeros((*x.shape[:-2], n, n - k))], dim=-1)
+            x = torch.cat([x, x.new_zeros((*x.shape[:-2], n, n - k))], dim=-1)
         skew = x - x.mH
         if self.orthogonal_map == "matrix_exp":
-            q = matrix_exp(skew)
+            q = torch.matrix_exp(skew)
         else:
-            one = eye(n, dtype=skew.dtype)
-            q = linalg.solve(one - 0.5 * skew, one + 0.5 * skew)
+            one = torch.eye(n, dtype=skew.dtype)
+            q = torch.linalg.solve(one - 0.5 * skew, one + 0.5 * skew)
         return q[..., :k] if n != k else q
 
     def right_inverse(self, Q: Any) -> Any:  # noqa: N803

@@ -15,7 +15,7 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.torch.functions.from_data import as_tensor, from_numpy, tensor
 from mindtorch.torch.functions.parts import stack
 
-_NOT_NUMERIC = re.compile(r"[SaUO]")
+NOT_NUMERIC = re.compile(r"[SaUO]")
 _MESSAGE = (
     "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
 )
@@ -27,7 +27,7 @@ def default_convert(data: Any) -> Any:
     if isinstance(data, EngineTensor):
         return data
     if isinstance(data, (np.ndarray, np.generic)):
-        if isinstance(data, np.ndarray) and _NOT_NUMERIC.search(data.dtype.str):
+        if isinstance(data, np.ndarray) and NOT_NUMERIC.search(data.dtype.str):
             return data
         return as_tensor(data)
     if isinstance(data, collections.abc.Mapping):
@@ -96,7 +96,7 @@ def collate_tensor_fn(batch: Any, *, collate_fn_map: Any = None) -> Any:
 
 
 def collate_numpy_array_fn(batch: Any, *, collate_fn_map: Any = None) -> Any:
-    if _NOT_NUMERIC.search(batch[0].dtype.str):
+    if NOT_NUMERIC.search(batch[0].dtype.str):
         raise TypeError(_MESSAGE.format(batch[0].dtype))
     return collate([as_tensor(b) for b in batch], collate_fn_map=collate_fn_map)
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+import mindtorch.torch as torch
 from mindtorch.torch._tensor.generator import Generator
 from mindtorch.torch.functions.random import randperm
 
@@ -33,8 +34,7 @@ class DistributedSampler(Sampler[Any]):
         drop_last: bool = False,
     ) -> None:
         if num_replicas is None or rank is None:
-            from mindtorch.torch import distributed
-
+            distributed = torch.distributed
             if not distributed.is_available():
                 raise RuntimeError("Requires distributed package to be available")
             num_replicas = distributed.get_world_size() if num_replicas is None else num_replicas

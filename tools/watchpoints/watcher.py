@@ -24,9 +24,10 @@ import numpy as np
 import mindtorch
 from mindtorch import torch
 from mindtorch.engine import dtypes
-from mindtorch.engine.autograd import inplace, tape
+from mindtorch.engine.autograd import inplace
 from mindtorch.engine.compile.lazy import script_mode
 from mindtorch.engine.dispatch import Op, state
+from mindtorch.engine.interpreter import Interpreter
 from mindtorch.engine.tensor import Tensor
 
 from .conditions import LIMITS, Hit, Place, chosen, tensor_faults
@@ -101,7 +102,7 @@ def _largest(faults: dict[str, tuple[str, float]]) -> float:
     return faults["too_large"][1] if "too_large" in faults else 0.0
 
 
-class Watch:
+class Watch(Interpreter):
     """Looks for watchpoints while it is entered.
 
     Attributes:
@@ -109,6 +110,8 @@ class Watch:
         counts: how often each was met: (check, layer, op) -> times.
         step: the optimizer's steps so far, and one.
     """
+
+    observes_nodes = True
 
     def __init__(
         self,
@@ -150,7 +153,6 @@ class Watch:
         self.steps.install()
         self._undo.callback(self.steps.remove)
         self._stand_in(torch.nn.Module, "__call__", self._module_call)
-        self._stand_in(tape.Node, "apply", self._node_apply)
         self.outer = state.interpreters
         state.update(interpreters=(*self.outer, self))
         self._undo.callback(self._leave)
@@ -176,8 +178,6 @@ class Watch:
             yield
         finally:
             state.update(interpreters=before)
-
-    # what an interpreter does; see engine.dispatch.Op and engine.autograd.inplace
 
     def apply(self, op: Op, inputs: Any, params: Any) -> Any:
         with self.away():
@@ -254,18 +254,14 @@ class Watch:
 
         return call
 
-    def _node_apply(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        def apply(node: Any, gradients: Any, needed: Any) -> Any:
-            if threading.get_ident() != self.thread:
-                return original(node, gradients, needed)
-            place = self.origins.get(id(node), Place())
-            self.backward.append(place._replace(op=f"backward of {place.op or node.name()}"))
-            try:
-                return original(node, gradients, needed)
-            finally:
-                self.backward.pop()
-
-        return apply
+    @contextlib.contextmanager
+    def around_node(self, node: Any) -> Iterator[None]:
+        place = self.origins.get(id(node), Place())
+        self.backward.append(place._replace(op=f"backward of {place.op or node.name()}"))
+        try:
+            yield
+        finally:
+            self.backward.pop()
 
     def parameters(self) -> dict[str, Any]:
         """The parameters of the modules seen so far that are trained."""

@@ -1,40 +1,11 @@
-"""The table of gaps: what is missing, where, and why. Errors quote it, and docs/gaps.md shows
-it."""
+"""The table of gaps: what is missing, where, and why; docs/gaps.md shows it."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-
-class Gap(NamedTuple):
-    """Something that is not there.
-
-    Attributes:
-        kind: "kernel", "host" (the CPU's kernel runs on copies), "feature", "module" or
-            "argument".
-        name: of the kernel ("module.function" or "module.*") or of what is missing.
-        device: where it is missing; "all" for everywhere.
-        reason: why, or what to use instead.
-    """
-
-    kind: str
-    name: str
-    device: str
-    reason: str
-
-
-_LIBRARY = (
-    "the vendor's (cuFFT, cuSOLVER) through cupy where that is installed and has the function; "
-    "LAPACK and pocketfft on copies otherwise"
-)
+from mindtorch.engine.kernel_gaps import KERNEL_GAPS, Gap
 
 GAPS: tuple[Gap, ...] = (
-    Gap("host", "matrix_factorizations.*", "cuda", _LIBRARY),
-    Gap("host", "fft.*", "cuda", _LIBRARY),
-    Gap("host", "linear_solvers.*", "cuda", _LIBRARY),
-    Gap("host", "complex numbers", "cuda",
-        "scans, norms, scatter_reduce and a few functions: the CPU's kernels run on copies; "
-        "elementwise ops, sums, products, copies and indexing have kernels"),
+    *KERNEL_GAPS,
     Gap("feature", "CUDA graphs of optimizers and of whole steps", "cuda",
         "torch.compile records what lies between two host calls, and optimizers' steps are such; "
         "annotations of graphs raise, memory of graphs is not shared"),
@@ -324,29 +295,12 @@ GAPS: tuple[Gap, ...] = (
 )  # fmt: skip
 
 
-def reason_for(kernel: str, device: str) -> str | None:
-    """Why ``kernel`` ("module.function") is missing on ``device``; None when no row says."""
-    family = kernel.partition(".")[0] + ".*"
-    for gap in GAPS:
-        if gap.kind == "kernel" and gap.device == device and gap.name in (kernel, family):
-            return gap.reason
-    return None
-
-
-def on_host(kernel: str, complex_numbers: bool = False) -> str | None:
-    """Why ``kernel`` runs on the host for tensors on CUDA; None when no row says that it does."""
-    names = (kernel, kernel.partition(".")[0] + ".*", *["complex numbers"] * complex_numbers)
-    for gap in GAPS:
-        if gap.kind == "host" and gap.name in names:
-            return gap.reason
-    return None
-
-
 def as_markdown() -> str:
     """The table as docs/gaps.md holds it."""
     lines = [
         "# Gaps", "",
-        "What is missing and why; made from `engine/gaps.py` by `python -m mindtorch.engine.gaps`.",
+        "What is missing and why; made from `mindtorch/known_gaps.py` by "
+        "`python -m mindtorch.known_gaps`.",
         "",
         "| kind | what | device | reason |", "|---|---|---|---|",
     ]  # fmt: skip
