@@ -20,7 +20,7 @@ BENCHMARKS := training kernels scaling compilers data_parallel
 # modules are compiled to byte code once, not in each of the processes that tests start
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo test lint docs bench clean
+.PHONY: setup demo test test-plain lint docs bench clean
 .DELETE_ON_ERROR:
 
 setup: $(STAMP)
@@ -45,6 +45,12 @@ demo: $(DIGITS) | $(STAMP)
 
 test: $(STAMP)
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+# the tables of ops with every mechanism off (docs/guide/wrong-number.md): the plain way alone
+test-plain: $(STAMP)
+	MINDTORCH_CALL_CACHE=0 MINDTORCH_VJP_CACHE=0 MINDTORCH_FUSION=0 MINDTORCH_LAZY=0 \
+	MINDTORCH_KERNEL_SUBSTITUTION=0 MINDTORCH_GRAD_BUFFER_REUSE=0 MINDTORCH_COMPILE=0 \
+		$(BIN)/python -m pytest $(PYTEST_ARGS) tests/tables/test_ops.py
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -43,7 +43,11 @@ _BODIES = ("mindtorch.torch.functions",)
 
 def public_modules() -> Iterator[ModuleType]:
     """The packages' modules without an underscore in their path, outer ones first."""
-    found: list[ModuleType] = [importlib.import_module("mindtorch")]
+    outer = importlib.import_module("mindtorch")
+    found = [outer]
+    for each in pkgutil.iter_modules(outer.__path__):  # packages follow, the engine's not
+        if not each.ispkg and not each.name.startswith("_"):
+            found.append(importlib.import_module(f"mindtorch.{each.name}"))
     for name in PACKAGES:
         package = importlib.import_module(name)
         found.append(package)
@@ -97,7 +101,7 @@ def _page(module: ModuleType, own: list[str], elsewhere: list[str]) -> str:
     if outer and getattr(sys.modules[outer], last) is not module:  # a function has that name, too
         lines.append("   :no-index:")
     lines.append("")
-    lines += [*_escaped((inspect.getdoc(module) or "").splitlines()), ""]
+    lines += [*_with_blocks((inspect.getdoc(module) or "").splitlines()), ""]
     if elsewhere:
         lines += ["Also here: " + ", ".join(f"``{name}``" for name in elsewhere) + ".", ""]
     for name in own:
@@ -130,6 +134,21 @@ def _escaped(lines: list[str]) -> list[str]:
         parts = _LITERAL.split(line)
         parts[::2] = [re.sub(r"([*|\\])|(?<=\w)_(?=\W|$)", r"\\\g<0>", part) for part in parts[::2]]
         result.append("".join(parts))
+    return result
+
+
+def _with_blocks(lines: list[str]) -> list[str]:
+    """A module's text, whose indented lines are code."""
+    result: list[str] = []
+    inside = False
+    for line in lines:
+        indented = line.startswith("    ")
+        if indented and not inside:
+            result += ["", "::", ""]
+        elif inside and line and not indented:
+            result.append("")
+        inside = indented or (inside and not line)
+        result += [line] if indented else _escaped([line])
     return result
 
 

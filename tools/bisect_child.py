@@ -36,7 +36,7 @@ SAMPLE = 64  # elements of each tensor that are compared where a tolerance is gi
 def summary(tensor: Tensor) -> dict[str, Any]:
     """What is compared of a tensor: shape, a checksum of all elements, and some of them."""
     array = np.ascontiguousarray(Tensor.array(tensor))
-    found = {
+    found: dict[str, Any] = {
         "shape": list(array.shape),
         "type": tensor.aval.dtype.name,
         "checksum": hashlib.sha256(array.tobytes()).hexdigest()[:24],
@@ -107,7 +107,8 @@ class Notes:
             return result
 
         base.__init__ = init
-        Jitted.__call__ = called  # type: ignore[method-assign]
+        jitted_class: Any = Jitted
+        jitted_class.__call__ = called
 
     def _stepped(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         if not self._within:

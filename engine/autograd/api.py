@@ -17,7 +17,7 @@ from . import tape
 
 
 def _run(passing: backward_pass.Pass, roots: Any, create_graph: bool) -> None:
-    """Run a pass, its ops recorded or not; a signal's exception, too, finds the mode put back."""
+    """Run a pass, its ops recorded or not; the mode is restored after KeyboardInterrupt, too."""
     grad, inference = state.grad_enabled, state.inference
     try:
         state.update(grad=create_graph, inference=inference and not create_graph)

@@ -1,7 +1,7 @@
 """Calls that are remembered: a function whose ops follow from what its arguments are, not from
 their elements, is run twice for each kind of call; from then on only its ops are.
 
-The second call of a kind is watched at the ops' door (of many kinds there is only one call). What
+The second call of a signature is recorded (many signatures occur only once). What
 it did is kept as steps with their plans, by the avals of its tensors and its other arguments, so
 that a later call goes from the arguments to the kernels. Steps record on the tape as ever.
 """
@@ -62,7 +62,7 @@ def _filling(aval: Any, value: Any) -> Plan:
 
 
 class CallRecorder(Interpreter):
-    """Notes the ops of a function that is called with arguments of a kind that was met before.
+    """Interpreter that records the ops of a function at its second call with a signature.
 
     Attributes:
         count: how many tensors were given.

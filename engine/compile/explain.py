@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from .decision import Decision
 from .ir.ir import Graph, Node
 from .jit import Jitted, jit
 from .passes.fusion_report import apart
@@ -32,6 +33,7 @@ class Explanation:
         guards: what is checked before each run.
         reasons: why the function runs op by op, or was traced again.
         traces: how often it was traced.
+        decision: how the call was run, and why.
     """
 
     graphs: list[Graph]
@@ -46,6 +48,7 @@ class Explanation:
     reasons: list[str]
     traces: int
     trace_seconds: float
+    decision: Decision | None = None
 
     @property
     def graph_count(self) -> int:
@@ -68,7 +71,9 @@ class Explanation:
             f"graphs: {self.graph_count}, kernels: {self.op_count}, host calls between them: "
             f"{self.host_calls}, traced {self.traces} times in {self.trace_seconds:.2f} s"
         ]
-        lines += [f"is replayed or was traced again: {reason}" for reason in self.reasons]
+        if self.decision is not None:
+            lines.append(f"how this call was run: {self.decision}")
+        lines += [f"in lazy mode, or captured again: {reason}" for reason in self.reasons]
         if self.guards:
             lines.append("guards: " + ", ".join(self.guards))
         for i, (graph, size) in enumerate(zip(self.graphs, self.arena, strict=True)):
@@ -135,5 +140,5 @@ def explanation(jitted: Jitted, seconds: float) -> Explanation:
         [s.program.seconds for s in segments],
         [s.program.arena_bytes for s in segments], hosts, guards,
         reasons + jitted.misses + jitted.families.notes(),
-        jitted.traces, seconds,
+        jitted.traces, seconds, jitted.decision,
     )  # fmt: skip

@@ -27,6 +27,24 @@ from .capture.pytree import NOTHING, Flattened, rebuild
 from .capture.side_effects import effects, entangled, impure
 from .capture.symbolic_tracer import by_library
 from .capture.tracer import TracingError
+from .decision import (
+    CAPTURE,
+    FAILED,
+    HELD,
+    LAZY,
+    NESTED,
+    OBSERVED,
+    RARE,
+    RESIZED,
+    RUN,
+    STANCE,
+    UNSAFE,
+    Decision,
+    capturing,
+    eagerly,
+    lazily,
+    raising,
+)
 from .dynamic_shapes.leaked_sizes import hand_back
 from .dynamic_shapes.shape_families import Families, Template, with_numbers
 from .dynamic_shapes.specialize import At
@@ -104,6 +122,7 @@ class Jitted:
     Attributes:
         compiled: the captures, by the structure of their arguments.
         eager: why the function runs op by op, "" when it does not.
+        decision: how the last call was run, and why.
         traces: how often the function's body was traced.
         whole: raised where a part of the function would run op by op.
         recorded: whether what runs on CUDA is recorded as CUDA graphs.
@@ -126,6 +145,7 @@ class Jitted:
         self.compiled: dict[Any, list[Compiled]] = {}
         self.eager = ""
         self.tree = Tree()
+        self.decision: Decision | None = None
         self.traces = 0
         self.misses: list[str] = []
         self._running = False
@@ -166,63 +186,104 @@ class Jitted:
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'", name=name)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        decision, flattened, key = self.decide(args, kwargs)
+        self.decision = decision
+        kind = decision.kind
+        if kind is RUN:
+            try:
+                return key.run(flattened.leaves)
+            except Exception:
+                if not key.untouched():
+                    raise
+            return self.function(*args, **kwargs)  # raises where eager code does
+        if kind is CAPTURE:
+            return self._first_run(key, flattened, args, kwargs)
+        if kind is LAZY:
+            return self._lazily(args, kwargs)
+        if decision.error is not None:
+            self.decision = Decision(kind, decision.reason)  # an error would hold its frames
+            raise decision.error
+        began = time.perf_counter()
+        result = self.function(*args, **kwargs)
+        if decision is RARE:
+            self._spent[key] = self._spent.get(key, 0.0) + time.perf_counter() - began
+        elif decision is FAILED:  # captured again once it goes through
+            self._raising.discard(key)
+        return result
+
+    def decide(self, args: Any, kwargs: Any) -> tuple[Decision, Flattened, Any]:
+        """How a call is run, its flattened arguments, and the capture that is to be run or else
+        the structure of the arguments."""
+        flattened, given = NOTHING
         if (
             state.interpreters or backward.running() or saved_tensor_hooks
-            or global_state.intercepting or tape.anomaly.enabled  # somebody watches op by op
+            or global_state.intercepting or tape.anomaly.enabled
         ):
-            return self.function(*args, **kwargs)
+            return OBSERVED, flattened, None
         if policy.eager:
-            return self.function(*args, **kwargs)
+            return eagerly(policy.eager), flattened, None
         if self.eager:
-            return self._replay(args, kwargs)
+            return self._lazy_if_on(self.eager), flattened, None
         try:
-            flattened, given = NOTHING
             if args or kwargs:
                 flattened = Flattened()
                 given = flattened.describe((args, kwargs))
             key = (given, global_state.current())
-            found = self.compiled.get(key, [])
+            found = self.compiled.get(key, ())
         except (TypeError, RecursionError) as error:
-            return self._give_up(f"an argument cannot be compared: {error}", args, kwargs)
+            reason = f"an argument cannot be compared: {error}"
+            return self._complaint(reason), flattened, None
+        broken = ""
         for place, compiled in enumerate(found):
-            reason = compiled.broken(flattened.leaves)
-            if not reason:
+            broken = compiled.broken(flattened.leaves)
+            if not broken:
                 if place:
-                    found.insert(0, found.pop(place))
-                return self._run(compiled, flattened, args, kwargs)
-            self._note(reason)
+                    found.insert(0, found.pop(place))  # type: ignore[union-attr]
+                return HELD, flattened, compiled
+            self._note(broken)
         fitting = self.families.fitting(key, flattened.leaves)
         if fitting is not None:
             self.families.keep(key, fitting, self.compiled)
             if fitting.backward is not None and repeatable(fitting.steps):
                 fitting.backward.again = self._again(fitting, key)
-            return self._run(fitting, flattened, args, kwargs)
-        if self._running:  # recursion, or another thread that traces
-            return self.function(*args, **kwargs)
-        if policy.stance != "default" and self._stands_back():
-            return self.function(*args, **kwargs)
+            return RESIZED, flattened, fitting
+        return self._decide_anew(key, flattened, len(found), broken), flattened, key
+
+    def _decide_anew(self, key: Any, flattened: Flattened, found: int, broken: str) -> Decision:
+        """How a call is run that no capture fits; ``found``: of how many for its structure."""
+        if self._running:
+            return NESTED
+        if policy.stance == "fail_on_recompile":
+            return raising(RuntimeError(
+                "Detected recompile when torch.compile stance is 'fail_on_recompile'. "
+                + self._place()
+            ))  # fmt: skip
+        if policy.stance != "default":
+            first, self._called = not self._called, True
+            if policy.stance == "eager_on_recompile" or first:
+                return STANCE
         if policy.recompiled is not None and self.traces:
-            raise policy.recompiled(f"{self._place()} was compiled for {self.misses or 'other'}")
+            return raising(
+                policy.recompiled(f"{self._place()} was compiled for {self.misses or 'other'}")
+            )
         limit = policy.limit if self.limit is None else self.limit
         met = sum(map(len, self.compiled.values())) + len(self._spent.keys() - {key})
         met -= len(self.families.bound)
-        if len(found) >= limit or met > 4 * limit:
+        if found >= limit or met > 4 * limit:
             causes = [each for each in self.misses if not each.startswith(_TOO_OFTEN)]
-            self._complain(_TOO_OFTEN + (causes[-1] if causes else "its arguments"))
-            return self._replay(args, kwargs)  # what is compiled stays
+            return self._complaint(_TOO_OFTEN + (causes[-1] if causes else "its arguments"))
         if entangled(flattened.leaves) or sys.getprofile() is not None:
-            return self.function(*args, **kwargs)
-        began = time.perf_counter()
+            return UNSAFE
         if self._waits(key, flattened.leaves):
-            result = self.function(*args, **kwargs)
-            self._spent[key] = self._spent.get(key, 0.0) + time.perf_counter() - began
-            return result
+            return RARE
         self._spent.pop(key, None)
-        if key in self._raising:  # traced again once it goes through
-            result = self.function(*args, **kwargs)
-            self._raising.discard(key)
-            return result
+        return FAILED if key in self._raising else capturing(broken)
+
+    def _first_run(self, key: Any, flattened: Flattened, args: Any, kwargs: Any) -> Any:
+        """Capture a call."""
         self._running = True
+        began = time.perf_counter()
+        found = self.compiled.get(key, [])
         try:
             with cuda_graph.wanting(self.recorded):
                 return self._capture(key, flattened, found, args, kwargs)
@@ -235,14 +296,6 @@ class Jitted:
             self._running = False
             self._price = min(self._price, time.perf_counter() - began)
 
-    def _run(self, compiled: Compiled, flattened: Flattened, args: Any, kwargs: Any) -> Any:
-        try:
-            return compiled.run(flattened.leaves)
-        except Exception:
-            if not compiled.untouched():
-                raise
-        return self.function(*args, **kwargs)  # raises where eager code does
-
     def _waits(self, key: Any, leaves: list[Tensor]) -> bool:
         """Whether arguments of further sizes run op by op until that took as long as a capture.
 
@@ -254,16 +307,6 @@ class Jitted:
         return others >= 2 and key not in self.compiled and (
             self._spent.get(key, 0.0) < self._price
         )
-
-    def _stands_back(self) -> bool:
-        """Whether a call that nothing compiled fits runs eagerly, as the stance has it."""
-        if policy.stance == "fail_on_recompile":
-            raise RuntimeError(
-                "Detected recompile when torch.compile stance is 'fail_on_recompile'. "
-                + self._place()
-            )
-        first, self._called = not self._called, True
-        return policy.stance == "eager_on_recompile" or first
 
     def _place(self) -> str:
         code = getattr(self.function, "__code__", None)
@@ -289,9 +332,9 @@ class Jitted:
 
         return again
 
-    def _replay(self, args: Any, kwargs: Any) -> Any:
-        """Run the function's Python code; what its ops do runs compiled."""
-        if not switches.lazy or self.tree.hopeless or not self.tree.lock.acquire(blocking=False):
+    def _lazily(self, args: Any, kwargs: Any) -> Any:
+        """Run the function's Python code in lazy mode: what its ops do runs compiled."""
+        if not self.tree.lock.acquire(blocking=False):
             return self.function(*args, **kwargs)
         try:
             if not self.recorded:
@@ -307,9 +350,11 @@ class Jitted:
         if self.whole is not None:
             raise self.whole(f"{reason}; fullgraph=True wants one graph")
 
-    def _give_up(self, reason: str, args: Any, kwargs: Any) -> Any:
-        self._complain(reason)
-        return self._replay(args, kwargs)
+    def _lazy_if_on(self, reason: str) -> Decision:
+        """Lazy mode, because of ``reason``, unless that is off or does not pay."""
+        if not switches.lazy:
+            return eagerly(f"{reason}; {variable('lazy')}=0")
+        return eagerly(f"{reason}; its ops do not repeat") if self.tree.hopeless else lazily(reason)
 
     def _note(self, reason: str) -> bool:
         new = reason not in self.misses and len(self.misses) < 64
@@ -317,11 +362,18 @@ class Jitted:
             self.misses.append(reason)
         return new
 
-    def _complain(self, reason: str) -> None:
+    def _complaint(self, reason: str) -> Decision:
+        """The call cannot be captured: warn once for each reason, or raise where one graph is
+        wanted."""
         if self._note(reason):
-            logger.warning("%s is replayed: %s", getattr(self, "__name__", self.function), reason)
-        if self.whole is not None:
-            self._refuse(reason)
+            logger.warning(
+                "%s is not compiled as a whole: its Python code runs at each call, and its ops run "
+                "in lazy mode, because %s", getattr(self, "__name__", self.function), reason,
+            )  # fmt: skip
+        if self.whole is None:
+            return self._lazy_if_on(reason)
+        self.eager = reason
+        return raising(self.whole(f"{reason}; fullgraph=True wants one graph"))
 
     def _capture(
         self, key: Any, flattened: Flattened, found: list[Compiled], args: Any, kwargs: Any,
@@ -546,6 +598,7 @@ def jit(
     What it does to tensors is captured: forward, ``backward()``, writes in place, random numbers
     and optimizers' steps. Python values that it reads are guards; where one has changed, the call
     is captured again. A function that asks for data (``item()``, ``print``) or changes Python
-    objects is replayed; ``jitted.eager`` says why. The arguments are :class:`Jitted`'s attributes.
+    objects runs in lazy mode; ``jitted.eager`` says why. The arguments are attributes of
+    :class:`Jitted`.
     """
     return Jitted(function, whole, recorded, limit, dynamic)

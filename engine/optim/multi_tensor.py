@@ -30,7 +30,7 @@ _TYPES = (dtypes.float32, dtypes.float64)
 
 def fits(tensors: Sequence[Tensor]) -> bool:
     """Whether a kernel can take them together: one type, on the CPU, without gaps; and now, not
-    when a graph that is being captured or replayed comes to it."""
+    when a graph that is being captured, or lazy mode, comes to it."""
     if not tensors or graph_under_way() is not None:
         return False
     dtype = tensors[0].aval.dtype

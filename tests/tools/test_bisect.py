@@ -89,7 +89,7 @@ FAULTS: dict[str, tuple[Any, str, Callable[[Any], Any]]] = {
 }
 
 
-def _program() -> list[bisect.Run]:
+def _program() -> list[dict[str, Any]]:
     """Something of each mechanism; the results, an event for each."""
     torch.manual_seed(0)
     x = torch.randn(64, 96)
@@ -114,7 +114,7 @@ def _program() -> list[bisect.Run]:
         found.append(weight.grad.clone())
         with torch.no_grad():
             found += [compiled(x), convolve(images), looks(x)]
-    return [summary(x.detach()) for x in found]  # type: ignore[return-value]
+    return [summary(x.detach()) for x in found]
 
 
 def _in_process(options: Any, off_: Any) -> bisect.Run:
@@ -205,8 +205,8 @@ def test_the_first_difference_is_named() -> None:
 )
 def test_printed_lines(a: str, b: str, tolerance: float, equal: bool) -> None:
     """Text is compared as it is, numbers in it by the tolerance."""
-    runs = [bisect.Run((), 0, [line], [], []) for line in (a, b)]
-    assert (bisect.difference(*runs, tolerance) == "") is equal
+    first, second = (bisect.Run((), 0, [line], [], []) for line in (a, b))
+    assert (bisect.difference(first, second, tolerance) == "") is equal
 
 
 CLEAN = """

@@ -2,7 +2,7 @@
 
 A capture keeps what a call does to tensors; its Python code does not run again. So each function
 that user code calls must be known to depend on its arguments alone and to change nothing but them.
-What is not known is refused, and the call is replayed: its Python code runs each time.
+What is not known is refused, and the call runs in lazy mode: its Python code runs each time.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Whether a script's ops wait: what does not repeat, or is faster op by op, runs op by op.
 
 Bookkeeping costs more than small ops do, and how much a compiled segment saves depends on sizes,
-threads and kernels. So it is measured. A script comes by certain places again and again: an
+threads and kernels. So it is measured. Scripts return to the same sync points: an
 optimizer's step, a look at data, a model's call in a loop that looks at nothing. What it does from
 one of them to the next is a stretch; some of its visits are timed with ops that wait, as many with
 ops that run at once, and the faster way goes on. Later both are tried again.
@@ -14,7 +14,7 @@ from typing import Any
 
 from .trace_tree import PATIENCE, Tree
 
-# so many visits are timed in each way, after so many that are not: kernels are compiled in those
+# measured visits in each way (TIMED), after warm-up visits (FIRST) in which kernels are compiled
 TIMED, FIRST = 8, 4
 # visits until both ways are tried again: so many at first, twice as many each time, and four times
 # as many again where one way took much longer

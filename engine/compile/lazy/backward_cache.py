@@ -108,7 +108,7 @@ def seen(
     walk: Walk, start: Any, end: Any, count: int, given: list[Tensor], roots: list[Any],
     kept: dict[Any, tuple[int, int]],
 ) -> Seen | None:  # fmt: skip
-    """What is to be known of a pass; None when it may be another one the next time."""
+    """The cache entry of a backward pass; None if it cannot be cached."""
     changing = {e.value.number for e in start.path() if e.number is Ellipsis}
     entry = end
     while entry is not start:

@@ -1,4 +1,4 @@
-"""Replay: Python runs, kernels wait; what was seen before runs compiled.
+"""Lazy mode: Python runs, kernels wait; what was seen before runs compiled.
 
 The user's code runs at each call, with tensors whose data is still to come. Each op is compared
 with what followed the same ops before, in a tree of :class:`.tree.Entry`; where it is the same,
@@ -581,7 +581,7 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def replayed(tree: Tree, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """Call ``function``, its ops waiting until their data is needed."""
+    """Call ``function`` in lazy mode: its ops are pending until their data is needed."""
     run = Replay(tree)
     try:
         captures.append(run)

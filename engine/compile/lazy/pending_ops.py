@@ -1,4 +1,4 @@
-"""What waits in a replay: the ops noted since data was last needed, and their run as a segment."""
+"""Pending ops of lazy mode: noted since data was last needed, and then run as a partition."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..ir.ir import DRAW, Value, waits
 from .autotune import Pace
 from .trace_tree import MOST_ENTRIES, MOST_SEGMENTS, Entry, Tree, segment_of
 
-# so many rounds of a loop that looks at nothing wait
+# ops of so many iterations of a loop are pending at most, where nothing reads a value
 ROUNDS = 8
 
 

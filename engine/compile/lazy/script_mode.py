@@ -1,8 +1,8 @@
-"""A whole script as one replay: what repeats in it runs compiled, without a decorator.
+"""A whole script in lazy mode: what repeats in it runs compiled, without a decorator.
 
-``begin()`` puts one :class:`.replay.Replay` under all ops of this thread. Forward and backward
-passes wait until somebody looks: an optimizer's step, ``item()``, ``print``, ``numpy()``. What
-differs from what was seen runs as it is; results are those of eager execution.
+``begin()`` makes one :class:`.lazy_tracer.Replay` the interpreter of this thread's ops. Forward and
+backward passes are pending until data is needed: an optimizer's step, ``item()``, ``print``,
+``numpy()``. What differs from what was seen runs as it is; results are those of eager execution.
 """
 
 from __future__ import annotations

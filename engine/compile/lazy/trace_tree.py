@@ -12,7 +12,7 @@ from .backward_cache import Seen
 
 # how many entries and segments a tree holds before it is cut down to nothing
 MOST_ENTRIES, MOST_SEGMENTS = 200_000, 64
-# after so many segments in a row that were never met again, replaying is given up; after fewer
+# after so many segments in a row that were never met again, lazy mode is given up; after fewer
 # where they have so many ops
 PATIENCE, FEW, MANY_OPS = 24, 6, 4_000
 

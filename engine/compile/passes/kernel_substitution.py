@@ -1,7 +1,7 @@
-"""Exchange: ops run by the kernels that they name for compiled functions.
+"""Kernel substitution: ops run by the kernels that they name for compiled functions.
 
 Before: ``%2 = convolution(%0, %1)``. After: ``%2 = convolution by winograd(%0, %1)``. Sums are of
-another order, so this is left out where a replay promises the bits of eager execution.
+another order, so this is left out in lazy mode, which promises the bits of eager execution.
 """
 
 from __future__ import annotations

@@ -38,8 +38,8 @@ class Again:
         self.stays = False
 
     def free(self, flat: Any, held: int, arguments: Any) -> bool:
-        """Whether nobody holds ``flat`` but who does so ``held`` times, and the leaf's gradient,
-        which only the leaf holds."""
+        """Whether ``flat`` has no references but ``held`` known ones and the leaf's gradient's,
+        which only the leaf refers to."""
         leaf = self.fixed
         if leaf is None:
             leaf = self.leaf.tensor(arguments)

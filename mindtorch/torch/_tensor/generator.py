@@ -24,7 +24,7 @@ class Generator(engine.Generator):
         device: "cpu".
     """
 
-    # captured calls draw from it; one that reads or sets its state is replayed
+    # captured calls draw from it; one that reads or sets its state runs in lazy mode
     host_methods = frozenset({"device", *dir(engine.Generator)}) - {
         "get_state", "initial_seed", "manual_seed", "seed", "set_state",
     }  # fmt: skip

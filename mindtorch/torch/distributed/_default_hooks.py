@@ -16,7 +16,7 @@ __all__ = ["allreduce_hook", "bf16_compress_hook", "fp16_compress_hook"]
 
 def _averaged(group: Any, sent: Any, bucket: GradBucket) -> Future[Any]:
     """A future of the sum of ``sent / size``, in the bucket's type."""
-    group = c10d._group(group)
+    group = c10d.group_of(group)
     later: Any = Future()
 
     def average() -> None:

@@ -1,8 +1,8 @@
 """torch.jit: `script` and `trace` compile as `torch.compile` does, from the Python code.
 
 There is no TorchScript here. A scripted or traced function means the same as the Python function:
-its calls are captured and run as kernels, and code that cannot be captured is replayed. Modules
-are compiled in place. `save` and `load` keep the Python object; files of TorchScript raise.
+its calls are captured and run as kernels, and code that cannot be captured runs in lazy mode.
+Modules are compiled in place. `save` and `load` keep the Python object; files of TorchScript raise.
 """
 
 from __future__ import annotations

@@ -52,6 +52,19 @@ def test_kernels_take_cuda_from_launch() -> None:
     assert own == {"errors", "launch", "memory", "streams"}
 
 
+def test_modules_that_are_asked_for_by_name_exist() -> None:
+    """They are imported when a device is first used, which few tests do."""
+    named = re.compile(r'\bkernels\("(\w+)"\)')
+    asked = {
+        name
+        for folder in ("engine", "mindtorch/torch")
+        for path in (ROOT / folder).rglob("*.py")
+        for name in named.findall(path.read_text())
+    }
+    own = {path.stem for path in (ROOT / "kernels" / "cuda").glob("*.py")}
+    assert len(asked) > 5 and asked - own == set()
+
+
 def test_tensors_on_the_device_behave_as_torchs() -> None:
     """Copies, views, errors, memory, modules, streams, threads: one check for each subject."""
     found = _run("cuda_program.py")

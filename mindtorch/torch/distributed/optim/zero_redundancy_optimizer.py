@@ -45,7 +45,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
             raise NotImplementedError(
                 "ZeroRedundancyOptimizer(overlap_with_ddp=True) is not available in mindtorch"
             )
-        self.process_group = c10d._group(process_group)
+        self.process_group = c10d.group_of(process_group)
         self.world_size = self.process_group.size()
         self.rank = self.process_group.rank()
         self.optim: Any = None

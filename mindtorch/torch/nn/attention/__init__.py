@@ -52,9 +52,9 @@ def sdpa_kernel(
     )
     chosen = {backends} if isinstance(backends, SDPBackend) else set(backends)
     wanted = {name: backend in chosen for backend, name in _SWITCHES.items()}
-    before = dict(switches._attention)
-    switches._attention.update(wanted)
+    before = dict(switches.attention_choices)
+    switches.attention_choices.update(wanted)
     try:
         yield {}
     finally:
-        switches._attention.update(before)
+        switches.attention_choices.update(before)
