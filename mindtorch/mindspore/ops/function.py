@@ -11,7 +11,7 @@ from mindtorch.torch import linalg
 
 from ..common.dtype import as_dtype
 from ..common.tensor import F, Tensor, adopting, as_tensor, t
-from ._padding import before_and_after, check_pad_mode, explicit, spread
+from . import _padding
 
 # the same names and arguments in both libraries
 _SAME = """
@@ -557,10 +557,12 @@ def embedding(
 def _convolve(axes: int, args: Any) -> Any:
     x, weight, bias, stride, pad_mode, padding, dilation, groups = args
     owner = f"conv{axes}d"
-    mode = check_pad_mode(owner, pad_mode, padding)
-    stride, dilation = spread(owner, "stride", stride, axes), spread(owner, "d", dilation, axes)
+    mode = _padding.check_pad_mode(owner, pad_mode, padding)
+    stride = _padding.spread(owner, "stride", stride, axes)
+    dilation = _padding.spread(owner, "d", dilation, axes)
     kernel, sizes = weight.aval.shape[2:], x.aval.shape[2:]
-    ends = before_and_after(mode, sizes, kernel, stride, dilation, explicit(owner, padding, axes))
+    given = _padding.explicit(owner, padding, axes)
+    ends = _padding.before_and_after(mode, sizes, kernel, stride, dilation, given)
     x = F.pad(x, [n for pair in reversed(ends) for n in pair])
     return getattr(F, owner)(x, weight, bias, stride, 0, dilation, groups)
 

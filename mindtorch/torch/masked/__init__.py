@@ -17,7 +17,8 @@ from mindtorch.torch._api.shared_docs import TEXTS as _TEXTS
 from .. import linalg
 from .._api.publish import FUNCTIONS as torch
 from ..nn import functional
-from ._tensor import MaskedTensor, check_masks, warn_of_prototype
+from ._tensor import MaskedTensor, warn_of_prototype
+from ._tensor import check_masks as _check_masks
 from ._tensor import install as _install
 
 _install()
@@ -29,14 +30,14 @@ def masked_tensor(data: Any, mask: Any, requires_grad: bool = False) -> MaskedTe
     Args:
         requires_grad: whether autograd follows it.
     """
-    check_masks(data, mask)
+    _check_masks(data, mask)
     warn_of_prototype()
     return MaskedTensor.of(data.detach().clone().requires_grad_(requires_grad), mask.clone())
 
 
 def as_masked_tensor(data: Any, mask: Any) -> MaskedTensor:
     """``data``, with its history, and ``mask`` together."""
-    check_masks(data, mask)
+    _check_masks(data, mask)
     warn_of_prototype()
     return MaskedTensor.of(data, mask)
 
