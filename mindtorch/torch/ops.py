@@ -99,6 +99,11 @@ _OVERLOADS = frozenset(
     "generator self_int self_Tensor sections indices tensor_indices_or_sections".split()
 )
 # Methods that no row of the op table declares.
+# modules whose functions torch.ops.aten has under the names of torch
+_LAZY_PLACES = (
+    "_compat.nn_function_aliases", "_compat.native_norms", "_compat.deprecated_functions",
+    "nn.functional",
+)  # fmt: skip
 _PLAIN_METHODS = ("copy_", "to")
 
 
@@ -136,7 +141,7 @@ def _native(name: str) -> _Native | None:
     """The function behind `torch.ops.aten.name`, if there is one."""
     if name in forms.__all__:
         found = getattr(forms, name)
-    elif torch._LAZY_NAMES.get(name) in ("_neural", "_native", "_older_functions", "nn.functional"):
+    elif torch._LAZY_NAMES.get(name) in _LAZY_PLACES:
         found = getattr(torch, name)
     else:
         found = FUNCTIONS.get(name) or METHODS.get(name)

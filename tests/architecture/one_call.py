@@ -75,4 +75,7 @@ def page_with(text: str) -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page_with(PAGE.read_text()))
+    written, current = PAGE.read_text(), page_with(PAGE.read_text())
+    if "--check" in sys.argv:
+        sys.exit(written != current and "run python -m tests.architecture.one_call")
+    PAGE.write_text(current)

@@ -321,7 +321,7 @@ def unsorted_segment_min(x: Any, segment_ids: Any, num_segments: Any) -> Any:
 
 
 _LOCAL = {
-    "Any", "Callable", "Tensor", "adopting", "annotations", "as_tensor", "autodiff", "builtins",
+    "Any", "Callable", "Tensor", "adopting", "annotations", "as_tensor", "api", "builtins",
     "dtypes", "inplace", "math", "named", "t", "torch",
 }  # fmt: skip
 __all__ = [name for name in list(globals()) if not name.startswith("_") and name not in _LOCAL]

@@ -99,7 +99,13 @@ def first_given(args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> Any
 
 
 def put_over(namespace: dict[str, Any], name: str, function: Any) -> None:
-    """Put a function into a module's ``namespace`` in place of another, where pickle finds it."""
+    """Put a function into a module's ``namespace`` in place of another, where pickle finds it.
+
+    Where the other one asks ``__torch_function__``, so does the new one.
+    """
+    asking = getattr(namespace.get(name), "__asking__", None)
+    if asking is not None and not hasattr(function, "__asking__"):
+        function = asking(function)
     function.__module__, function.__qualname__ = namespace["__name__"], name
     namespace[name] = function
 

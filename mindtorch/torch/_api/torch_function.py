@@ -124,6 +124,7 @@ def _asking(function: Any, name: str, public: Any = None) -> Callable[..., Any]:
         return _answer(public or call, function, args, kwargs)
 
     call.__name__ = name
+    call.__asking__ = functools.partial(_asking, name=name)  # type: ignore[attr-defined]
     return call
 
 

@@ -96,7 +96,11 @@ VALUES = [
 @pytest.mark.parametrize("code", QUERIES + VALUES)
 def test_a_name_of_torchs_does_what_it_does_there(code: str) -> None:
     """Value, dtype, shape, error type and text, and warnings of one call."""
-    check(code)
+    torch.set_warn_always(True)  # some warnings of torch's come once in a process otherwise
+    try:
+        check(code)
+    finally:
+        torch.set_warn_always(False)
 
 
 def test_gradients_go_through_the_functions() -> None:

@@ -2,6 +2,8 @@
 
 import copy
 import runpy
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -59,3 +61,24 @@ def test_what_fx_does_not_do_says_so() -> None:
         fx.wrap("helper")
     with pytest.raises(RuntimeError, match="Unsupported type for global function"):
         fx.wrap(3)  # type: ignore[arg-type]
+
+
+ORDER = """
+import mindtorch.torch as torch
+from mindtorch.torch import fx
+
+class Negative(fx.Transformer):
+    def call_function(self, target, args, kwargs):
+        return torch.neg(*args, **kwargs)
+
+graph = fx.symbolic_trace(lambda x: torch.sigmoid(x))
+Negative(graph).transform()
+sparse = torch.sparse_coo_tensor([[0], [0]], [1.0], (2, 2))
+print(torch.neg(sparse).to_dense().sum().item(), "neg" in Negative(graph).transform().code)
+"""
+
+
+def test_sparse_tensors_after_a_trace_leave_proxies_their_functions() -> None:
+    """The first sparse tensor puts functions over torch's: those ask their arguments, too."""
+    done = subprocess.run([sys.executable, "-c", ORDER], capture_output=True, text=True)
+    assert done.stdout.split() == ["-1.0", "True"], done.stderr
