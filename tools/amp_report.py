@@ -39,6 +39,13 @@ UNDERFLOW_SHARE = 0.01
 MOST_NETWORKS = 20
 
 
+def _torch() -> Any:
+    """The namespace, loaded when a command needs it."""
+    from mindtorch import torch
+
+    return torch
+
+
 @dataclass
 class LayerReport:
     """Sums over the calls of one layer."""
@@ -175,8 +182,8 @@ class Observer:
 
     def observe(self, network: Any, call: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """The call's result; what its layers do is taken down."""
-        from mindtorch import torch
         from mindtorch.mindspore.amp import auto_mixed_precision
+        torch = _torch()
 
         if any(m.__dict__.get("_amp_level") for m in network.modules()):
             raise SystemExit(
@@ -212,8 +219,8 @@ class Observer:
 
     def _reference(self, dtype: Any) -> Any:
         """``hook(name)`` of the network in float32; ``outputs`` are lists of arrays by name."""
-        from mindtorch import torch
         from mindtorch.mixed_precision import cast_all
+        torch = _torch()
 
         outputs: dict[str, list[Any]] = {}
 
@@ -272,7 +279,7 @@ class Observer:
         return int(np.count_nonzero(np.isfinite(reference) & ~np.isfinite(found)))
 
     def _at_level(self, lowered: Any, args: Any, kwargs: Any, outputs: Any) -> None:
-        from mindtorch import torch
+        torch = _torch()
 
         found: dict[str, list[Any]] = {}
 

@@ -28,6 +28,13 @@ __all__ = ["add_arguments", "main"]
 STEP = 1e-6
 
 
+def _torch() -> Any:
+    """The namespace, loaded when a command needs it."""
+    from mindtorch import torch
+
+    return torch
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("target", help="script.py:function")
     parser.add_argument(
@@ -74,7 +81,7 @@ def _function(target: str) -> Callable[..., Any]:
     function: Any = getattr(module, name, None)
     if not callable(function):
         raise UsageError(f"{path} has no function {name!r}")
-    from mindtorch import torch
+    torch = _torch()
 
     if isinstance(function, torch.nn.Module):
         function = copy.deepcopy(function).double()
@@ -91,7 +98,7 @@ def _size(text: str) -> tuple[int, ...]:
 
 def _arguments(function: Callable[..., Any], shapes: list[str], seed: int) -> list[Any]:
     """Float64 tensors: drawn for the shapes, or the function's defaults; integers stay."""
-    from mindtorch import torch
+    torch = _torch()
 
     if shapes:
         draw = np.random.default_rng(seed)
@@ -132,8 +139,8 @@ def _differences(
 
 def _gradients(function: Callable[..., Any], inputs: list[Any]) -> dict[str, list[Any]]:
     """The gradients of the sum of all outputs, in three ways."""
-    from mindtorch import torch
     from mindtorch.functional import value_and_grad
+    torch = _torch()
 
     def total(*args: Any) -> Any:
         result = function(*args)

@@ -13,7 +13,7 @@ from mindtorch.kernels.codegen.jit import entry_point, kernel
 
 from . import reduction, strided_copy, variance
 from .cat_flip_roll_pad import dense, picture
-from .elementwise import _complex_logaddexp
+from .elementwise import complex_logaddexp
 from .strided_copy import ordered
 from .thread_pool import parallel_for
 from .via_float32 import is_half, narrow, widened
@@ -244,7 +244,7 @@ def logcumsumexp(out: Any, x: Any, *, axis: int) -> None:
         total = np.moveaxis(x.astype(np.complex128), axis, 0)
         found: Any = complex(-np.inf)
         for i in range(len(total)):
-            total[i] = found = _complex_logaddexp(total[i], found)
+            total[i] = found = complex_logaddexp(total[i], found)
         out[...] = np.moveaxis(total, 0, axis)
         return
     out[...] = np.logaddexp.accumulate(x.astype(np.float64), axis).astype(out.dtype)

@@ -338,7 +338,7 @@ _COMPLEX: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
-def _complex_logaddexp(x: Any, y: Any) -> Any:
+def complex_logaddexp(x: Any, y: Any) -> Any:
     larger = x.real >= y.real
     found = np.where(larger, x, y) + np.log1p(np.exp(np.where(larger, y - x, x - y)))
     same = (x.real == y.real) & np.isinf(x.real)
@@ -346,7 +346,7 @@ def _complex_logaddexp(x: Any, y: Any) -> Any:
     return np.where(np.isnan(x) | np.isnan(y), complex(np.nan, np.nan), found)
 
 
-_COMPLEX["logaddexp"] = _complex_logaddexp
+_COMPLEX["logaddexp"] = complex_logaddexp
 
 
 def _complex_plan(name: str, out: Any, ins: Layouts, compute: Any) -> Any:

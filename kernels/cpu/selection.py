@@ -16,7 +16,7 @@ import numpy as np
 from mindtorch.kernels.codegen.jit import bound, entry_point, kernel
 
 from .cat_flip_roll_pad import dense, picture
-from .std_sort_order import _SIGN, _insert, _select, _select_one, _sort, _sort_partly
+from .std_sort_order import SIGN, _sort, insert, select, select_one, sort_partly
 
 _FEW = 4096  # elements
 _STABLE = 64  # up to this length a stable order is made by insertion
@@ -36,7 +36,7 @@ def _key(word: Any, limit: int, infinity: int) -> Any:
     if limit != 0:
         magnitude = key & limit
         if magnitude > infinity:
-            return _SIGN
+            return SIGN
         key = ~magnitude if key < 0 and magnitude != 0 else magnitude
     return key
 
@@ -53,21 +53,21 @@ def _chosen(keys: Any, places: Any, n: int, k: int, how: int, nans: bool) -> int
         return best
     if how == LEAST:
         if k * 64 <= n:
-            _sort_partly(keys, places, 0, k, n)
+            sort_partly(keys, places, 0, k, n)
         else:
-            _select(keys, places, 0, k - 1, n)
+            select(keys, places, 0, k - 1, n)
             _sort(keys, places, 0, k - 1)
         return 0
     if how == SORTED:
         _sort(keys, places, 0, n)
         return 0
     if how == KTH:
-        _select_one(keys, places, k)
+        select_one(keys, places, k)
         return k
-    _insert(keys, places, 0, n)
+    insert(keys, places, 0, n)
     numbers = n
     if nans and how != STABLE:
-        while numbers > 0 and keys[numbers - 1] == _SIGN:
+        while numbers > 0 and keys[numbers - 1] == SIGN:
             numbers -= 1
     if how == MEDIAN:
         return (n - 1) // 2 if numbers == n else numbers

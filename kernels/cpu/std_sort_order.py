@@ -14,7 +14,7 @@ import numpy as np
 from mindtorch.kernels.codegen.jit import kernel
 
 _SHORT = 16  # ranges up to this length are left to the insertion sort
-_SIGN = np.int64(np.iinfo(np.int64).max)
+SIGN = np.int64(np.iinfo(np.int64).max)
 
 
 def keys_of(x: Any, descending: bool) -> Any:
@@ -44,7 +44,7 @@ def _float_keys(keys: Any, bits: Any, limit: int, infinity: int, descending: boo
         if bits[i] < 0 and magnitude != 0:
             key = ~magnitude
         if magnitude > infinity:
-            key = _SIGN
+            key = SIGN
         keys[i] = key ^ flips
 
 
@@ -92,7 +92,7 @@ def _select_by_heap(keys: Any, places: Any, first: int, middle: int, last: int) 
 
 
 @kernel
-def _sort_partly(keys: Any, places: Any, first: int, middle: int, last: int) -> None:
+def sort_partly(keys: Any, places: Any, first: int, middle: int, last: int) -> None:
     """The least elements of the range, in order, at its begin."""
     _select_by_heap(keys, places, first, middle, last)
     while middle - first > 1:
@@ -134,7 +134,7 @@ def _partition(keys: Any, places: Any, first: int, last: int) -> int:
 
 
 @kernel
-def _insert(keys: Any, places: Any, first: int, last: int) -> None:
+def insert(keys: Any, places: Any, first: int, last: int) -> None:
     """Insertion sort of the range."""
     for i in range(first + 1, last):
         key, at = keys[i], places[i]
@@ -165,18 +165,18 @@ def _sort(keys: Any, places: Any, first: int, last: int) -> None:
         begin, end, depth = starts[waiting], ends[waiting], depths[waiting]
         while end - begin > _SHORT:
             if depth == 0:
-                _sort_partly(keys, places, begin, end, end)
+                sort_partly(keys, places, begin, end, end)
                 break
             depth -= 1
             cut = _partition(keys, places, begin, end)
             starts[waiting], ends[waiting], depths[waiting] = cut, end, depth
             waiting += 1
             end = cut
-    _insert(keys, places, first, last)
+    insert(keys, places, first, last)
 
 
 @kernel
-def _select(keys: Any, places: Any, first: int, nth: int, last: int) -> None:
+def select(keys: Any, places: Any, first: int, nth: int, last: int) -> None:
     """``std::nth_element``."""
     depth = _depth(last - first)
     while last - first > 3:
@@ -190,7 +190,7 @@ def _select(keys: Any, places: Any, first: int, nth: int, last: int) -> None:
             first = cut
         else:
             last = cut
-    _insert(keys, places, first, last)
+    insert(keys, places, first, last)
 
 
 @kernel
@@ -206,9 +206,9 @@ def select_rows(keys: Any, places: Any, k: int, begin: int, end: int) -> None:
     length = keys.shape[1]
     for r in range(begin, end):
         if k * 64 <= length:
-            _sort_partly(keys[r], places[r], 0, k, length)
+            sort_partly(keys[r], places[r], 0, k, length)
         else:
-            _select(keys[r], places[r], 0, k - 1, length)
+            select(keys[r], places[r], 0, k - 1, length)
             _sort(keys[r], places[r], 0, k - 1)
 
 
@@ -219,7 +219,7 @@ def _exchange(keys: Any, places: Any, a: int, b: int) -> None:
 
 
 @kernel
-def _select_one(keys: Any, places: Any, k: int) -> None:
+def select_one(keys: Any, places: Any, k: int) -> None:
     """Hoare's selection with the median of three: the ``k``-th least key comes to place ``k``."""
     left, right = 0, len(keys) - 1
     while right > left + 1:
@@ -256,6 +256,6 @@ def kth_places(keys: Any, k: int) -> Any:
     found = np.empty(len(keys), np.int64)
     for r in range(len(keys)):
         places = np.arange(keys.shape[1])
-        _select_one(keys[r], places, k)
+        select_one(keys[r], places, k)
         found[r] = places[k]
     return found

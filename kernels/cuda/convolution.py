@@ -25,7 +25,7 @@ from . import arrays, cudnn, gemm, launch, library_calls, reduction
 from .arrays import Array
 from .elementwise import plan
 from .fast_division import divisors, over, three
-from .indexing import _words
+from .indexing import words
 from .launch import cuda
 from .via_float32 import flat, in_float32, optional
 
@@ -130,7 +130,7 @@ class _Case:
             return own.permute((1, 2, 0, 3)).reshape(self.groups, rows, count * self.places)
         many = (count, self.groups, rows, self.places)
         made = arrays.empty((self.groups, rows, count * self.places) if together else many, x.dtype)
-        launch.each(_windows, made.size, _words(made.flat), _words(own.flat), count,
+        launch.each(_windows, made.size, words(made.flat), words(own.flat), count,
                     self.groups * self.c, int(together), self.taps, self.pixels, self.places,
                     *self.geometry, *divisors(made.size, count, self.taps, self.places,
                     *self.narrow[1:], *self.window[1:]))  # fmt: skip

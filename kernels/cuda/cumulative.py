@@ -21,7 +21,7 @@ from . import arrays, launch, memory
 from .device_math import mathematics
 from .float_bits import NAMESPACE
 from .launch import cuda
-from .reduction import _numba_type
+from .reduction import numba_type
 from .row_statistics import fold_rows
 from .via_float32 import flat, in_float32
 
@@ -80,7 +80,7 @@ def _kernels(name: str, accumulator: Any, reverse: bool) -> tuple[Any, Any]:
             return top
         return top + log1p(exp(-abs(a - b)))
 
-    space = {**NAMESPACE, "A": accumulator.type, "KIND": _numba_type(accumulator),
+    space = {**NAMESPACE, "A": accumulator.type, "KIND": numba_type(accumulator),
              "FOLDING": launch.FOLDING, "logaddexp": logaddexp, "inf": math.inf}  # fmt: skip
     return (launch.from_source(f"def scan{head}{running}", "scan", space),
             launch.from_source(f"def total{head}{whole}", "total", space))  # fmt: skip

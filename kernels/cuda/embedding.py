@@ -16,7 +16,7 @@ from typing import Any
 from . import arrays, errors, launch
 from .arrays import Array
 from .fast_division import divisor, over
-from .indexing import _words
+from .indexing import words
 from .launch import cuda
 from .merge_sort import sort_rows
 from .via_float32 import flat, in_float32, optional
@@ -42,7 +42,7 @@ def gather_rows(out: Any, weight: Any, indices: Any, **params: Any) -> None:
     """``out[i] = weight[indices[i]]``."""
     rows = weight.shape[0]
     n = weight.size // max(rows, 1)
-    launch.each(_gather, out.size, _words(out.flat), _words(flat(weight)), flat(indices), rows, n,
+    launch.each(_gather, out.size, words(out.flat), words(flat(weight)), flat(indices), rows, n,
                 divisor(n, out.size), errors.cell())  # fmt: skip
 
 

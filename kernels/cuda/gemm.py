@@ -21,7 +21,7 @@ import numpy as np
 
 from . import launch
 from .fast_division import divisor, divisors, over, three
-from .reduction import _numba_type
+from .reduction import numba_type
 
 TILE = 2 if launch.SIMULATED else 16
 _GRID = 65535
@@ -92,7 +92,7 @@ def kernel(names: str, setup: str, left: str, right: str, store: str, dtype: Any
         + lines(store, 2)
         + "        r = following(r, count)\n"
     )
-    space = {"A": dtype.type, "KIND": _numba_type(dtype), "TILE": TILE, "PITCH": TILE + 1,
+    space = {"A": dtype.type, "KIND": numba_type(dtype), "TILE": TILE, "PITCH": TILE + 1,
              "np": np, "over": over, "three": three}  # fmt: skip
     return Product(*[launch.from_source(text, "product", space) for text in (source, alone)])
 

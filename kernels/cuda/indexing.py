@@ -147,10 +147,10 @@ def _read(count: int, out: Any, x: Any, places: Any) -> None:
 
 def take_places(out: Any, x: Any, places: Any) -> None:
     """``out[i] = x[places[i]]`` for dense arrays."""
-    launch.each(_read, out.size, _words(out.flat), _words(arrays.dense(x).flat), places)
+    launch.each(_read, out.size, words(out.flat), words(arrays.dense(x).flat), places)
 
 
-def _words(flat: Any) -> Any:
+def words(flat: Any) -> Any:
     """16-bit floats as bits: they are moved, not computed with."""
     if flat.dtype.itemsize == 2 and flat.dtype.kind not in "iu":
         return flat.view(np.uint16)
@@ -192,7 +192,7 @@ def fold_places(out: Any, places: Any, values: Any, name: str) -> None:
     if name == "sum" and out.dtype == np.bool_:
         name = "either"
     kernel = _fold_kernel(name)
-    launch.each(kernel, count, _words(out), keys, order, _words(values), step)
+    launch.each(kernel, count, words(out), keys, order, words(values), step)
 
 
 def _value(source: Any, shape: Any, dtype: Any) -> Any:
@@ -424,8 +424,8 @@ def _triangle(
 
 def _keep(out: Any, x: Any, diagonal: int, upper: int) -> None:
     rows, columns = x.shape[-2:]
-    flat = _words(arrays.dense(x).flat)
-    launch.each(_triangle, x.size, _words(out.flat), flat, rows, columns, diagonal, upper)
+    flat = words(arrays.dense(x).flat)
+    launch.each(_triangle, x.size, words(out.flat), flat, rows, columns, diagonal, upper)
 
 
 def tril(out: Any, x: Any, *, diagonal: int) -> None:

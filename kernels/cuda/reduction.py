@@ -42,7 +42,7 @@ _COMBINE = {
     "amin": "lesser(x, a)", "any": "a | _A(x != 0)", "all": "a & _A(x != 0)", "xor_sum": "a ^ x",
 }  # fmt: skip
 _TWO = {**_COMBINE, "any": "a | x", "all": "a & x"}
-_KINDS = {"float32": float32, "float64": float64, "int64": int64, "uint8": uint8,
+KINDS = {"float32": float32, "float64": float64, "int64": int64, "uint8": uint8,
           "complex128": complex128}  # fmt: skip
 _OF_COMPLEX = ("sum", "mean", "prod", "any", "all")
 
@@ -205,7 +205,7 @@ def _kernel(
     space = {
         **NAMESPACE, "_A": accumulator.type, "_C": accumulator.type, "_F": np.float32,
         "_E": element.type, "_I": np.int64, "_I4": np.int32, "FOLDING": launch.FOLDING,
-        "KIND": _KINDS.get(accumulator.name) or _numba_type(accumulator), "_bits": double_bits,
+        "KIND": KINDS.get(accumulator.name) or numba_type(accumulator), "_bits": double_bits,
         "_complex": complex, "over": over,
     }  # fmt: skip
     return launch.from_source(source, "fold", space)
@@ -223,7 +223,7 @@ def _written(name: str, out_dtype: Any, accumulator: Any) -> str:
     return text
 
 
-def _numba_type(dtype: Any) -> Any:
+def numba_type(dtype: Any) -> Any:
     from numba.np.numpy_support import from_dtype
 
     return from_dtype(dtype)

@@ -19,7 +19,7 @@ from . import launch
 from .block_reduce import largest, total
 from .device_math import mathematics
 from .launch import cuda
-from .reduction import _KINDS
+from .reduction import KINDS
 from .via_float32 import flat, in_float32
 
 FOLDING = launch.FOLDING
@@ -73,7 +73,7 @@ _made: dict[Any, Any] = {}
 
 def _run(place: int, out: Any, arrays: Any, axis: int, logarithm: int) -> None:
     if out.dtype not in _made:
-        if out.dtype.name not in _KINDS:
+        if out.dtype.name not in KINDS:
             raise NotImplementedError(f"softmax for {out.dtype} is not implemented on CUDA")
         _made[out.dtype] = _make(out.dtype)
     n = out.shape[axis] if out.ndim else 1

@@ -131,6 +131,13 @@ def _fused(a: Any, b: Any, c: Any) -> Any:
     return total + (((product - (total - taken)) + (c - taken)) + rest)
 
 
+def _loops() -> Any:
+    """The kernels, loaded with numba when they are needed."""
+    from mindtorch.kernels.cpu import arange_linspace
+
+    return arange_linspace
+
+
 def _linear(start: Any, end: Any, steps: int, chosen: Any) -> Any:
     """Steps counted from both ends, in the type's own arithmetic, as torch does."""
     if steps < 0:
@@ -147,9 +154,7 @@ def _linear(start: Any, end: Any, steps: int, chosen: Any) -> Any:
         return first.reshape(1)
     step = ((last - first) / np.array(max(steps - 1, 1)).astype(work)).astype(work)
     if work in (np.float32, np.float64):
-        from mindtorch.kernels.cpu import arange_linspace  # with numba, not before it is needed
-
-        return arange_linspace.from_both_ends(first, last, step, steps)
+        return _loops().from_both_ends(first, last, step, steps)
     ahead = np.arange(steps // 2).astype(work)
     behind = np.arange(steps - 1 - steps // 2, -1, -1).astype(work)
     return np.concatenate([first + step * ahead, last - step * behind])
@@ -170,9 +175,7 @@ def _arithmetic(start: float, step: float, count: int, chosen: Any) -> Any:
     """``start + i * step``; in groups of a vector's size from the group's rounded first value,
     up to the last multiple of two vectors, as torch's loop does."""
     if chosen.np in (np.float32, np.float64):
-        from mindtorch.kernels.cpu import arange_linspace
-
-        return arange_linspace.from_one_end(start, step, count, chosen.np)
+        return _loops().from_one_end(start, step, count, chosen.np)
     index = np.arange(count)
     first, distance = np.float64(start), np.float64(step)
     lanes = 64 // chosen.itemsize // 2
