@@ -1,7 +1,7 @@
 """The op: declared once, called through one door.
 
 ``Op.__call__`` looks up a plan for the avals of its inputs, allocates, runs the kernel, and puts a
-node on the tape when an input is tracked. Interpreters (captures, replays, vmap, profiles) take
+node on the tape when an input is tracked. Interpreters (captures, lazy mode, vmap, profiles) take
 over at the same door while they are active.
 """
 
@@ -36,7 +36,7 @@ KERNEL, VIEW, SEVERAL, NOTHING = range(4)
 
 
 def graph_under_way() -> Any:
-    """The capture or replay that the next op goes to; None outside of all and inside of other
+    """The capture or lazy run that the next op goes to; None outside of all and inside of other
     transformations."""
     top = state.interpreters[-1] if state.interpreters else None
     return top if top is not None and top.is_capture else None
@@ -49,7 +49,7 @@ class Plan:
         avals: those of the results.
         kind: KERNEL (one result), SEVERAL, VIEW (of input 0), NOTHING (an empty result).
         run: ``run(*flat outs, *flat ins)``; for a view, the offset of its first element.
-        rules: how the op's gradients were computed before (:mod:`.remembered_rules`).
+        rules: how the op's gradients were computed before (:mod:`.call_cache.vjp_cache`).
     """
 
     __slots__ = (
@@ -128,7 +128,7 @@ class Op:
             is the scalar function, its operands as places among the inputs, and numpy's type of
             the arithmetic; None where there is no such function.
         compiled: ``"module.function"``, what makes plans for compiled functions on the CPU: the
-            same results but for rounding (:mod:`.graph.exchanged`).
+            same results but for rounding (:mod:`.compile.passes.kernel_substitution`).
 
     Attributes:
         on_device: the inputs up to here lie on one device; the others may lie on the host.

@@ -15,7 +15,7 @@ _windows: weakref.WeakKeyDictionary[Storage, Any] = weakref.WeakKeyDictionary()
 
 
 class Wanted:
-    """Whether it matters who looks: only where ops wait for their data (:mod:`.graph.replay`)."""
+    """Whether it matters who looks: only where ops wait for their data (:mod:`.compile.lazy`)."""
 
     on = False
 

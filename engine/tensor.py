@@ -279,7 +279,7 @@ class Tensor:
     Attributes:
         flat: typed 1-D array that begins at the tensor's first element.
         aval: shape, strides, dtype and device.
-        _node: None, or what produced the tensor (:mod:`.tape`).
+        _node: None, or what produced the tensor (:mod:`.autograd.tape`).
     """
 
     __slots__ = ("__dict__", "__weakref__", "_node", "aval", "flat")

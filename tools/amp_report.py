@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+import mindtorch
 from mindtorch.engine.tensor import Tensor
 from mindtorch.kernels.support.atomic_file import write_whole
 from mindtorch.module_hooker import torch_disable
@@ -37,13 +38,6 @@ SMALLEST = {"float16": 2.0**-25, "bfloat16": 2.0**-134}  # at and below half of 
 LOST_BEYOND_ROUNDING = 3.0
 UNDERFLOW_SHARE = 0.01
 MOST_NETWORKS = 20
-
-
-def _torch() -> Any:
-    """The namespace, loaded when a command needs it."""
-    from mindtorch import torch
-
-    return torch
 
 
 @dataclass
@@ -183,7 +177,7 @@ class Observer:
     def observe(self, network: Any, call: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """The call's result; what its layers do is taken down."""
         from mindtorch.mindspore.amp import auto_mixed_precision
-        torch = _torch()
+        torch = mindtorch.torch
 
         if any(m.__dict__.get("_amp_level") for m in network.modules()):
             raise SystemExit(
@@ -220,7 +214,7 @@ class Observer:
     def _reference(self, dtype: Any) -> Any:
         """``hook(name)`` of the network in float32; ``outputs`` are lists of arrays by name."""
         from mindtorch.mixed_precision import cast_all
-        torch = _torch()
+        torch = mindtorch.torch
 
         outputs: dict[str, list[Any]] = {}
 
@@ -279,7 +273,7 @@ class Observer:
         return int(np.count_nonzero(np.isfinite(reference) & ~np.isfinite(found)))
 
     def _at_level(self, lowered: Any, args: Any, kwargs: Any, outputs: Any) -> None:
-        torch = _torch()
+        torch = mindtorch.torch
 
         found: dict[str, list[Any]] = {}
 

@@ -18,6 +18,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+import mindtorch
 from mindtorch.module_hooker import torch_as_mindtorch
 
 from .cli_types import seed, size
@@ -26,13 +27,6 @@ from .run_script import report_failure
 __all__ = ["add_arguments", "main"]
 
 STEP = 1e-6
-
-
-def _torch() -> Any:
-    """The namespace, loaded when a command needs it."""
-    from mindtorch import torch
-
-    return torch
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -81,7 +75,7 @@ def _function(target: str) -> Callable[..., Any]:
     function: Any = getattr(module, name, None)
     if not callable(function):
         raise UsageError(f"{path} has no function {name!r}")
-    torch = _torch()
+    torch = mindtorch.torch
 
     if isinstance(function, torch.nn.Module):
         function = copy.deepcopy(function).double()
@@ -98,7 +92,7 @@ def _size(text: str) -> tuple[int, ...]:
 
 def _arguments(function: Callable[..., Any], shapes: list[str], seed: int) -> list[Any]:
     """Float64 tensors: drawn for the shapes, or the function's defaults; integers stay."""
-    torch = _torch()
+    torch = mindtorch.torch
 
     if shapes:
         draw = np.random.default_rng(seed)
@@ -140,7 +134,7 @@ def _differences(
 def _gradients(function: Callable[..., Any], inputs: list[Any]) -> dict[str, list[Any]]:
     """The gradients of the sum of all outputs, in three ways."""
     from mindtorch.functional import value_and_grad
-    torch = _torch()
+    torch = mindtorch.torch
 
     def total(*args: Any) -> Any:
         result = function(*args)

@@ -1,7 +1,7 @@
 """Gradients' rules that are remembered: what follows from descriptions alone is derived once.
 
 An op's rule is written in ops. The second time that it is asked for gradients of one kind it is
-watched at the ops' door; from then on only its kernels run, as in :mod:`.remembered`.
+recorded as its ops are dispatched; from then on only its kernels run, as in :mod:`.call_cache`.
 """
 
 from __future__ import annotations

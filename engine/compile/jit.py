@@ -67,7 +67,7 @@ class Policy:
         stance: of ``torch.compiler.set_stance``; "default" compiles.
         disabled: whether functions run eagerly.
         eager: why functions run eagerly, "" where they do not: what follows from these two and
-            from :data:`.switches`.
+            from :mod:`..switches`.
         limit: how often a function may be traced for one structure of arguments.
         recompiled: raised where a function would be traced a second time; None lets it.
     """
@@ -128,7 +128,8 @@ class Jitted:
         recorded: whether what runs on CUDA is recorded as CUDA graphs.
         limit: how often it may be traced for one structure of arguments; None leaves it to
             :data:`policy`.
-        families: what it knows of sizes; ``dynamic`` is of :class:`.template.Families`.
+        families: what it knows of sizes; ``dynamic`` is of
+            :class:`.dynamic_shapes.shape_families.Families`.
     """
 
     def __init__(

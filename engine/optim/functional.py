@@ -1,6 +1,6 @@
 """What a step does to one parameter, as functions of tensors without effects.
 
-They are the rules of the fused kernels (:mod:`.optimizer`) in ops, so that a step can be traced,
+They are the rules of the fused kernels (:mod:`.multi_tensor`) in ops, so that a step can be traced,
 mapped or differentiated. Numbers may be Python floats or 0-d tensors.
 """
 

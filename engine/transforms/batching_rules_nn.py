@@ -1,6 +1,6 @@
 """Rules of vmap for the ops of networks: examples become channels, groups or samples.
 
-Registered by :mod:`.batch_rules`, which says how rules are called.
+Registered by :mod:`.batching_rules`, which says how rules are called.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """Images sampled at the places of a grid, the transpose, and slopes, with derivatives of weights.
-Volumes are in :mod:`.sampling_volumes`.
+Volumes are in :mod:`.grid_sample_3d`.
 
 A place on an axis reads `taps` pixels, each with a weight; a pixel's weight is the product of both
 axes'. ``order`` says how often the weights of rows and columns are differentiated by the grid.

@@ -1,8 +1,8 @@
 """Places by order in few elements: greatest, least, sorted, middle and commonest ones.
 
 Each loop runs over a dense array seen as (outer, axis, inner) and is bound to its shape, so that a
-call costs no more than the loop. Numbers are compared as int64 keys (:mod:`.introsort`), which are
-made of the words that an element is stored in; values are copied as words. What has many elements
+call costs no more than the loop. Numbers are compared as int64 keys (:mod:`.std_sort_order`), which
+are made of the words that an element is stored in; values are copied as words. What has many elements
 is left to numpy's vectors.
 """
 

@@ -2,8 +2,8 @@
 
 A capture is a trace with real arguments behind it. The function's body runs once, on tensors
 without data. Where data is needed (the end of the call, an optimizer's step), the graph so far
-becomes a :class:`.segment.Segment`: it is run, and the traced tensors that are still alive get
-their data.
+becomes a :class:`..runtime.partition.Segment`: it is run, and the traced tensors that are still
+alive get their data.
 
     segment -> host call (optimizer.step) -> segment -> ... -> what is returned
 

@@ -50,7 +50,7 @@ class Template:
 
     Args:
         axes: for each argument its shape, with an :class:`Axis` where it may be another one.
-        results, backward: as :class:`.compiled.Compiled` has them.
+        results, backward: as :class:`..runtime.compiled_call.Compiled` has them.
 
     Attributes:
         first: the call for the sizes that were captured.

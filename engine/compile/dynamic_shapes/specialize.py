@@ -1,4 +1,4 @@
-"""What was traced with :mod:`..sizes`, in its form for given ones."""
+"""What was traced with :mod:`...symbolic_sizes`, in its form for given ones."""
 
 from __future__ import annotations
 

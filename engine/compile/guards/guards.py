@@ -5,7 +5,8 @@ the library it notes the globals and closure cells they name, their defaults and
 the attributes of ``self``: plain numbers and strings by value, arrays by their elements, other
 objects by identity and by what is in them. Modules are noted with everything that is set on them;
 they are checked only when something was set on any module. Whatever cannot be watched, and calls
-that may do something else each time (:mod:`.purity`), make the call one that runs in lazy mode.
+that may do something else each time (:mod:`.trace_rules`), make the call one that runs in lazy
+mode.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ class Unsupported(Exception):
     """A graph that cannot be bound to memory; it is run by other means."""
 
 
-# whether programs take the time of each kernel (:mod:`.explain`)
+# whether programs take the time of each kernel (:mod:`..explain`)
 timing = types.SimpleNamespace(on=False)
 
 
@@ -264,8 +264,8 @@ class Program:
         The caller holds ``lock``.
 
         Args:
-            again: for each output None, or the :class:`.again.Again` that knows whether its memory
-                may be filled once more.
+            again: for each output None, or the :class:`.grad_buffer_reuse.Again` that knows whether
+                its memory may be filled once more.
             arguments: of the compiled call.
         """
         if self._on_cuda:

@@ -12,7 +12,7 @@ from ..ir.ir import Graph, Value, last_uses, run_nodes
 
 
 class OpByOp:
-    """What :class:`.program.Program` is, with memory that each op makes.
+    """What :class:`.executable.Program` is, with memory that each op makes.
 
     Args:
         graph: what to compute.
