@@ -1,5 +1,5 @@
 """Volumes sampled at the places of a grid, the transpose, and slopes, as :mod:`.grid_sample` has
-them of images. The arithmetic is that of PyTorch's loops over volumes, which is not that over images.
+them of images. The arithmetic is that of PyTorch's loops over volumes, which differs from images'.
 """
 
 from __future__ import annotations

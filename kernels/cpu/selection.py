@@ -2,8 +2,8 @@
 
 Each loop runs over a dense array seen as (outer, axis, inner) and is bound to its shape, so that a
 call costs no more than the loop. Numbers are compared as int64 keys (:mod:`.std_sort_order`), which
-are made of the words that an element is stored in; values are copied as words. What has many elements
-is left to numpy's vectors.
+are made of the words that an element is stored in; values are copied as words. What has many
+elements is left to numpy's vectors.
 """
 
 from __future__ import annotations
