@@ -3,8 +3,8 @@
 The user's code runs at each call, with tensors whose data is still to come. Each op is compared
 with what followed the same ops before, in a tree of :class:`.trace_tree.Entry`; where it is the
 same, nothing is derived again. Where data is needed (``item()``, ``print``, an optimizer's step,
-the end) the path from the root is a segment: it is bound once and run, and the tensors that are alive
-get data.
+the end) the path from the root is a segment: it is bound once and run, and the tensors that are
+alive get data.
 
 A branch on data is another child in the tree; a number that is only appended to a list is none.
 """
