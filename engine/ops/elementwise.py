@@ -107,13 +107,14 @@ power_two = _Square(
     grad_name="PowBackward0",
 )
 power_three = _power_of_number("power_three", 3, "cube")
+power_minus_two = _power_of_number("power_minus_two", -2, "inverse_square")
+power_half = _power_of_number("power_half", 0.5, "sqrt")
+power_minus_half = _power_of_number("power_minus_half", -0.5, "rsqrt")
+power_minus_one = _power_of_number("power_minus_one", -1, "reciprocal")
 _PRODUCTS: dict[float, Op] = {2: power_two, 3: power_three}
 _ROOTS: dict[float, Op] = {
-    -2: _power_of_number("power_minus_two", -2, "inverse_square"),
-    0.5: _power_of_number("power_half", 0.5, "sqrt"),
-    -0.5: _power_of_number("power_minus_half", -0.5, "rsqrt"),
-    -1: _power_of_number("power_minus_one", -1, "reciprocal"),
-}
+    -2: power_minus_two, 0.5: power_half, -0.5: power_minus_half, -1: power_minus_one,
+}  # fmt: skip
 
 
 def op_of_power(x: Any, exponent: Any) -> Op | None:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mindtorch.kernels.codegen.fused_loop import Step
+from mindtorch.kernels.scalar.facts import facts_of
 
 from ... import dtypes
 from ...aval import Aval
@@ -27,12 +28,6 @@ MOST_STEPS = 24
 _MOST_COPIES = 8
 SUMS = ("sum", "mean")
 _SUMMED_TYPES = (dtypes.float32, dtypes.float64)
-# scalar functions that cost less than reading their result from memory
-_CHEAP = {
-    "add", "subtract", "multiply", "negative", "square", "where", "positive", "relu", "absolute",
-    "maximum", "minimum", "clamp", "eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or",
-    "logical_not", "threshold_gradient",
-}  # fmt: skip
 
 
 class Fused(GraphOp):
@@ -229,7 +224,7 @@ class _Fusion:
             return set()
         if maker is None or maker is group or maker.layout != group.layout or most <= 0:
             return None
-        if step_of(self.nodes[place])[0] not in _CHEAP:
+        if not facts_of(step_of(self.nodes[place])[0]).cheap:
             return None
         found, size = {place}, self.nodes[place].outputs[0].aval.size
         for v in self.nodes[place].inputs:
