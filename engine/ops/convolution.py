@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from .. import dtypes
 from ..aval import Aval, Shape, aval
-from ..dispatch import Op, find_kernel
+from ..op import Op, find_kernel
 from ..result_strides import follow_images
 from .elementwise import conj
 from .movement import expand, reshape, slice_

@@ -11,8 +11,8 @@ from typing import Any
 
 from .. import dtypes
 from ..aval import Aval, aval, broadcast_two
-from ..dispatch import Op
 from ..dtypes import bool_, float16, float32, float64, scalar_type_name
+from ..op import Op
 from ..result_strides import follow_all
 from ..tensor import Tensor, full_flat
 from ..tensor import constant as c

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..aval import Aval, aval, dense_like
-from ..dispatch import Op
+from ..op import Op
 from ..tensor import constant, full_flat
 from .complex import real
 from .elementwise import multiply

@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import dtypes
 from ..aval import Aval, Shape, aval, broadcast_shapes
-from ..dispatch import Op
+from ..op import Op
 from ..result_strides import follow_indexed, preserved_strides
 from ..tensor import Tensor, constant, full_flat
 from .base import Update

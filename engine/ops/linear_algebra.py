@@ -9,8 +9,8 @@ import numpy as np
 
 from .. import dtype_support, dtypes
 from ..aval import Aval, Shape, aval, broadcast_two, dense_like
-from ..dispatch import Op
 from ..dtypes import c_name, scalar_type_name
+from ..op import Op
 from ..tensor import Tensor, constant, full_flat
 from .complex import conj, imag, make_complex
 from .elementwise import add, divide, equal, multiply, negative, subtract, where

@@ -9,7 +9,8 @@ from typing import Any
 
 from .. import dtypes
 from ..aval import Aval, Shape, aval, contiguous_strides
-from ..dispatch import Op, state
+from ..dispatch import state
+from ..op import Op
 from ..result_strides import (
     follow_all_images,
     follow_images,

@@ -9,7 +9,8 @@ import numpy as np
 
 from .. import dtypes
 from ..aval import Aval, Shape, aval
-from ..dispatch import Op, state
+from ..dispatch import state
+from ..op import Op
 from ..tensor import Tensor, constant, from_array
 from .base import Reduction, reduced_shape
 from .elementwise import (

@@ -9,7 +9,8 @@ import numpy as np
 
 from .. import dtypes
 from ..aval import Aval, aval
-from ..dispatch import Op, state
+from ..dispatch import state
+from ..op import Op
 from ..tensor import constant, from_array
 from .elementwise import add, conj, divide, exp, greater, log, multiply, negative, subtract, where
 from .indexing import scatter_add

@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import dtypes
 from ..aval import Aval, aval
-from ..dispatch import Op
+from ..op import Op
 from ..result_strides import follow_first
 from .base import reduced_shape
 from .indexing import scatter_add

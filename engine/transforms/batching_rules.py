@@ -13,7 +13,7 @@ import numpy as np
 
 from ..autograd.inplace import copy_
 from ..aval import aval, contiguous_strides
-from ..dispatch import Op
+from ..op import Op
 from ..ops import (
     complex,
     copies,

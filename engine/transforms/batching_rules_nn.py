@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import dtypes
-from ..dispatch import Op
+from ..op import Op
 from ..ops import attention, convolution, embedding, loss, movement, normalization, sampling
 from ..ops.elementwise import add, divide, equal, multiply, not_equal, subtract, where
 from ..ops.indexing import index

@@ -13,8 +13,9 @@ from typing import Any, NoReturn
 
 from ...autograd import inplace, tape
 from ...aval import aval
-from ...dispatch import GRAD, Op, Plan, state
+from ...dispatch import GRAD, state
 from ...interpreter import Interpreter
+from ...op import Op, Plan
 from ...ops.movement import as_strided, cast, expand, view_update
 from ...tensor import Storage, Tensor, fields_of, make, new_storage
 from ..ir.ir import DRAW, Graph, Node, Value

@@ -20,8 +20,9 @@ from typing import Any
 from ...autograd import backward, inplace, tape
 from ...autograd.saved_tensors import saved_tensor_hooks
 from ...aval import aval
-from ...dispatch import Op, state
+from ...dispatch import state
 from ...numpy_aliases import may_be_seen, wanted
+from ...op import Op
 from ...switches import switches
 from ...tensor import (
     Storage,

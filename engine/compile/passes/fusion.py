@@ -17,7 +17,7 @@ from mindtorch.kernels.scalar.facts import facts_of
 from ... import dtypes
 from ...aval import Aval
 from ...devices.device import cpu
-from ...dispatch import find_kernel, layouts
+from ...op import find_kernel, layouts
 from ...symbolic_sizes import fixed
 from ..ir.ir import Graph, GraphOp, GraphPlan, Node
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from mindtorch.engine import dtypes
 from mindtorch.engine.compile.ir.ir import MAKE
-from mindtorch.engine.dispatch import Op
+from mindtorch.engine.op import Op
 from mindtorch.engine.ops import (
     copies,
     embedding,

@@ -12,7 +12,7 @@ import pytest
 
 import mindtorch.torch as torch
 import mindtorch.torch.nn.functional as F  # noqa: N812
-from mindtorch.engine.dispatch import OPS
+from mindtorch.engine.op import OPS
 from mindtorch.engine.transforms import autocast as engine
 
 EXPECTED = {
