@@ -188,7 +188,7 @@ class Trace(Interpreter):
     def apply(self, op: Op, inputs: Any, params: dict[str, Any]) -> Any:
         """Write down ``op(*inputs)`` and record it on the tape."""
         values = self.values_of(inputs)
-        if op.name in dtype_views.VIEWS:
+        if op in dtype_views.VIEWS:
             return self._apply_retyped(op, inputs[0])
         derived = op.aval(*[None if v is None else v.aval for v in values], **params)
         outputs = self._append(op, values, params, derived)

@@ -347,7 +347,7 @@ class Replay(Waiting):
     # --- ops ------------------------------------------------------------------------------------
 
     def apply(self, op: Op, inputs: Any, params: dict[str, Any]) -> Any:
-        if op.view is not None and type(inputs[0].flat) is not Value and op.name not in (
+        if op.view is not None and type(inputs[0].flat) is not Value and op not in (
             dtype_views.VIEWS
         ) and not tape.requires_grad(inputs[0]):
             return self._at_once(op, *inputs, **params)  # memory that is there: nothing is computed
@@ -360,7 +360,7 @@ class Replay(Waiting):
             return self._with_large(op, inputs, params)
         except TracingError:
             return self.outside(op, *inputs, **params)
-        if op.name in dtype_views.VIEWS:
+        if op in dtype_views.VIEWS:
             self._remember(inputs[0])
             return self._apply_retyped(op, inputs[0])
         outputs = self.emit(op, values, params)
