@@ -29,7 +29,8 @@ def _once(name: str) -> Callable[..., Any]:
 
 
 def _kept(boxes: Aval, order: Aval, *, iou_threshold: float) -> tuple[Aval, Aval]:
-    return tuple(aval(shape, dtypes.int64, None, boxes.device) for shape in (order.shape, ()))
+    count = aval((), dtypes.int64, None, boxes.device)
+    return aval(order.shape, dtypes.int64, None, boxes.device), count
 
 
 # the boxes, in ``order``, that overlap no better one by more than the threshold: their indices,

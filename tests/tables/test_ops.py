@@ -29,6 +29,7 @@ from tests.tables.ops_table import Row, all_rows
 
 torch = pytest.importorskip("torch")
 importlib.import_module("mindtorch.torch.nn.functional")
+importlib.import_module("mindtorch.torch.sparse")
 ROWS = all_rows()
 # ops that rows do not cover, with the reason
 _OF_TORCHVISION = (
