@@ -85,7 +85,7 @@ class Capture(ManySizes):
         self.left = ""
         self.whole = False  # whether what is traced cannot go on op by op
         self.hooked = False
-        self.started = next(tape._sequence)
+        self.started = next(tape.sequence)
         self.saved: list[tuple[int, Value]] = []
         self.first_uses: dict[int, tuple[Tensor, Tensor | None, bool]] = {}
         self.refilled: dict[int, Storage] = {}

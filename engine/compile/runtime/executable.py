@@ -17,7 +17,6 @@ import operator
 import time
 import types
 from collections.abc import Callable, Sequence
-from sys import getrefcount
 from typing import Any
 
 import numpy as np
@@ -28,10 +27,10 @@ from ...allocator import line_of_bytes, make_room
 from ...devices.cuda import kernels, on
 from ...devices.device import Device, cpu, empty_on
 from ...dispatch import VIEW
+from ...reference_counts import holders
 from ...switches import switches
 from ..ir.ir import Graph, Node, Value
 from .cuda_graph import Recorded, wanted
-from .grad_buffer_reuse import HELD_ONCE
 
 _ALIGNMENT = 64
 
@@ -103,10 +102,10 @@ class Root:
         flat: the array that the steps hold now.
         sites: (arguments, place, start, stop) that take the array or a part of it.
         first, last: steps between which an arena root lives.
-        held: how many references to ``flat`` the root and its sites are.
+        holders: those of ``flat`` when it was new; -1 before.
     """
 
-    __slots__ = ("device", "dtype", "first", "flat", "held", "kind", "last", "sites", "size")
+    __slots__ = ("device", "dtype", "first", "flat", "holders", "kind", "last", "sites", "size")
 
     def __init__(
         self, kind: str, size: int, dtype: Any, flat: Any = None, device: Device = cpu
@@ -117,7 +116,7 @@ class Root:
         self.flat = flat
         self.device = device
         self.sites: list[tuple[list[Any], int, int, int]] = []
-        self.first = self.last = self.held = -1
+        self.first = self.last = self.holders = -1
 
     def take(self, flat: Any) -> None:
         """Let the steps work on another array from now on."""
@@ -298,13 +297,13 @@ class Program:
         ):
             flat = root.flat
             # what the last run handed out is gone, or is the gradient that nobody else holds
-            if self._on_cuda or root.held < 0 or (getrefcount(flat) > HELD_ONCE + root.held and (
-                known is None or not known.free(flat, root.held, arguments)
+            if self._on_cuda or root.holders < 0 or (holders(flat) > root.holders and (
+                known is None or not known.free(flat, root.holders, arguments)
             )):
                 flat = empty(root.size, root.dtype)
                 root.take(flat)
-                if root.held < 0 and switches.grad_buffer_reuse:
-                    root.held = getrefcount(flat) - HELD_ONCE
+                if root.holders < 0 and switches.grad_buffer_reuse:
+                    root.holders = holders(flat)
             results.append(flat)
         return results
 
