@@ -19,7 +19,6 @@ from ..tensor import Tensor, alias, version_of
 from .hooks import add_hook, kept_hooks
 from .rules import Rule
 from .saved_tensors import DETACHED, PackedTensor, saved_value
-from .torch_node_names import name_of
 
 # the numbers of nodes: a backward pass visits the latest first
 sequence = itertools.count(1)
@@ -99,7 +98,7 @@ class Node:
 
     def name(self) -> str:
         label: str | None = getattr(self, "label", None)
-        return label or name_of(self.op, self.plan.in_avals, self.params)
+        return label or self.op.node_name(self.plan.in_avals, self.params)
 
     @property
     def next_functions(self) -> tuple[Any, ...]:
