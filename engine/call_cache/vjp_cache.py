@@ -35,11 +35,11 @@ def apply(node: Node, gradients: Sequence[Any], needed: list[bool], key: Any) ->
     if met is _UNKNOWN:
         table.keep(key, _MET)
     elif met is _MET and switches.vjp_cache:
-        return _record(table, key, node, gradients, needed)
+        return _learn(table, key, node, gradients, needed)
     return node.apply(gradients, needed)
 
 
-def _record(
+def _learn(
     table: Bounded, key: Any, node: Node, gradients: Any, needed: list[bool]
 ) -> Any:
     """Apply the rule and what broadcasting asks for, and cache the kernels that run."""

@@ -102,10 +102,10 @@ class Root:
         flat: the array that the steps hold now.
         sites: (arguments, place, start, stop) that take the array or a part of it.
         first, last: steps between which an arena root lives.
-        holders: those of ``flat`` when it was new; -1 before.
+        held: how many holders ``flat`` had when it was new; -1 before.
     """
 
-    __slots__ = ("device", "dtype", "first", "flat", "holders", "kind", "last", "sites", "size")
+    __slots__ = ("device", "dtype", "first", "flat", "held", "kind", "last", "sites", "size")
 
     def __init__(
         self, kind: str, size: int, dtype: Any, flat: Any = None, device: Device = cpu
@@ -116,7 +116,7 @@ class Root:
         self.flat = flat
         self.device = device
         self.sites: list[tuple[list[Any], int, int, int]] = []
-        self.first = self.last = self.holders = -1
+        self.first = self.last = self.held = -1
 
     def take(self, flat: Any) -> None:
         """Let the steps work on another array from now on."""
@@ -297,13 +297,13 @@ class Program:
         ):
             flat = root.flat
             # what the last run handed out is gone, or is the gradient that nobody else holds
-            if self._on_cuda or root.holders < 0 or (holders(flat) > root.holders and (
-                known is None or not known.free(flat, root.holders, arguments)
+            if self._on_cuda or root.held < 0 or (holders(flat) > root.held and (
+                known is None or not known.free(flat, root.held, arguments)
             )):
                 flat = empty(root.size, root.dtype)
                 root.take(flat)
-                if root.holders < 0 and switches.grad_buffer_reuse:
-                    root.holders = holders(flat)
+                if root.held < 0 and switches.grad_buffer_reuse:
+                    root.held = holders(flat)
             results.append(flat)
         return results
 
