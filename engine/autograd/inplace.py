@@ -17,9 +17,9 @@ from ..ops.elementwise import add
 from ..ops.movement import expand, overwrite, view_update
 from ..symbolic_sizes import open_sizes
 from ..tensor import (
+    DetachedStorage,
     Storage,
     Tensor,
-    Twin,
     alias,
     capturing,
     check_made_here,
@@ -432,9 +432,9 @@ def set_data(target: Tensor, source: Tensor) -> None:
     target.aval = source.aval if not source.aval.weak else aval(
         source.aval.shape, source.aval.dtype, source.aval.strides, source.aval.device
     )
-    twin = Twin(source._shared)
-    twin.version, twin.history = version_of(target), target._shared.history
-    target._storage = twin
+    detached = DetachedStorage(source._shared)
+    detached.version, detached.history = version_of(target), target._shared.history
+    target._storage = detached
     target._offset = source._offset
     note_shared(target)
 
