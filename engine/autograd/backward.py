@@ -128,7 +128,7 @@ class Pass:
         finally:
             under_way.pop()
         if scripts and not under_way and self.targets is None and not self.create_graph:
-            scripts[0].came_round("a backward pass")
+            scripts[0].round_ended("a backward pass")
 
     def _run(self, roots: list[tuple[Any, int, Tensor]]) -> None:
         hooks = hooks_of_thread()

@@ -20,8 +20,8 @@ def _held_once() -> int:
 HELD_ONCE = _held_once()  # what getrefcount says of an object that only one variable holds
 
 
-class Again:
-    """One output of a segment that is nothing but a leaf's gradient.
+class GradBufferReuse:
+    """One output of a partition that is nothing but a leaf's gradient.
 
     Attributes:
         leaf: where the leaf is found; ``fixed`` is itself, where it is the same at each call.
@@ -37,7 +37,7 @@ class Again:
         self.kind = kind
         self.stays = False
 
-    def free(self, flat: Any, held: int, arguments: Any) -> bool:
+    def may_reuse(self, flat: Any, held: int, arguments: Any) -> bool:
         """Whether ``flat`` has no references but ``held`` known ones and the leaf's gradient's,
         which only the leaf refers to."""
         leaf = self.fixed
@@ -62,8 +62,8 @@ class Again:
         )  # fmt: skip
         return True
 
-    def give(self, flat: Any, arguments: Any) -> None:
-        """Make ``flat``, which the program has just filled, the leaf's gradient."""
+    def set_gradient(self, flat: Any, arguments: Any) -> None:
+        """Make ``flat``, which the executable has just filled, the leaf's gradient."""
         leaf = self.fixed
         if leaf is None:
             leaf = self.leaf.tensor(arguments)

@@ -163,12 +163,12 @@ class Conversions(EngineTensor):
             if state.interpreters:
                 number = state.interpreters[-1].item(self)
                 if scripts:
-                    scripts[0].looked()
+                    scripts[0].data_was_read()
                 return number
             state.stop_recording_call()
         number = self.flat[0].item()
         if scripts:
-            scripts[0].looked()
+            scripts[0].data_was_read()
         return float(number) if isinstance(number, np.generic) else number
 
     def tolist(self) -> Any:
@@ -177,7 +177,7 @@ class Conversions(EngineTensor):
         if self.aval.dtype is dtypes.bfloat16:
             array = array.astype(np.float32)
         if scripts:
-            scripts[0].looked()
+            scripts[0].data_was_read()
         return array.tolist()
 
     def numpy(self, *, force: bool = False) -> Any:
@@ -202,7 +202,7 @@ class Conversions(EngineTensor):
             )
         array = opened(self)
         if scripts:
-            scripts[0].looked()
+            scripts[0].data_was_read()
         return array
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:

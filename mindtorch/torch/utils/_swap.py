@@ -58,7 +58,7 @@ def swap_tensors(t1: Any, t2: Any) -> None:
     capture = capturing()
     for tensor in (t1, t2):
         if capture is not None:
-            capture.settle(tensor)
+            capture.raw_write(tensor)
         _let_go(tensor)
     first, second = dict(fields_of(t1)), dict(fields_of(t2))
     t1.__class__, t2.__class__ = type(t2), type(t1)
