@@ -206,7 +206,7 @@ def _keep_old_value(op: Op, target: Tensor, inputs: Any) -> Any:
     mask = tuple([x is not None and tape.requires_grad(x) for x in inputs])
     if not any(mask):
         return inputs
-    kept = tape._what_to_keep(op, mask, 1)
+    kept = tape.what_to_keep(op, mask, 1)
     if not any(("in", i) in kept for i in places):
         return inputs
     old = clone.evaluate(0, (target,), {})

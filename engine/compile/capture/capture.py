@@ -86,7 +86,7 @@ class Capture(SymbolicTracer):
         self.graph_break = ""
         self.whole = False  # whether what is traced cannot go on op by op
         self.hooked = False
-        self.started = next(tape._sequence)
+        self.started = next(tape.sequence)
         self.saved: list[tuple[int, Value]] = []
         self.first_uses: dict[int, tuple[Tensor, Tensor | None, bool]] = {}
         self.refilled: dict[int, Storage] = {}

@@ -484,7 +484,7 @@ class LazyTracer(PendingOps):
                     repeat(known, found, self._tensor, run.retain_graph)
                     return True
         kept = found.kept()
-        run._run(roots)
+        run.run_nodes(roots)
         if self.began == began and len(start.passes) < MOST_PASSES:
             new = seen(found, start, self.position, self.count, self.given[before:], roots, kept)
             if new is not None:
