@@ -8,16 +8,8 @@ from .. import dtypes
 from ..aval import aval
 from ..bounded_cache import Bounded
 from ..callbacks import callbacks
-from ..dispatch import (
-    GRAD,
-    INTERPRETED,
-    RECORDING_CALL,
-    Op,
-    Plan,
-    graph_under_way,
-    state,
-    tables_of_plans,
-)
+from ..dispatch import GRAD, INTERPRETED, RECORDING_CALL, graph_under_way, state
+from ..op import Op, Plan, tables_of_plans
 from ..ops.base import check_result as check_result
 from ..ops.copies import cast, clone, share_memory
 from ..ops.copies import copy_data as copy_data

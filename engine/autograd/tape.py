@@ -24,7 +24,6 @@ from .saved_tensors import (
     saved_tensor_hooks,
     saved_value,
 )
-from .torch_node_names import name_of
 
 _sequence = itertools.count(1)
 
@@ -157,7 +156,7 @@ class Node:
 
     def name(self) -> str:
         label: str | None = getattr(self, "label", None)
-        return label or name_of(self.op, self.plan.in_avals, self.params)
+        return label or self.op.node_name(self.plan.in_avals, self.params)
 
     @property
     def next_functions(self) -> tuple[Any, ...]:

@@ -22,7 +22,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ...autograd import inplace, tape
-from ...dispatch import Op, state
+from ...dispatch import state
+from ...op import Op
 from ...symbolic_sizes import NOTES, PLAIN, fixed
 from ...tensor import Storage, Tensor
 from ...transforms.vmap import redraw

@@ -20,8 +20,9 @@ from typing import Any
 from ...autograd import backward, inplace, tape
 from ...autograd.saved_tensors import saved_tensor_hooks
 from ...aval import aval
-from ...dispatch import Op, state
+from ...dispatch import state
 from ...numpy_aliases import may_be_seen, wanted
+from ...op import Op
 from ...switches import switches
 from ...tensor import (
     Storage,
@@ -346,7 +347,7 @@ class Replay(Waiting):
     # --- ops ------------------------------------------------------------------------------------
 
     def apply(self, op: Op, inputs: Any, params: dict[str, Any]) -> Any:
-        if op.view is not None and type(inputs[0].flat) is not Value and op.name not in (
+        if op.view is not None and type(inputs[0].flat) is not Value and op not in (
             dtype_views.VIEWS
         ) and not tape.requires_grad(inputs[0]):
             return self._at_once(op, *inputs, **params)  # memory that is there: nothing is computed
@@ -359,7 +360,7 @@ class Replay(Waiting):
             return self._with_large(op, inputs, params)
         except TracingError:
             return self.outside(op, *inputs, **params)
-        if op.name in dtype_views.VIEWS:
+        if op in dtype_views.VIEWS:
             self._remember(inputs[0])
             return self._apply_retyped(op, inputs[0])
         outputs = self.emit(op, values, params)

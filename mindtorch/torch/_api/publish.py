@@ -15,7 +15,8 @@ import numpy as np
 
 from mindtorch.engine import dtypes
 from mindtorch.engine.autograd import inplace, tape
-from mindtorch.engine.dispatch import Op, call_of, in_frames_as, state
+from mindtorch.engine.dispatch import call_of, in_frames_as, state
+from mindtorch.engine.op import Op
 from mindtorch.engine.ops import movement
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant, full_flat
