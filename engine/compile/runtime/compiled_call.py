@@ -15,7 +15,7 @@ from ...autograd.api import grad_mode, gradients
 from ...aval import aval
 from ...devices.device import empty_on
 from ...dispatch import graph_under_way, state
-from ...tensor import Storage, Tensor, full_flat, make, version_of
+from ...tensor import Storage, Tensor, change_class, full_flat, make, version_of
 from ...transforms import autocast
 from ..capture.capture import Capture
 from ..capture.tracer import TracingError, strong
@@ -334,7 +334,7 @@ class CompiledCall:
             if own and made[result.memory.key].size == result.described.extent:
                 tensor = make(made[result.memory.key], result.described)
                 if type(tensor) is not result.kind:
-                    tensor.__class__ = result.kind
+                    change_class(tensor, result.kind)
                 tensors.append(tensor)
             elif type(result) is OutputSpec:
                 tensors.append(result.tensor(made, arguments, storages))

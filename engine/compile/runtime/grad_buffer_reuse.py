@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...reference_counts import holders
-from ...tensor import Storage, fields_of, make
+from ...tensor import Storage, change_class, fields_of, make
 
 
 class GradBufferReuse:
@@ -66,4 +66,4 @@ class GradBufferReuse:
                 return
         leaf._grad = tensor = make(flat, self.described)
         if type(tensor) is not self.kind:
-            tensor.__class__ = self.kind
+            change_class(tensor, self.kind)
