@@ -27,7 +27,7 @@ def opened(tensor: Tensor) -> Any:
     """``tensor.array()``; :func:`is_seen` knows of it as long as it, or a view of it, lives."""
     capture = capturing()
     if capture is not None:
-        capture.settle(tensor)
+        capture.raw_write(tensor)
     array = tensor.array()
     if not wanted.on or tensor.aval.device.type != "cpu" or not array.size:
         return array

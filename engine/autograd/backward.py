@@ -121,7 +121,7 @@ class Pass:
                 self.run_nodes(roots)
             under_way.pop()
             if scripts and not under_way and self.targets is None and not self.create_graph:
-                scripts[0].came_round("a backward pass")
+                scripts[0].round_ended("a backward pass")
         finally:
             # nothing is called before the mode is as it was: only calls and loops let signals in
             state.grad_enabled = grad

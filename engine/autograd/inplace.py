@@ -427,7 +427,7 @@ def set_data(target: Tensor, source: Tensor) -> None:
     """``target.data = source``: other memory and layout, the same place in the graph."""
     capture = capturing()
     if capture is not None:
-        capture.settle(target)
+        capture.raw_write(target)
     target.flat = source.flat
     target.aval = source.aval if not source.aval.weak else aval(
         source.aval.shape, source.aval.dtype, source.aval.strides, source.aval.device

@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 from ...reference_counts import holders
-from ...tensor import Storage, fields_of, make
+from ...tensor import Storage, change_class, fields_of, make
 
 
-class Again:
-    """One output of a segment that is nothing but a leaf's gradient.
+class GradBufferReuse:
+    """One output of a partition that is nothing but a leaf's gradient.
 
     Attributes:
         leaf: where the leaf is found; ``fixed`` is itself, where it is the same at each call.
@@ -29,7 +29,7 @@ class Again:
         self.kind = kind
         self.stays = False
 
-    def free(self, flat: Any, known: int, arguments: Any) -> bool:
+    def may_reuse(self, flat: Any, known: int, arguments: Any) -> bool:
         """Whether ``flat`` has no holders but ``known`` ones and the leaf's gradient, which only
         the leaf refers to."""
         leaf = self.fixed
@@ -54,8 +54,8 @@ class Again:
         )  # fmt: skip
         return True
 
-    def give(self, flat: Any, arguments: Any) -> None:
-        """Make ``flat``, which the program has just filled, the leaf's gradient."""
+    def set_gradient(self, flat: Any, arguments: Any) -> None:
+        """Make ``flat``, which the executable has just filled, the leaf's gradient."""
         leaf = self.fixed
         if leaf is None:
             leaf = self.leaf.tensor(arguments)
@@ -66,4 +66,4 @@ class Again:
                 return
         leaf._grad = tensor = make(flat, self.described)
         if type(tensor) is not self.kind:
-            tensor.__class__ = self.kind
+            change_class(tensor, self.kind)
