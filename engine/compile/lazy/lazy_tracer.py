@@ -49,7 +49,7 @@ from ..capture.tracer import (
     user_line,
 )
 from ..ir.ir import DRAW, Value, waits
-from .backward_cache import Walk, met_again, repeat, seen
+from .backward_cache import TapeFingerprint, cache_entry, inputs_of, set_gradients
 from .overlap import inside, overlap, without_gaps
 from .pending_ops import PendingOps
 from .trace_tree import Fill, TraceNode, TraceTree
@@ -463,30 +463,31 @@ class LazyTracer(PendingOps):
             self.first_grads[id(leaf)] = (leaf, now)
 
     def walk(self, run: backward.Pass, roots: list[Any]) -> bool:
-        """Do what a backward pass would do, where it is known; whether it was done."""
+        """Run a backward pass, or take a cached one; whether the caller has nothing left to do."""
         if len(backward.running()) > 1 or run.create_graph or run.targets is not None or (
             not switches.vjp_cache or tape.anomaly.enabled or saved_tensor_hooks
             or state.interpreters[-1:] != (self,)
         ):
             return False
-        found = Walk(roots, self.started, self.began)
-        if not found.plain:
+        visited = TapeFingerprint(roots, self.started, self.began)
+        if not visited.plain:
             return False
-        for leaf in found.leaves:
+        for leaf in visited.leaves:
             self.note_leaf(leaf, True)
         start, began, before = self.position, self.began, len(self.given)
-        for known in start.passes:
-            if known.shape == found.shape:
-                given = met_again(known, found, roots)
+        for cached in start.passes:
+            if cached.key == visited.key:
+                given = inputs_of(cached, visited, roots)
                 if given is not None:
                     self.given += given
-                    self.position, self.count = known.end, known.count
-                    repeat(known, found, self._tensor, run.retain_graph)
+                    self.position, self.count = cached.end, cached.count
+                    set_gradients(cached, visited, self._tensor, run.retain_graph)
                     return True
-        kept = found.kept()
+        kept = visited.kept()
         run.run_nodes(roots)
         if self.began == began and len(start.passes) < MOST_PASSES:
-            new = seen(found, start, self.position, self.count, self.given[before:], roots, kept)
+            given = self.given[before:]
+            new = cache_entry(visited, start, self.position, self.count, given, roots, kept)
             if new is not None:
                 start.passes = (*start.passes, new)
         return True

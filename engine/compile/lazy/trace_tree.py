@@ -8,7 +8,7 @@ from mindtorch.kernels.support.fork_safe_lock import lock
 
 from ..ir.ir import Graph, Node, Value
 from ..runtime.partition import ARGUMENT, CONSTANT, InputSpec, Partition, compiled
-from .backward_cache import Seen
+from .backward_cache import CachedBackward
 
 # how many nodes and partitions a tree holds before it is cut down to nothing
 MOST_NODES, MOST_PARTITIONS = 200_000, 64
@@ -60,7 +60,7 @@ class TraceNode:
         self.plan: Any = None
         self.offset = 0
         self.several = False
-        self.passes: tuple[Seen, ...] = ()
+        self.passes: tuple[CachedBackward, ...] = ()
         self.value: Value | None = None
         self.number: Any = None
         self.reach: tuple[int, int] | None = None
