@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 import warnings
 from collections.abc import Callable
@@ -29,83 +28,18 @@ from .out_rules import (
     TYPE_TEXTS,
     UNTRACKED,
 )
-from .signatures import NUMPY_NAMES, checked_first, type_name, wrong_call
-
-_NUMPY_NAMES = {other: name for name, others in NUMPY_NAMES.items() for other in others}
-# what else torch calls arguments, by function
-_OTHER_NAMES = {
-    "cholesky_inverse": {"input": "L"}, "cholesky_solve": {"input2": "L"},
-    "dsplit": {"indices": "indices_or_sections", "sections": "indices_or_sections"},
-    "hsplit": {"indices": "indices_or_sections", "sections": "indices_or_sections"},
-    "lu_solve": {"input": "b"}, "ormqr": {"input2": "tau", "input3": "other"},
-    "result_type": {
-        "tensor": "tensor1", "other": "tensor2", "scalar": "tensor1", "scalar1": "tensor1",
-        "scalar2": "tensor2",
-    },
-    "transpose": {"axis0": "dim0", "axis1": "dim1"}, "triangular_solve": {"input": "b"},
-    "vsplit": {"indices": "indices_or_sections", "sections": "indices_or_sections"},
-}  # fmt: skip
+from .signatures import type_name
 
 
-def synonyms_of(body: Callable[..., Any], own: str, numpys: bool = True) -> dict[str, str]:
-    """Other names of a function's arguments: older ones of torch's, and ``numpys``.
-
-    Without ``numpys`` only a function along an axis has them.
-    """
-    code = getattr(inspect.unwrap(body), "__code__", None)
-    named = () if code is None else code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    found = _OTHER_NAMES.get(own, {})
-    if "dim" not in named and not numpys:
-        return found
-    return {a: b for a, b in (_NUMPY_NAMES | found).items() if a not in named and b in named}
-
-
-def with_out(body: Callable[..., Any]) -> Callable[..., Any]:
-    """``body`` with torch's keyword ``out=``; linalg's and fft's names begin with those words."""
-    places = body.__module__.split(".")
-    prefix = next((f"{place}_" for place in ("linalg", "fft") if place in places), "")
-    return add_out(body, prefix + body.__name__, synonyms_of(body, prefix + body.__name__))
-
-
-def add_out(
-    body: Callable[..., Any], name: str, synonyms: dict[str, str] | None = None
-) -> Callable[..., Any]:
-    """``body`` with the keyword ``out=``, under the name that errors have.
-
-    ``synonyms``: other names of arguments, by which these may be given.
-    """
-    body = checked_first(body, name)
-
-    @functools.wraps(body)
-    def variant(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-        if synonyms and kwargs:
-            kwargs = {synonyms.get(given, given): value for given, value in kwargs.items()}
-        try:
-            result = body(*args, **kwargs)
-        except Exception:
-            wrong = wrong_call(name, args, kwargs if out is None else kwargs | {"out": out})
-            if wrong is None:
-                raise
-            raise wrong from None
-        if out is None:
-            return result
-        if type(result) is tuple or hasattr(result, "_fields"):
-            _require_outs(body, out)
-        elif kwargs.get("dtype") is not None and name in OF_DTYPE:
-            _require_dtype(name, result.aval.dtype, out)
-        return store_out(result, out, name, (*args, *kwargs.values()))
-
-    return variant
-
-
-def _require_dtype(name: str, dtype: Any, out: Any) -> None:
+def require_dtype(name: str, dtype: Any, out: Any) -> None:
     """torch's error for an ``out`` of another type than the argument ``dtype`` says."""
-    if isinstance(out, EngineTensor) and out.aval.dtype is not dtype:
+    if name in OF_DTYPE and isinstance(out, EngineTensor) and out.aval.dtype is not dtype:
         named = scalar_type_name if name == "nansum" else c_name
         raise RuntimeError(OF_DTYPE[name].format(out=named(out.aval.dtype), dtype=named(dtype)))
 
 
-def _require_outs(body: Callable[..., Any], out: Any) -> None:
+def require_outs(body: Callable[..., Any], out: Any) -> None:
+    """torch's error where one of several outs is no tensor."""
     for i, each in enumerate(out if isinstance(out, (tuple, list)) else (out,)):
         if not isinstance(each, EngineTensor):
             position = len(inspect.signature(body).parameters)

@@ -15,8 +15,7 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant, from_array, full_flat
 
 from .._api.arguments import require_tensor
-from .._api.publish import METHODS, binary, elementwise, function, operand
-from .._api.signatures import as_method
+from .._api.publish import binary, elementwise, function, operand
 from .gathering import nonzero
 
 for _name, _op, _aliases, _formula in (
@@ -141,7 +140,7 @@ def _all_equal(x: Any, y: Any) -> Any:
     return _all(ops.equal(x, y))
 
 
-@function(out=True)
+@function(method=False, out=True, cacheable=True)
 def where(condition: Any, input: Any = None, other: Any = None) -> Any:  # noqa: A002
     """``input`` where ``condition``, else ``other``; the places of ``condition`` if given alone."""
     if input is None and other is None:
@@ -158,19 +157,13 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:  # noqa:
     )
 
 
+@function(namespace=False, cacheable=True, name="where")
 def _tensor_where(self: Any, condition: Any, other: Any) -> Any:
     """``self`` where ``condition``, else ``other``."""
     return where(condition, self, other)
 
 
-def _replace_method() -> None:
-    METHODS["where"] = as_method(_tensor_where, "where")
-
-
-_replace_method()
-
-
-@function(method=False, out=True)
+@function(method=False, out=True, checked=True)
 def isin(
     elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False
 ) -> Any:

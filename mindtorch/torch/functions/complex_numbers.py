@@ -9,6 +9,7 @@ from mindtorch.engine.dtype_support import refuse_kinds
 from mindtorch.engine.ops import complex as complex_ops
 from mindtorch.engine.ops import elementwise as ops
 from mindtorch.engine.ops import movement
+from mindtorch.engine.transforms.autocast import FULL
 from mindtorch.engine.transforms.vmap import is_mapped
 
 from .._api.arguments import require_tensor
@@ -73,7 +74,7 @@ def view_as_real(input: Any) -> Any:  # noqa: A002
     return complex_ops.view_as_real(input)
 
 
-@function(method=False)
+@function(method=False, autocast=FULL)
 def view_as_complex(input: Any) -> Any:  # noqa: A002
     """The complex numbers whose parts lie along the last axis, of length 2."""
     if is_mapped(input):
@@ -84,7 +85,7 @@ def view_as_complex(input: Any) -> Any:  # noqa: A002
     return result
 
 
-@function(method=False)
+@function(method=False, autocast=FULL)
 def polar(abs: Any, angle: Any, *, out: Any = None) -> Any:  # noqa: A002
     """``abs * (cos(angle) + i sin(angle))``."""
     require_tensor(abs, "polar", "abs", 1)

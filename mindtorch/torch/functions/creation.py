@@ -248,7 +248,7 @@ def full_like(
     return finish(for_each_example(made, input), requires_grad, layout)
 
 
-@function(method=False)
+@function(method=False, checked=True)
 def empty_strided(
     size: Any,
     stride: Any,

@@ -144,8 +144,7 @@ def _histogram(points: Any, bins: Any, given: Any, weight: Any, density: bool) -
     return _density(counts, edges) if density else counts, edges
 
 
-@function()
-@vmap.by_example
+@function(checked=True, around=vmap.by_example)
 def histogram(
     input: Any,  # noqa: A002
     bins: Any,

@@ -19,7 +19,7 @@ from .._api.warn_caller import warn_caller
 from .shape import ravel
 
 
-@function()
+@function(cacheable=True)
 def narrow(input: Any, dim: int, start: Any, length: int) -> Any:  # noqa: A002
     """``length`` places of axis ``dim`` from ``start``."""
     if isinstance(start, EngineTensor) and (
@@ -45,7 +45,7 @@ def narrow(input: Any, dim: int, start: Any, length: int) -> Any:  # noqa: A002
     return ops.slice_(input, axis=axis, start=begin, length=length)
 
 
-@function()
+@function(cacheable=True)
 def select(input: Any, dim: int, index: Any) -> Any:  # noqa: A002
     """``input`` at ``index`` of axis ``dim``."""
     if not input.aval.ndim:
@@ -226,7 +226,7 @@ def _require_tensors(name: str, tensors: Any) -> None:
         )
 
 
-@function(method=False, out=True, aliases=("concat", "concatenate"))
+@function(method=False, out=True, aliases=("concat", "concatenate"), cacheable=True)
 def cat(tensors: Any, dim: int = 0) -> Any:
     """The tensors one after another along ``dim``."""
     _require_tensors("cat", tensors)
@@ -246,7 +246,7 @@ def cat(tensors: Any, dim: int = 0) -> Any:
     return ops.cat(*kept, axis=axis)
 
 
-@function(method=False, out=True)
+@function(method=False, out=True, cacheable=True)
 def stack(tensors: Any, dim: int = 0) -> Any:
     """The tensors, all of one shape, along a new axis ``dim``."""
     _require_tensors("stack", tensors)
@@ -306,7 +306,7 @@ def _counts(repeats: Any, shape_text: str, least: int) -> Any:
     return counts
 
 
-@function()
+@function(cacheable=True)
 def repeat_interleave(
     input: Any,  # noqa: A002
     repeats: Any = None,

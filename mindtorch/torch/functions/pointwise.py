@@ -19,7 +19,6 @@ from mindtorch.engine.tensor import constant, of_numpy
 from .. import return_types
 from .._api.arguments import as_int, check_form, check_value, require_power, require_tensor
 from .._api.publish import (
-    FUNCTIONS,
     METHODS,
     binary,
     check_numbers,
@@ -30,7 +29,7 @@ from .._api.publish import (
     store_out,
     write_result,
 )
-from .._api.signatures import as_function, as_method, is_number
+from .._api.signatures import is_number
 from .._tensor.operators import power_of_number
 from ._old_forms import old_factor
 
@@ -291,6 +290,7 @@ def _is_short(x: Any, y: Any) -> bool:
     return kind.category == dtypes.FLOAT and kind.itemsize == 2
 
 
+@function(namespace=False, name="div_", aliases=("divide_",))
 def _div_(self: Any, other: Any, *, rounding_mode: Any = None) -> Any:
     """``self /= other``."""
     op = _division(rounding_mode)
@@ -298,9 +298,6 @@ def _div_(self: Any, other: Any, *, rounding_mode: Any = None) -> Any:
         inplace.check_writable(self)
         return write_result(self, div(self, other, rounding_mode="trunc"))
     return inplace.apply_in_place(op, self, self, operand(other, "div_", "other"))
-
-
-METHODS.update({name: as_method(_div_, name) for name in ("div_", "divide_")})
 
 
 @function(out=True, in_place=True)
@@ -321,6 +318,7 @@ def pow(input: Any, exponent: Any) -> Any:  # noqa: A001, A002
     return ops.power(operand(input, "pow", "input"), operand(exponent, "pow", "exponent"))
 
 
+@function(namespace=False, name="pow_")
 def _pow_(self: Any, exponent: Any) -> Any:
     """``self **= exponent``."""
     if isinstance(exponent, int) and exponent < 0:
@@ -329,9 +327,6 @@ def _pow_(self: Any, exponent: Any) -> Any:
     if op is not None:
         return inplace.apply_in_place(op, self, self)
     return inplace.apply_in_place(ops.power, self, self, operand(exponent, "pow_", "exponent"))
-
-
-METHODS["pow_"] = as_method(_pow_, "pow_")
 
 
 @function(out=True, in_place=True)
@@ -344,6 +339,7 @@ def float_power(input: Any, exponent: Any) -> Any:  # noqa: A002
     return ops.power(movement.cast(base, dtype=wide), movement.cast(power, dtype=wide))
 
 
+@function(namespace=False, name="float_power_")
 def _float_power_(self: Any, exponent: Any) -> Any:
     """``self`` to the power of ``exponent``, where ``self`` has double precision."""
     power = operand(exponent, "float_power_", "exponent")
@@ -355,9 +351,6 @@ def _float_power_(self: Any, exponent: Any) -> Any:
             f"but the operation's result requires dtype {dtypes.scalar_type_name(wide)}"
         )
     return inplace.apply_in_place(ops.power, self, self, power)
-
-
-METHODS["float_power_"] = as_method(_float_power_, "float_power_")
 
 
 @function()
@@ -401,7 +394,7 @@ def _clamp(input: Any, min: Any, max: Any) -> Any:  # noqa: A002
     return ops.clamp, (input, operand(min, "clamp", "min"), operand(max, "clamp", "max"))
 
 
-@function(out=True, aliases=("clip",))
+@function(out=True, aliases=("clip",), cacheable=True)
 def clamp(input: Any, min: Any = None, max: Any = None) -> Any:  # noqa: A002
     """``input`` not below ``min`` and not above ``max``."""
     require_tensor(input, "clamp", "input", 1)
@@ -409,18 +402,14 @@ def clamp(input: Any, min: Any = None, max: Any = None) -> Any:  # noqa: A002
     return op(*inputs)
 
 
+@function(name="clamp_", aliases=("clip_",))
 def _clamp_(self: Any, min: Any = None, max: Any = None) -> Any:  # noqa: A002
     """:func:`clamp` over ``self``."""
     op, inputs = _clamp(self, min, max)
     return inplace.apply_in_place(op, self, *inputs)
 
 
-for _name in ("clamp_", "clip_"):
-    METHODS[_name] = as_method(_clamp_, _name)
-    FUNCTIONS[_name] = as_function(_clamp_, _name)
-
-
-@function(out=True, in_place=True)
+@function(out=True, in_place=True, cacheable=True)
 def clamp_min(input: Any, min: Any) -> Any:  # noqa: A002
     """``input`` not below ``min``."""
     check_numbers("clamp_min", "other", input, min)
@@ -429,7 +418,7 @@ def clamp_min(input: Any, min: Any) -> Any:  # noqa: A002
     return tape.named(bounded, f"ClampMinBackward{form}")
 
 
-@function(out=True, in_place=True)
+@function(out=True, in_place=True, cacheable=True)
 def clamp_max(input: Any, max: Any) -> Any:  # noqa: A002
     """``input`` not above ``max``."""
     check_numbers("clamp_max", "other", input, max)
@@ -438,7 +427,7 @@ def clamp_max(input: Any, max: Any) -> Any:  # noqa: A002
     return tape.named(bounded, f"ClampMaxBackward{form}")
 
 
-@function(out=True, in_place=True)
+@function(out=True, in_place=True, cacheable=True)
 def nan_to_num(
     input: Any,  # noqa: A002
     nan: float | None = None,

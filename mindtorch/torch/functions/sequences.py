@@ -81,7 +81,7 @@ def _whole_numbers(start: int, step: int, count: int) -> Any:
     return start + np.arange(count, dtype=np.int64) * step
 
 
-@function(method=False, name="range")
+@function(method=False, name="range", checked=True)
 def range_(
     start: Any = 0, end: Any = None, step: Any = 1, *, out: Any = None, dtype: Any = None,
     layout: Any = None, device: Any = None, requires_grad: bool = False,

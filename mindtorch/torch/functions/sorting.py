@@ -21,7 +21,7 @@ from .._api.publish import function, store_out
 from .reduction import require_length, require_order, single_axis
 
 
-@function(out=True)
+@function(out=True, cacheable=True)
 def sort(
     input: Any, dim: int = -1, descending: bool = False, *, stable: bool | None = None  # noqa: A002
 ) -> Any:
@@ -44,7 +44,7 @@ def msort(input: Any) -> Any:  # noqa: A002
     return sort(input, 0)[0]
 
 
-@function()
+@function(cacheable=True)
 def argsort(
     input: Any, dim: int = -1, descending: bool = False, *, stable: bool = False  # noqa: A002
 ) -> Any:
@@ -52,7 +52,7 @@ def argsort(
     return sort(input, dim=dim, descending=descending, stable=stable)[1]
 
 
-@function(out=True)
+@function(out=True, cacheable=True)
 def topk(
     input: Any,  # noqa: A002
     k: int,
@@ -74,7 +74,7 @@ def topk(
     return return_types.topk(*sorting.topk(input, k=as_int(k), axis=axis, largest=bool(largest)))
 
 
-@function(out=True)
+@function(out=True, cacheable=True)
 def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:  # noqa: A002
     """The ``k``-th least element along ``dim`` and its place."""
     require_order("kthvalue_cpu", input)
@@ -262,8 +262,7 @@ def bucketize(
     return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)
 
 
-@function()
-@vmap.by_example
+@function(around=vmap.by_example)
 def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:  # noqa: A002
     """How often (with what total weight) each whole number occurs.
 
@@ -288,8 +287,7 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:  # noq
     return from_array(counts.astype(np.float32 if narrow else np.float64), input.aval.device)
 
 
-@function(out=True)
-@vmap.by_example
+@function(out=True, around=vmap.by_example)
 def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:  # noqa: A002
     """How many elements fall into each of ``bins`` bins of equal width."""
     if min > max:
