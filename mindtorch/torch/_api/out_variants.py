@@ -16,26 +16,18 @@ from mindtorch.engine.dtypes import c_name, scalar_type_name
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from .._tensor.size_and_formats import strided
-from .out_rules import (
-    CANNOT_CAST,
-    CAST_TEXTS,
-    CAT,
-    NO_DERIVATIVE,
-    NO_OVERLAP,
-    OF_DTYPE,
-    RECORDED,
-    SHOWN,
-    TYPE_TEXTS,
-    UNTRACKED,
-)
+from .out_rules import ANY, CAT, NO_DERIVATIVE, Out
 from .signatures import type_name
 
 
-def require_dtype(name: str, dtype: Any, out: Any) -> None:
+def require_dtype(rule: Out, dtype: Any, out: Any) -> None:
     """torch's error for an ``out`` of another type than the argument ``dtype`` says."""
-    if name in OF_DTYPE and isinstance(out, EngineTensor) and out.aval.dtype is not dtype:
-        named = scalar_type_name if name == "nansum" else c_name
-        raise RuntimeError(OF_DTYPE[name].format(out=named(out.aval.dtype), dtype=named(dtype)))
+    if rule.of_dtype and isinstance(out, EngineTensor) and out.aval.dtype is not dtype:
+        given = out.aval.dtype
+        raise RuntimeError(rule.of_dtype.format(
+            out=scalar_type_name(given), dtype=scalar_type_name(dtype), c_out=c_name(given),
+            c_dtype=c_name(dtype),
+        ))  # fmt: skip
 
 
 def require_outs(body: Callable[..., Any], out: Any) -> None:
@@ -49,29 +41,31 @@ def require_outs(body: Callable[..., Any], out: Any) -> None:
             )
 
 
-def store_out(result: Any, out: Any, name: str, inputs: Any = ()) -> Any:
+def store_out(
+    result: Any, out: Any, name: str, inputs: Any = (), rule: Out = ANY
+) -> Any:
     """Write ``result`` into the tensor(s) given as ``out=``, resized as torch does.
 
     Args:
-        name: the function's, as torch's errors have it; what follows a dot is the overload's.
+        name: the function's, as torch's errors have it.
         inputs: what it was computed from, for the check of shared memory.
+        rule: what torch demands of ``out``.
     """
     if isinstance(result, tuple):
-        values = [store_out(r, o, name, inputs) for r, o in zip(result, out, strict=True)]
+        values = [store_out(r, o, name, inputs, rule) for r, o in zip(result, out, strict=True)]
         return type(result)(*values) if hasattr(result, "_fields") else tuple(values)
-    shown = name.partition(".")[0]
     if not isinstance(out, EngineTensor):
-        raise TypeError(f"{shown}(): argument 'out' must be Tensor, not {type_name(out)}")
-    tracked = state.grad_enabled and name not in UNTRACKED
-    if tracked and name not in RECORDED and (tape.requires_grad(result) or out.requires_grad):
-        raise RuntimeError(NO_DERIVATIVE.format(SHOWN.get(shown, shown)))
-    _check_type(result.aval.dtype, out.aval.dtype, name)
-    if name in NO_OVERLAP:
+        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type_name(out)}")
+    tracked = state.grad_enabled and not rule.untracked
+    if tracked and not rule.recorded and (tape.requires_grad(result) or out.requires_grad):
+        raise RuntimeError(NO_DERIVATIVE.format(rule.shown or name))
+    _check_type(result.aval.dtype, out.aval.dtype, name, rule)
+    if rule.no_overlap:
         inplace.check_overlap(out)
     if result.aval.size >= out.aval.size:
-        _check_memory(out, inputs, name)
+        _check_memory(out, inputs, rule)
     fit(out, result.aval.shape, result.aval.strides if result.aval.dense else None)
-    _check_memory(out, inputs, name)
+    _check_memory(out, inputs, rule)
     if tracked:
         inplace.copy_(out, result)
     else:
@@ -82,12 +76,13 @@ def store_out(result: Any, out: Any, name: str, inputs: Any = ()) -> Any:
 
 def prepare_out(
     out: Any, name: str, shape: tuple[int, ...], dtype: Any = None, layout: Any = None,
-    device: Any = None,
+    device: Any = None, shown: str | None = None,
 ) -> Any:  # fmt: skip
     """``out`` with the shape that a function which makes a tensor will fill.
 
     Args:
         dtype, layout, device: what the caller asked for; None for ``out``'s own.
+        shown: the function that errors of autodiff name.
     """
     if not isinstance(out, EngineTensor):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type_name(out)}")
@@ -104,8 +99,8 @@ def prepare_out(
             f"device type {Device(device).type} does not match device type of out parameter "
             f"({out.aval.device.type})"
         )
-    if out.requires_grad and name in _FILLED:
-        raise RuntimeError(NO_DERIVATIVE.format(_FILLED[name]))
+    if out.requires_grad and shown:
+        raise RuntimeError(NO_DERIVATIVE.format(shown))
     if out.requires_grad:
         raise RuntimeError("cannot resize variables that require grad")
     out.resize_(shape)
@@ -118,12 +113,12 @@ _FILLED = {
 }  # fmt: skip
 
 
-def _check_type(result: Any, out: Any, name: str) -> None:
-    text = TYPE_TEXTS.get(name) if result is not out else None
+def _check_type(result: Any, out: Any, name: str, rule: Out) -> None:
+    text = rule.same if result is not out else None
     if text is None:
         if dtypes.can_cast(result, out):
             return
-        text = CAST_TEXTS.get(name, CANNOT_CAST)
+        text = rule.cast
     message = text.format(
         name=name.removeprefix("linalg_").removeprefix("fft_"), result=scalar_type_name(result),
         out=scalar_type_name(out), c_result=c_name(result), c_out=c_name(out),
@@ -131,12 +126,12 @@ def _check_type(result: Any, out: Any, name: str) -> None:
     raise TypeError(message) if text is CAT else RuntimeError(message)
 
 
-def _check_memory(out: Any, given: Any, name: str) -> None:
+def _check_memory(out: Any, given: Any, rule: Out) -> None:
     if isinstance(given, (tuple, list)):
         for x in given:
-            _check_memory(out, x, name)
+            _check_memory(out, x, rule)
     elif isinstance(given, EngineTensor):
-        if name in NO_OVERLAP:
+        if rule.no_overlap:
             inplace.check_apart(out, given)
         else:
             inplace.check_partial_overlap(out, given)

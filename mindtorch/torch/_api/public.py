@@ -30,6 +30,7 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.transforms import autocast as casts
 
 from .kernel_signatures import Kernel
+from .out_rules import ANY, Out
 from .out_variants import require_dtype, require_outs, store_out
 from .signatures import (
     NUMPY_NAMES,
@@ -51,7 +52,7 @@ class Public:
     Attributes:
         name: what it is called in errors; torch.linalg's and torch.fft's begin with these words.
         body: the function as it is written.
-        out: it takes ``out=``.
+        out: what torch demands of ``out=``; None where it takes none.
         synonyms: other names of arguments, older ones of torch's and numpy's.
         autocast, autocast_cuda: how tensors are cast as a whole on the CPU and on CUDA; None where
             its ops cast by themselves.
@@ -79,7 +80,7 @@ class Public:
         name: str,
         body: Callable[..., Any],
         *,
-        out: bool = False,
+        out: bool | Out = False,
         synonyms: dict[str, str] | None = None,
         autocast: str | None = None,
         autocast_cuda: str | None = None,
@@ -95,7 +96,7 @@ class Public:
     ) -> None:
         self.name = name
         self.body = body
-        self.out = out
+        self.out = (ANY if out is True else out) or None
         self.synonyms = synonyms
         self.autocast = autocast
         self.autocast_cuda = autocast_cuda
@@ -135,7 +136,7 @@ class Public:
             or (self.autocast, self.autocast_cuda) != (None, None)
             or (self.synonyms and not self.explained and not self.out)
         )  # fmt: skip
-        takes_out = self.out and not method
+        takes_out = self.out is not None and not method
         explained = self.signature or (self.name if takes_out else name)
         if staged:
             call = _staged(self, explained, method, takes_out)
@@ -262,7 +263,7 @@ def _method(public: Public, name: str) -> Callable[..., Any]:
 
 def _with_out(public: Public, name: str) -> Callable[..., Any]:
     """A function that also takes ``out=``."""
-    body, synonyms = public.called, public.synonyms
+    body, synonyms, rule = public.called, public.synonyms, public.out or ANY
 
     def call(*args: Any, out: Any = None, **kwargs: Any) -> Any:
         if synonyms and kwargs:
@@ -277,7 +278,7 @@ def _with_out(public: Public, name: str) -> Callable[..., Any]:
         if out is None:
             return result
         _require_outs(public, result, out, kwargs)
-        return store_out(result, out, public.name, (*args, *kwargs.values()))
+        return store_out(result, out, public.name, (*args, *kwargs.values()), rule)
 
     return call
 
@@ -287,12 +288,13 @@ def _require_outs(public: Public, result: Any, out: Any, kwargs: dict[str, Any])
     if type(result) is tuple or hasattr(result, "_fields"):
         require_outs(public.body, out)
     elif kwargs.get("dtype") is not None:
-        require_dtype(public.name, result.aval.dtype, out)
+        require_dtype(public.out or ANY, result.aval.dtype, out)
 
 
 def _staged(public: Public, name: str, method: bool, takes_out: bool) -> Callable[..., Any]:
     """A function or a method with any of the stages."""
     body, synonyms, kernel = public.called, public.synonyms, public.kernel
+    rule = public.out or ANY
     policies = (public.autocast, public.autocast_cuda)
     cast, casting = policies != (None, None), casts.state
     not_none = method and public.not_none
@@ -337,7 +339,7 @@ def _staged(public: Public, name: str, method: bool, takes_out: bool) -> Callabl
             if out is None:
                 return result
             _require_outs(public, result, out, given)
-            return store_out(result, out, public.name, (*args, *given.values()))
+            return store_out(result, out, public.name, (*args, *given.values()), rule)
         return body(*args, **renamed)
 
     return call

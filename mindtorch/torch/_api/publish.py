@@ -20,6 +20,7 @@ from mindtorch.engine.dispatch import Op, call_of, in_frames_as
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant, full_flat
 
+from .out_rules import ANY, Out
 from .out_variants import store_out
 from .public import Public, SignatureWithOut, numpys_names, record_of, write_result
 from .signatures import arguments_of, has_signature, type_name, wrong_call
@@ -44,7 +45,7 @@ def function(
     namespace: bool = True,
     in_place: bool = False,
     apart: bool = False,
-    out: bool = False,
+    out: bool | Out = False,
     aliases: tuple[str, ...] = (),
     name: str | None = None,
     about: str | None = None,
@@ -60,7 +61,8 @@ def function(
         namespace: it is also ``torch.<name>``.
         in_place: ``<name>_`` computes it and writes the result over the first argument.
         apart: ``<name>_`` refuses other arguments that lie in the memory of the first.
-        out: it takes ``out=`` and writes the result (or the tuple of results) there.
+        out: it takes ``out=`` and writes the result (or the tuple of results) there; what torch
+            demands of it.
         aliases: further names for it.
         name: its name, where that is not the body's.
         about: its docstring, where one body is made for several names.
@@ -100,10 +102,13 @@ def function(
 
 
 def functional(
-    *, out: bool = False, name: str | None = None, explained: bool | None = None, **facts: Any
+    *, out: bool | Out = False, name: str | None = None, explained: bool | None = None, **facts: Any
 ) -> _Decorator:
-    """Register a function of torch.nn.functional. The body keeps its place in its module: there
-    it is called as it is.
+    """Register a function of torch.nn.functional.
+
+    A wrapper that only asks the call cache, or writes to ``out``, takes the body's place in its
+    module, too: there pickle finds it, whatever is put over the public name. Others leave the
+    body there, as it is called from functions that have cast and checked already.
 
     Args:
         name: its name in errors, where that is not the body's.
@@ -117,13 +122,15 @@ def functional(
             name or body.__name__, body, out=out, synonyms=numpys_names(body) if out else None,
             explained="kernel" in facts if explained is None else explained, **facts,
         )  # fmt: skip
-        FUNCTIONAL[body.__name__] = public.as_function(body.__name__, f"{_NAMESPACE}.nn.functional")
-        return body
+        alone = public.explained or public.autocast or public.autocast_cuda
+        made = public.as_function(body.__name__, f"{_NAMESPACE}.nn.functional" if alone else None)
+        FUNCTIONAL[body.__name__] = made
+        return body if alone else made
 
     return register
 
 
-def module_function(*, out: bool = False, **facts: Any) -> _Decorator:
+def module_function(*, out: bool | Out = False, **facts: Any) -> _Decorator:
     """Make the public function of a body of torch.linalg or torch.fft.
 
     In errors its name begins with that of the module.
@@ -271,7 +278,9 @@ _MAY_BE_NUMBERS = {
 }  # fmt: skip
 
 
-def unary_function(name: str, op: Op, formula: str) -> Callable[..., Any]:
+def unary_function(
+    name: str, op: Op, formula: str, rule: Out = ANY
+) -> Callable[..., Any]:
     """``name(input, *, out=None)`` for a one-input elementwise op; see ``elementwise``."""
     call = call_of(op, 1)
 
@@ -285,7 +294,7 @@ def unary_function(name: str, op: Op, formula: str) -> Callable[..., Any]:
                     f"{type_name(input)}"
                 )
         result = call(input)
-        return result if out is None else store_out(result, out, name, (input,))
+        return result if out is None else store_out(result, out, name, (input,), rule)
 
     return _elementwise_function(body, name, _UNARY_TEXT.format(formula), _OF_ONE)
 
@@ -308,13 +317,15 @@ def elementwise(
     aliases: tuple[str, ...] = (),
     in_place: bool = True,
     method: bool = True,
+    out: Out = ANY,
 ) -> Callable[..., Any]:
     """Register a one-input elementwise op as ``torch.<name>``, ``Tensor.<name>``, ``<name>_``.
 
     Args:
         formula: what is computed of an element x, for the docstring.
+        out: what torch demands of ``out=``.
     """
-    body = unary_function(name, op, formula)
+    body = unary_function(name, op, formula, out)
 
     def variant(self: Any) -> Any:
         return inplace.apply_in_place(op, self, self)
@@ -350,7 +361,7 @@ def check_numbers(
 
 
 def binary_function(
-    name: str, op: Op, formula: str, numbers: str = "both", method: bool = False
+    name: str, op: Op, formula: str, numbers: str = "both", method: bool = False, rule: Out = ANY
 ) -> Callable[..., Any]:
     """``name(input, other, *, out=None)`` for a two-input elementwise op; see ``binary``.
 
@@ -370,7 +381,7 @@ def binary_function(
             input = operand(input, name, "input")  # noqa: A001
             other = operand(other, name, "other")
         result = call(input, other)
-        return result if out is None else store_out(result, out, name, (input, other))
+        return result if out is None else store_out(result, out, name, (input, other), rule)
 
     about = _BINARY_TEXT.format(formula, _MAY_BE_NUMBERS[numbers])
     return _elementwise_function(body, name, about, _OF_TWO)
@@ -384,14 +395,16 @@ def binary(
     aliases: tuple[str, ...] = (),
     in_place: bool = True,
     numbers: str = "both",
+    out: Out = ANY,
 ) -> Callable[..., Any]:
     """Register a two-input elementwise op.
 
     Args:
         formula: what is computed of elements x and y, for the docstring.
         numbers: which input may be a number: "none", "other", "one" of them, or "both".
+        out: what torch demands of ``out=``.
     """
-    body = binary_function(name, op, formula, numbers)
+    body = binary_function(name, op, formula, numbers, rule=out)
 
     def variant(self: Any, other: Any) -> Any:
         if not isinstance(other, EngineTensor):
@@ -401,7 +414,7 @@ def binary(
 
     _publish(body, variant, name, aliases, in_place, False)
     for each in (name, *aliases):
-        METHODS[each] = binary_function(name, op, formula, numbers, method=True)
+        METHODS[each] = binary_function(name, op, formula, numbers, True, out)
     return body
 
 

@@ -12,6 +12,7 @@ from mindtorch.engine.ops import movement
 from mindtorch.engine.tensor import constant
 from mindtorch.engine.transforms.autocast import LOWER
 
+from .._api.out_rules import FOUND, Out
 from .._api.publish import FUNCTIONS, function, write_result
 
 
@@ -69,7 +70,7 @@ def of_kind(x: Any, *numbers: Any) -> Any:
     return numbers if x.aval.dtype.category >= dtypes.FLOAT else tuple(map(int, numbers))
 
 
-@function(out=True)
+@function(out=Out(FOUND))
 def hardshrink(input: Any, lambd: float = 0.5) -> Any:  # noqa: A002
     """``x`` outside of ``[-lambd, lambd]``, else 0."""
     refuse_kinds("hardshrink_cpu", input.aval, "bool whole")

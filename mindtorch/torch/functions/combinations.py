@@ -18,6 +18,7 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant, from_array, of_numpy
 
 from .._api.arguments import as_int, check_value
+from .._api.out_rules import Out
 from .._api.publish import (
     check_numbers,
     function,
@@ -133,7 +134,13 @@ def _addcdiv_(self: Any, tensor1: Any, tensor2: Any, *old: Any, value: Any = 1) 
     return inplace.apply_in_place(ops.addcdiv, self, self, tensor1, tensor2, factor)
 
 
-@function(out=True, in_place=True)
+@function(
+    out=Out(
+        "heaviside is not yet implemented for tensors with different dtypes.",
+        shown="aten::heaviside",
+    ),
+    in_place=True,
+)
 def heaviside(input: Any, values: Any) -> Any:  # noqa: A002
     """0 below zero, 1 above, ``values`` at zero."""
     check_numbers("heaviside", "none", input, values)
@@ -184,7 +191,7 @@ def _scaled_by_power(x: Any, exponent: Any) -> Any:
     return movement.cast(result, dtype=x.aval.dtype)
 
 
-@function(out=True, in_place=True)
+@function(out=Out(cast="ldexp can't be cast to the desired output type {out}"), in_place=True)
 def ldexp(input: Any, other: Any) -> Any:  # noqa: A002
     """``input * 2 ** other``."""
     check_numbers("ldexp", "none", input, other)
@@ -197,7 +204,12 @@ def ldexp(input: Any, other: Any) -> Any:  # noqa: A002
     return ops.multiply(input, ops.power(base, other))
 
 
-@function(out=True, in_place=True)
+@function(
+    out=Out(
+        cast="mvlgamma: result type {result} can't be cast to the desired output type {result}",
+    ),
+    in_place=True,
+)
 def mvlgamma(input: Any, p: int) -> Any:  # noqa: A002
     """The logarithm of the multivariate gamma function of dimension ``p``."""
     if as_int(p) < 1:

@@ -15,6 +15,7 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant, from_array, full_flat
 
 from .._api.arguments import require_tensor
+from .._api.out_rules import EXACT, FOUND, ONLY_BOOLEAN, Out
 from .._api.publish import binary, elementwise, function, operand
 from .gathering import nonzero
 
@@ -38,7 +39,7 @@ for _name, _op, _aliases, _formula in (
     binary(_name, _op, _formula, aliases=_aliases, numbers=_numbers)
 
 elementwise("logical_not", ops.logical_not, "whether x is 0")
-elementwise("bitwise_not", ops.bitwise_not, "~x")
+elementwise("bitwise_not", ops.bitwise_not, "~x", out=Out(FOUND))
 for _name, _op, _formula in (
     ("isnan", ops.is_nan, "whether x is nan"),
     ("isinf", ops.is_infinite, "whether x is inf or -inf"),
@@ -52,14 +53,14 @@ def _require_real(x: Any, text: str) -> None:
         raise RuntimeError(text)
 
 
-@function(out=True)
+@function(out=Out(ONLY_BOOLEAN, untracked=True))
 def isposinf(input: Any) -> Any:  # noqa: A002
     """Where ``input`` is +inf."""
     _require_real(input, "isposinf does not support complex inputs.")
     return ops.equal(input, constant(float("inf")))
 
 
-@function(out=True)
+@function(out=Out(ONLY_BOOLEAN, untracked=True))
 def isneginf(input: Any) -> Any:  # noqa: A002
     """Where ``input`` is -inf."""
     _require_real(input, "isneginf does not support complex inputs.")
@@ -140,7 +141,7 @@ def _all_equal(x: Any, y: Any) -> Any:
     return _all(ops.equal(x, y))
 
 
-@function(method=False, out=True, cacheable=True)
+@function(out=Out("Expected out type to be {result} but got {out}"), method=False, cacheable=True)
 def where(condition: Any, input: Any = None, other: Any = None) -> Any:  # noqa: A002
     """``input`` where ``condition``, else ``other``; the places of ``condition`` if given alone."""
     if input is None and other is None:
@@ -163,7 +164,7 @@ def _tensor_where(self: Any, condition: Any, other: Any) -> Any:
     return where(condition, self, other)
 
 
-@function(method=False, out=True, checked=True)
+@function(out=Out(EXACT, untracked=True), method=False, checked=True)
 def isin(
     elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False
 ) -> Any:

@@ -13,6 +13,7 @@ from mindtorch.engine.transforms.autocast import FULL
 from mindtorch.engine.transforms.vmap import is_mapped
 
 from .._api.arguments import require_tensor
+from .._api.out_rules import FOUND, SCALAR_OBJECT, Out
 from .._api.publish import function, store_out
 
 
@@ -22,7 +23,7 @@ def conj(input: Any) -> Any:  # noqa: A002
     return complex_ops.conj(input)
 
 
-@function(out=True, in_place=True, name="conj_physical")
+@function(out=Out(FOUND, shown="aten::conj_physical"), in_place=True, name="conj_physical")
 def conj_physical(input: Any) -> Any:  # noqa: A002
     """The complex conjugate."""
     return complex_ops.conj(input)
@@ -95,7 +96,7 @@ def polar(abs: Any, angle: Any, *, out: Any = None) -> Any:  # noqa: A002
     result = complex_ops.make_complex(
         ops.multiply(abs, ops.cos(angle)), ops.multiply(abs, ops.sin(angle))
     )
-    return result if out is None else store_out(result, out, "polar")
+    return result if out is None else store_out(result, out, "polar", (), Out(SCALAR_OBJECT))
 
 
 # --- activations that are in torch's own namespace -------------------------------------------

@@ -38,6 +38,7 @@ from mindtorch.engine.transforms.autocast import FULL, LOWER, PLAIN, WIDEST
 
 from .. import linalg
 from .._api.arguments import check_value, normalize_axis, require_tensor
+from .._api.out_rules import EXACT, INPUT_DTYPE, OF_TENSORDOT, Out
 from .._api.publish import FUNCTIONS, function
 from .._api.signatures import arguments_of
 from .._api.warn_caller import warn_caller
@@ -60,7 +61,7 @@ def _drop(x: Any, axis: int) -> Any:
     return movement.squeeze(x, axes=(axis,))
 
 
-@function(out=True)
+@function(out=Out(INPUT_DTYPE))
 def matmul(input: Any, other: Any) -> Any:  # noqa: A002
     """The product of matrices (the last two axes), vectors and batches of them."""
     require_tensor(input, "matmul", "input", 1)
@@ -119,7 +120,7 @@ def _folded(x: Any, y: Any) -> Any:
     return tape.named(whole, "UnsafeViewBackward0")
 
 
-@function(out=True)
+@function(out=Out(EXACT))
 def mm(input: Any, mat2: Any) -> Any:  # noqa: A002
     """The product of two matrices."""
     if input.aval.ndim != 2:
@@ -158,7 +159,7 @@ def _int_mm(self: Any, mat2: Any) -> Any:
     return ops.matmul(movement.cast(self, dtype=int32), movement.cast(mat2, dtype=int32))
 
 
-@function(out=True)
+@function(out=Out(EXACT))
 def bmm(input: Any, mat2: Any) -> Any:  # noqa: A002
     """The products of matrices in two batches."""
     if input.aval.ndim != 3:
@@ -174,7 +175,10 @@ def bmm(input: Any, mat2: Any) -> Any:  # noqa: A002
     return ops.matmul(input, mat2)
 
 
-@function(out=True, cacheable=True, autocast=PLAIN, autocast_cuda=LOWER)
+@function(
+    out=Out("addmv input tensors must have the same dtype, but got {out}, {result}, and {result}"),
+    cacheable=True, autocast=PLAIN, autocast_cuda=LOWER,
+)  # fmt: skip
 def mv(input: Any, vec: Any) -> Any:  # noqa: A002
     """The product of a matrix and a vector.
 
@@ -194,7 +198,7 @@ def mv(input: Any, vec: Any) -> Any:  # noqa: A002
     return tape.named(_drop(ops.matmul(input, _column(vec)), 1), "MvBackward0")
 
 
-@function(out=True, cacheable=True, autocast=PLAIN, autocast_cuda=WIDEST)
+@function(out=Out(INPUT_DTYPE), cacheable=True, autocast=PLAIN, autocast_cuda=WIDEST)
 def dot(input: Any, tensor: Any) -> Any:  # noqa: A002
     """The sum of products of two vectors."""
     if input.aval.ndim != 1 or tensor.aval.ndim != 1:
@@ -218,13 +222,13 @@ def dot(input: Any, tensor: Any) -> Any:  # noqa: A002
     return tape.named(movement.reshape(product, ()), "DotBackward0")
 
 
-@function(out=True, cacheable=True, autocast=PLAIN, autocast_cuda=WIDEST)
+@function(out=Out(INPUT_DTYPE), cacheable=True, autocast=PLAIN, autocast_cuda=WIDEST)
 def vdot(input: Any, other: Any) -> Any:  # noqa: A002
     """:func:`dot` with the first vector conjugated."""
     return dot(conj(input), other)
 
 
-@function(out=True, cacheable=True)
+@function(out=Out(OF_TENSORDOT, recorded=True), cacheable=True)
 def inner(input: Any, other: Any) -> Any:  # noqa: A002
     """The sums of products over the last axes."""
     if not input.aval.ndim or not other.aval.ndim:
@@ -239,7 +243,7 @@ def inner(input: Any, other: Any) -> Any:  # noqa: A002
     return tensordot(input, other, ([-1], [-1]))
 
 
-@function(out=True, aliases=("ger",), cacheable=True)
+@function(out=Out(shown="mul"), aliases=("ger",), cacheable=True)
 def outer(input: Any, vec2: Any) -> Any:  # noqa: A002
     """The products of all pairs of elements of two vectors."""
     for name, x in (("self", input), ("vec2", vec2)):
@@ -304,8 +308,9 @@ def _combined(base: Any, product: Any, beta: Any, alpha: Any) -> Any:
 
 
 @function(
-    out=True, in_place=True, cacheable=True, autocast=LOWER, autocast_cuda=LOWER,
-    autocast_in_place=PLAIN, numbers_first=True, around=_rounded_once,
+    out=Out(EXACT),
+    in_place=True, cacheable=True, autocast=LOWER, autocast_cuda=LOWER, autocast_in_place=PLAIN,
+    numbers_first=True, around=_rounded_once,
 )  # fmt: skip
 def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:  # noqa: A002
     """``beta * input + alpha * mat1 @ mat2``."""
@@ -315,8 +320,9 @@ def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) ->
 
 
 @function(
-    out=True, in_place=True, cacheable=True, autocast=PLAIN, autocast_cuda=LOWER,
-    autocast_in_place=PLAIN, numbers_first=True, around=_rounded_once,
+    out=Out(EXACT),
+    in_place=True, cacheable=True, autocast=PLAIN, autocast_cuda=LOWER, autocast_in_place=PLAIN,
+    numbers_first=True, around=_rounded_once,
 )  # fmt: skip
 def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:  # noqa: A002
     """``beta * input + alpha * mat @ vec``."""
@@ -357,8 +363,9 @@ def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> 
 
 
 @function(
-    out=True, in_place=True, cacheable=True, autocast=LOWER, autocast_cuda=LOWER,
-    autocast_in_place=PLAIN, numbers_first=True, around=_rounded_once,
+    out=Out(EXACT),
+    in_place=True, cacheable=True, autocast=LOWER, autocast_cuda=LOWER, autocast_in_place=PLAIN,
+    numbers_first=True, around=_rounded_once,
 )  # fmt: skip
 def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:  # noqa: A002
     """``beta * input + alpha * bmm(batch1, batch2)``."""
@@ -372,8 +379,9 @@ def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any =
 
 
 @function(
-    out=True, in_place=True, cacheable=True, autocast=LOWER, autocast_cuda=LOWER,
-    autocast_in_place=PLAIN, numbers_first=True, around=_rounded_once,
+    out=Out("self and mat2 must have the same dtype, but got {out} and {result}"),
+    in_place=True, cacheable=True, autocast=LOWER, autocast_cuda=LOWER, autocast_in_place=PLAIN,
+    numbers_first=True, around=_rounded_once,
 )  # fmt: skip
 def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:  # noqa: A002
     """``beta * input + alpha *`` the sum of the batch's products."""
@@ -420,7 +428,7 @@ def _contracted(a: Any, b: Any, dims: Any) -> tuple[list[int], list[int]]:
     return [operator.index(d) for d in left], [operator.index(d) for d in right]
 
 
-@function(method=False, out=True, cacheable=True, autocast_cuda=WIDEST)
+@function(out=Out(OF_TENSORDOT, recorded=True), method=False, cacheable=True, autocast_cuda=WIDEST)
 def tensordot(a: Any, b: Any, dims: Any = 2) -> Any:
     """The sums of products over pairs of axes: ``dims`` last and first ones, or two lists.
 
@@ -466,7 +474,7 @@ def _size(shape: tuple[int, ...]) -> int:
     return total
 
 
-@function(out=True, cacheable=True)
+@function(out=Out(shown="mul"), cacheable=True)
 def kron(input: Any, other: Any) -> Any:  # noqa: A002
     """The Kronecker product."""
     ndim = max(input.aval.ndim, other.aval.ndim)
@@ -478,7 +486,7 @@ def kron(input: Any, other: Any) -> Any:  # noqa: A002
     return movement.reshape(el.multiply(left, right), shape)
 
 
-@function(out=True, cacheable=True, autocast_cuda=WIDEST)
+@function(out=Out(EXACT, shown="linalg_cross"), cacheable=True, autocast_cuda=WIDEST)
 def cross(input: Any, other: Any, dim: int | None = None) -> Any:  # noqa: A002
     """The vector product along an axis of length 3 (the first such axis by default)."""
     if dim is None:
@@ -583,7 +591,7 @@ def _check_rows(x: Any, y: Any, p: float) -> None:
         raise RuntimeError("cdist only supports non-negative p values")
 
 
-@function(out=True, in_place=True, autocast_cuda=FULL)
+@function(out=Out(EXACT), in_place=True, autocast_cuda=FULL)
 def renorm(input: Any, p: float, dim: int, maxnorm: float) -> Any:  # noqa: A002
     """``input`` with the slices along ``dim`` whose norm exceeds ``maxnorm`` scaled to it.
 

@@ -14,6 +14,7 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant, from_array
 
 from .._api.arguments import as_int, normalize_axis, require_tensors
+from .._api.out_rules import CAT, Out
 from .._api.publish import function
 from .._api.warn_caller import warn_caller
 from .shape import ravel
@@ -226,7 +227,10 @@ def _require_tensors(name: str, tensors: Any) -> None:
         )
 
 
-@function(method=False, out=True, aliases=("concat", "concatenate"), cacheable=True)
+@function(
+    out=Out(cast=CAT, no_overlap=True),
+    method=False, aliases=("concat", "concatenate"), cacheable=True,
+)  # fmt: skip
 def cat(tensors: Any, dim: int = 0) -> Any:
     """The tensors one after another along ``dim``."""
     _require_tensors("cat", tensors)
@@ -246,7 +250,7 @@ def cat(tensors: Any, dim: int = 0) -> Any:
     return ops.cat(*kept, axis=axis)
 
 
-@function(method=False, out=True, cacheable=True)
+@function(out=Out(cast=CAT), method=False, cacheable=True)
 def stack(tensors: Any, dim: int = 0) -> Any:
     """The tensors, all of one shape, along a new axis ``dim``."""
     _require_tensors("stack", tensors)

@@ -18,6 +18,7 @@ from mindtorch.engine.tensor import constant, of_numpy
 
 from .. import return_types
 from .._api.arguments import as_int, check_form, check_value, require_power, require_tensor
+from .._api.out_rules import FOUND, ONLY_BOOLEAN, Out
 from .._api.publish import (
     METHODS,
     binary,
@@ -36,14 +37,9 @@ from ._old_forms import old_factor
 _NUMBERS = (float, int, bool, complex)
 
 for _name, _op, _aliases, _formula in (
-    ("abs", ops.absolute, ("absolute",), "abs(x)"),
-    ("neg", ops.negative, ("negative",), "-x"),
-    ("sign", ops.sign, (), "1, 0 or -1: the sign of x"),
-    ("sgn", ops.sgn, (), "x / abs(x), and 0 for 0"),
     ("sqrt", ops.sqrt, (), "sqrt(x)"),
     ("rsqrt", ops.rsqrt, (), "1 / sqrt(x)"),
     ("reciprocal", ops.reciprocal, (), "1 / x"),
-    ("square", ops.square, (), "x * x"),
     ("exp", ops.exp, (), "e ** x"),
     ("exp2", ops.exp2, (), "2 ** x"),
     ("expm1", ops.expm1, (), "e ** x - 1"),
@@ -71,14 +67,25 @@ for _name, _op, _aliases, _formula in (
     ("digamma", special.digamma, (), "the derivative of lgamma at x"),
     ("i0", special.i0, (), "the modified Bessel function of the first kind of order 0 at x"),
     ("sinc", special.sinc, (), "sin(pi x) / (pi x), and 1 for 0"),
+    ("relu", ops.relu, (), "max(x, 0)"),
+):
+    elementwise(_name, _op, _formula, aliases=_aliases)
+for _name, _op, _aliases, _formula in (
+    ("abs", ops.absolute, ("absolute",), "abs(x)"),
+    ("neg", ops.negative, ("negative",), "-x"),
+    ("sign", ops.sign, (), "1, 0 or -1: the sign of x"),
+    ("sgn", ops.sgn, (), "x / abs(x), and 0 for 0"),
     ("floor", ops.floor, (), "the greatest integer not above x"),
     ("ceil", ops.ceil, (), "the least integer not below x"),
     ("trunc", ops.trunc, ("fix",), "x without its fraction"),
     ("frac", ops.frac, (), "x - trunc(x)"),
-    ("relu", ops.relu, (), "max(x, 0)"),
 ):
-    elementwise(_name, _op, _formula, aliases=_aliases)
-elementwise("signbit", ops.signbit, "whether the sign bit of x is set", in_place=False)
+    elementwise(_name, _op, _formula, aliases=_aliases, out=Out(FOUND))
+elementwise("square", ops.square, "x * x", out=Out(shown="pow"))
+elementwise(
+    "signbit", ops.signbit, "whether the sign bit of x is set", in_place=False,
+    out=Out(ONLY_BOOLEAN),
+)  # fmt: skip
 
 for _name, _op, _aliases, _numbers, _formula in (
     ("fmod", ops.fmod, (), "other", "x - trunc(x / y) * y: the remainder with the sign of x"),
@@ -89,7 +96,6 @@ for _name, _op, _aliases, _numbers, _formula in (
     ("hypot", ops.hypot, (), "none", "sqrt(x * x + y * y)"),
     ("copysign", ops.copysign, (), "other", "abs(x) with the sign of y"),
     ("nextafter", ops.nextafter, (), "none", "the number next to x towards y"),
-    ("floor_divide", ops.floor_divide, (), "both", "floor(x / y)"),
     ("xlogy", special.xlogy, (), "one", "x * log(y), and 0 where x is 0 and y no nan"),
     ("gcd", ops.gcd, (), "none", "the greatest common divisor of integers"),
     ("lcm", ops.lcm, (), "none", "the least common multiple of integers"),
@@ -99,9 +105,8 @@ for _name, _op, _aliases, _numbers, _formula in (
      "the regularised upper incomplete gamma function 1 - P(x, y)"),
     ("mul", ops.multiply, ("multiply",), "both", "x * y"),
 ):
-    binary(
-        _name, _op, _formula, aliases=_aliases, numbers=_numbers
-    )
+    binary(_name, _op, _formula, aliases=_aliases, numbers=_numbers)
+binary("floor_divide", ops.floor_divide, "floor(x / y)", out=Out(shown="aten::floor_divide"))
 
 for _name, _op, _formula in (
     ("maximum", ops.maximum, "the greater of both; nan if one is nan"),
@@ -300,7 +305,7 @@ def _div_(self: Any, other: Any, *, rounding_mode: Any = None) -> Any:
     return inplace.apply_in_place(op, self, self, operand(other, "div_", "other"))
 
 
-@function(out=True, in_place=True)
+@function(out=Out(shown="div"), in_place=True)
 def true_divide(input: Any, other: Any) -> Any:  # noqa: A002
     """``input / other``."""
     if not isinstance(input, EngineTensor):
@@ -329,7 +334,16 @@ def _pow_(self: Any, exponent: Any) -> Any:
     return inplace.apply_in_place(ops.power, self, self, operand(exponent, "pow_", "exponent"))
 
 
-@function(out=True, in_place=True)
+@function(
+    out=Out(
+        cast=(
+            "the output given to float_power has dtype {out} but the operation's result "
+            "requires dtype {result}"
+        ),
+        shown="pow",
+    ),
+    in_place=True,
+)
 def float_power(input: Any, exponent: Any) -> Any:  # noqa: A002
     """``input ** exponent`` in double precision."""
     check_numbers("float_power", "one", input, exponent)
@@ -360,13 +374,16 @@ def frexp(input: Any, *, out: Any = None) -> Any:  # noqa: A002
     if input.aval.dtype.category != dtypes.FLOAT:
         raise RuntimeError("torch.frexp() only supports floating-point dtypes")
     found = return_types.frexp(special.frexp_mantissa(input), special.frexp_exponent(input))
-    return found if out is None else store_out(found, out, "frexp")
+    if out is None:
+        return found
+    same = "torch.frexp() expects mantissa to have dtype {c_result} but got {c_out}"
+    return store_out(found, out, "frexp", (), Out(same))
 
 
 # --- rounding and limits ---------------------------------------------------------------------
 
 
-@function(out=True, in_place=True)
+@function(out=Out(FOUND), in_place=True)
 def round(input: Any, *, decimals: int = 0) -> Any:  # noqa: A001, A002
     """To the nearest number with ``decimals`` places, halves to the even one."""
     require_tensor(input, "round", "input", 1)
@@ -427,7 +444,10 @@ def clamp_max(input: Any, max: Any) -> Any:  # noqa: A002
     return tape.named(bounded, f"ClampMaxBackward{form}")
 
 
-@function(out=True, in_place=True, cacheable=True)
+@function(
+    out=Out("nan_to_num: dtype of out: {out} should be same as input: {result}"),
+    in_place=True, cacheable=True,
+)  # fmt: skip
 def nan_to_num(
     input: Any,  # noqa: A002
     nan: float | None = None,

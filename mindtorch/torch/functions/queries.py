@@ -24,6 +24,7 @@ from .._api.arguments import (
     refuse_other_device,
     require_tensor,
 )  # fmt: skip
+from .._api.out_rules import EXACT, Out
 from .._api.publish import FUNCTIONS, METHODS, function, store_out
 from .._api.warn_caller import warn_caller
 from .._tensor.size_and_formats import (
@@ -247,14 +248,18 @@ def _softmax(name: str, op: Any, input: Any, dim: int, dtype: Any) -> Any:  # no
 def softmax(input: Any, dim: int, dtype: Any = None, *, out: Any = None) -> Any:  # noqa: A002
     """``exp(x) / sum(exp(x))`` along ``dim``, of ``x`` cast to ``dtype``."""
     result = _softmax("softmax", softmax_ops.softmax, input, dim, dtype)
-    return result if out is None else store_out(result, out, "softmax")
+    return result if out is None else store_out(
+        result, out, "softmax", (), Out(EXACT, shown="aten::softmax")
+    )
 
 
 @function(cacheable=True)
 def log_softmax(input: Any, dim: int, dtype: Any = None, *, out: Any = None) -> Any:  # noqa: A002
     """``x - log(sum(exp(x)))`` along ``dim``, of ``x`` cast to ``dtype``."""
     result = _softmax("log_softmax", softmax_ops.log_softmax, input, dim, dtype)
-    return result if out is None else store_out(result, out, "log_softmax")
+    return result if out is None else store_out(
+        result, out, "log_softmax", (), Out(EXACT, shown="aten::log_softmax")
+    )
 
 
 # --- methods only ----------------------------------------------------------------------------

@@ -421,7 +421,8 @@ def bernoulli(input: Any, p: Any = None, *, generator: Any = None, out: Any = No
     if out is not None:
         if isinstance(out, EngineTensor):
             inplace.check_overlap(out)
-        return redraw(prepare_out(out, "bernoulli", input.aval.shape), fill, *inputs)
+        prepare_out(out, "bernoulli", input.aval.shape, shown="bernoulli")
+        return redraw(out, fill, *inputs)
     return _derived(draw(dense_like(input.aval), fill, *inputs), input)
 
 
@@ -550,7 +551,8 @@ def _normal_out(
         return store_out(normal(mean, std, generator=draws, **options), out, "normal")
     dtype = options.get("dtype")
     shape = as_shape((size,))
-    prepare_out(out, "normal", shape, None if dtype is None else as_dtype(dtype))
+    asked = None if dtype is None else as_dtype(dtype)
+    prepare_out(out, "normal", shape, asked, shown="aten::normal")
     _require_floating(out.aval, "normal_kernel_cpu")
     return redraw(out, lambda array: draws.normal(array, float(mean), float(std)))
 

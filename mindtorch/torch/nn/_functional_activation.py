@@ -29,6 +29,7 @@ from mindtorch.engine.transforms.vmap import draw
 
 from .._api.arguments import as_dtype, require_tensor
 from .._api.kernel_signatures import Kernel
+from .._api.out_rules import FOUND, SCALAR_TYPE_OF_RESULT, Out
 from .._api.publish import functional
 from .._api.warn_caller import warn_caller
 from ..functions.activations import of_kind, prelu
@@ -216,7 +217,7 @@ def celu_(input: Any, alpha: float = 1.0) -> Any:  # noqa: A002
     return celu(input, alpha, True)
 
 
-@functional(out=True, cacheable=True)
+@functional(out=Out(FOUND), cacheable=True)
 def gelu(input: Any, approximate: str = "none") -> Any:  # noqa: A002
     """x * P(N(0, 1) < x), or its approximation by tanh.
 
@@ -246,13 +247,16 @@ def mish(input: Any, inplace: bool = False) -> Any:  # noqa: A002
     return _run(activations.mish, inplace, input)
 
 
-@functional(out=True, cacheable=True, explained=True)
+@functional(out=Out(FOUND), cacheable=True, explained=True)
 def softplus(input: Any, beta: float = 1, threshold: float = 20) -> Any:  # noqa: A002
     """log(1 + exp(beta * x)) / beta; x itself where beta * x > threshold."""
     return _run(activations.softplus, False, input, float(beta), float(threshold))
 
 
-@functional(out=True, name="log_sigmoid", cacheable=True)
+@functional(
+    out=Out(SCALAR_TYPE_OF_RESULT, shown="log_sigmoid_forward"),
+    name="log_sigmoid", cacheable=True,
+)  # fmt: skip
 def logsigmoid(input: Any) -> Any:  # noqa: A002
     """log(sigmoid(x))."""
     return _run(activations.log_sigmoid, False, contiguous(input))
@@ -270,13 +274,13 @@ def hardswish(input: Any, inplace: bool = False) -> Any:  # noqa: A002
     return _run(activations.hardswish, inplace, input)
 
 
-@functional(out=True, cacheable=True, explained=True)
+@functional(out=Out(FOUND), cacheable=True, explained=True)
 def hardshrink(input: Any, lambd: float = 0.5) -> Any:  # noqa: A002
     """x where abs(x) > lambd, else 0."""
     return _run(activations.hardshrink, False, input, lambd)
 
 
-@functional(out=True, cacheable=True, explained=True)
+@functional(out=Out(FOUND), cacheable=True, explained=True)
 def softshrink(input: Any, lambd: float = 0.5) -> Any:  # noqa: A002
     """x moved by lambd towards 0."""
     if lambd < 0:

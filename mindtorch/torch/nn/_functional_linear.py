@@ -19,6 +19,7 @@ from mindtorch.engine.transforms.autocast import FULL, PLAIN, WIDEST
 from mindtorch.engine.transforms.vmap import values_of_all
 
 from .._api.kernel_signatures import Kernel
+from .._api.out_rules import EXACT, Out
 from .._api.out_variants import store_out
 from .._api.publish import functional
 from .._api.warn_caller import warn_caller
@@ -34,6 +35,7 @@ __all__ = [
 functional(explained=True)(one_hot)
 
 
+_OF_LINEAR = Out(EXACT)
 _LINEAR = Kernel("linear", "input weight bias")
 
 
@@ -49,7 +51,7 @@ def linear(input: Any, weight: Any, bias: Any = None, *, out: Any = None) -> Any
             raise _LINEAR.wrong(error, input=input, weight=weight, bias=bias) from None
         shape = bias.aval.shape[-max(input.aval.ndim, 1) :]
         result = linear_algebra.linear(input, weight, None) + bias.reshape(shape)
-    return result if out is None else store_out(result, out, "linear")
+    return result if out is None else store_out(result, out, "linear", (), _OF_LINEAR)
 
 
 def _spreads(bias: Any, x: Any, weight: Any) -> bool:

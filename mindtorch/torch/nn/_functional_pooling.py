@@ -15,6 +15,7 @@ from mindtorch.engine.transforms.autocast import FULL
 
 from .._api.arguments import require_tensor
 from .._api.kernel_signatures import Kernel
+from .._api.out_rules import EXACT, Out
 from .._api.publish import functional
 from .._api.signatures import wrong_call
 
@@ -209,7 +210,7 @@ def avg_pool1d(
     return _avg_pool(1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
 
-@functional(out=True, cacheable=True, explained=True)
+@functional(out=Out(EXACT), cacheable=True, explained=True)
 def avg_pool2d(
     input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,  # noqa: A002
     ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: Any = None,
@@ -233,7 +234,7 @@ def avg_pool2d(
     )
 
 
-@functional(out=True, cacheable=True, autocast=FULL, explained=True)
+@functional(out=Out(EXACT), cacheable=True, autocast=FULL, explained=True)
 def avg_pool3d(
     input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,  # noqa: A002
     ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: Any = None,
