@@ -251,9 +251,12 @@ class LazyTracer(PendingOps):
             if overlap(target, record):
                 self.sync(within=True)
             self.value_of(target)
-        if not self._record(target).base_aval.dense:
+        record = self._record(target)
+        if not record.base_aval.dense:
             raise TracingError("a write to memory that was read with gaps")
-        return super()._write(target, source, whole)
+        super()._write(target, source, whole)
+        self.writes_in_order.append((target._shared.memory, record, record.value))
+        return target
 
     def _from_outside(self, described: Any, tensor: Tensor) -> Value:
         """The value of a tensor that the partition finds; a number is part of what is compared."""
