@@ -58,8 +58,8 @@ normalization        native_batch_norm native_batch_norm_backward batch_norm_inf
                      native_layer_norm native_layer_norm_backward native_group_norm
                      native_group_norm_backward rms_norm rms_norm_backward
 loss                 nll_loss_forward nll_loss_backward cross_entropy_loss
-                     cross_entropy_loss_backward smooth_l1_loss_backward smooth_l1_loss
-                     huber_loss_backward huber_loss
+                     cross_entropy_loss_backward smooth_l1_loss smooth_l1_loss_backward huber_loss
+                     huber_loss_backward
 ctc                  ctc_loss ctc_loss_backward
 embedding            embedding embedding_sparse embedding_dense_backward embedding_bag
                      embedding_bag_sparse embedding_bag_dense_backward
