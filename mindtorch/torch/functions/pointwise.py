@@ -77,6 +77,8 @@ for _name, _op, _aliases, _formula in (
     ("trunc", ops.trunc, ("fix",), "x without its fraction"),
     ("frac", ops.frac, (), "x - trunc(x)"),
     ("relu", ops.relu, (), "max(x, 0)"),
+    ("deg2rad", ops.deg2rad, (), "x * pi / 180"),
+    ("rad2deg", ops.rad2deg, (), "x * 180 / pi"),
 ):
     elementwise(_name, _op, _formula, aliases=_aliases)
 elementwise("signbit", ops.signbit, "whether the sign bit of x is set", in_place=False)
