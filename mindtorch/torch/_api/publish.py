@@ -248,6 +248,10 @@ _MAY_BE_NUMBERS = {
 }  # fmt: skip
 
 
+# the functions that :func:`elementwise` and :func:`binary` made, in their order
+ELEMENTWISE: list[str] = []
+
+
 def unary_function(name: str, op: Op, formula: str) -> Callable[..., Any]:
     """``name(input, *, out=None)`` for a one-input elementwise op; see ``elementwise``."""
     call = call_of(op, 1)
@@ -284,6 +288,7 @@ def elementwise(
         formula: what is computed of an element x, for the docstring.
     """
     body = unary_function(name, op, formula)
+    ELEMENTWISE.append(name)
 
     def variant(self: Any) -> Any:
         return inplace.apply_in_place(op, self, self)
@@ -362,6 +367,7 @@ def binary(
         numbers: which input may be a number: "none", "other", "one" of them, or "both".
     """
     body = binary_function(name, op, formula, numbers)
+    ELEMENTWISE.append(name)
 
     def variant(self: Any, other: Any) -> Any:
         if not isinstance(other, EngineTensor):
