@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...autograd.nodes import RELEASED, AccumulateGrad, Node
+from ...ops.movement import view_update
 from ...tensor import Tensor, version_of
 from ...transforms import autocast
 from ..ir.ir import DRAW, Value, waits
@@ -113,9 +114,7 @@ def cache_entry(
     changing = {e.value.number for e in start.path() if e.number is Ellipsis}
     entry = end
     while entry is not start:
-        if entry is None or entry.op is DRAW or (
-            entry.op is not None and entry.op.name == "view_update"
-        ):
+        if entry is None or entry.op is DRAW or entry.op is view_update:
             return None
         if any(v is not None and v.number in changing for v in entry.inputs):
             return None  # the number may be another one of the pass, which was the same this time
