@@ -469,6 +469,11 @@ def node_of(tensor: Tensor) -> Node | AccumulateGrad | None:
     return node  # type: ignore[return-value]
 
 
+def derives(node: Any) -> bool:
+    """Whether a tensor with this place on the tape is tracked."""
+    return node.__class__ is not ViewHistory or node.derive() is not None
+
+
 def requires_grad(tensor: Tensor) -> bool:
     node = tensor._node
     if type(node) is ViewHistory and node.one_of is not None:

@@ -1,4 +1,4 @@
-"""Gradients' rules that are remembered: what follows from descriptions alone is derived once.
+"""Gradients' rules that are cached: what follows from descriptions alone is derived once.
 
 An op's rule is written in ops. The second time that it is asked for gradients of one kind it is
 recorded as its ops are dispatched; from then on only its kernels run, as in :mod:`.call_cache`.
@@ -16,8 +16,8 @@ from ..dispatch import VIEW, state
 from ..state import apply_node
 from ..switches import switches
 from ..tensor import Tensor, alias, captures, version_of
-from .call_cache import watched
-from .codegen import lean_rule
+from .call_cache import record_call
+from .codegen import cached_rule
 
 _MOST_KINDS = 64  # of one plan
 _UNKNOWN: Any = object()
@@ -45,7 +45,7 @@ def gradients_of(node: Any, gradients: Sequence[Any], needed: list[bool], fit: F
     elif found is _MET:
         if not switches.vjp_cache:
             return node.apply(gradients, needed)
-        return _learn(table, key, node, gradients, needed, fit)
+        return _record(table, key, node, gradients, needed, fit)
     elif found is not None:
         return found(*given)
     return node.apply(gradients, needed)
@@ -87,7 +87,7 @@ def _key(node: Node, gradients: Any, needed: list[bool], given: list[Any]) -> An
     return tuple(key)
 
 
-def _learn(
+def _record(
     table: Bounded, key: Any, node: Node, gradients: Any, needed: list[bool], fit: Fit
 ) -> Any:
     """Apply the rule, and remember how."""
@@ -114,11 +114,11 @@ def _learn(
             for g, target, need in zip(results, node.plan.in_avals, needed, strict=True)
         ]
 
-    results, watcher = watched(given, apply)
+    results, recorder = record_call(node.op.grad_name, given, apply)
     call = None
-    if watcher is not None and len(watcher.places) >= len(given):
-        places = [None if g is None else watcher.places.get(id(g), -1) for g in results]
-        if watcher.fits and -1 not in places:
-            call = lean_rule(watcher, places, free)
+    if recorder is not None and recorder.repeatable:
+        numbers = [None if g is None else recorder.number_of(g) for g in results]
+        if -1 not in numbers:
+            call = cached_rule(recorder, numbers, free)
     table.keep(key, call)
     return results

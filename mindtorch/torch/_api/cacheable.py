@@ -1,4 +1,4 @@
-"""Which functions' calls are remembered: those that follow from descriptions and arguments alone.
+"""Which functions' calls are cached: those that follow from descriptions and arguments alone.
 
 Short ones are not: to look a call up would take as long.
 """
@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from mindtorch.engine.call_cache.call_cache import remembered
+from mindtorch.engine.call_cache.call_cache import cached
 
 from .signatures import kind_check
 
@@ -64,7 +64,7 @@ def remember(
             continue
         function = table[name]
         if function not in _made:
-            made: Any = remembered(function, check_of(name, function, bool(inside)))
+            made: Any = cached(function, check_of(name, function, bool(inside)))
             _made[function] = _made[made] = made
             home = vars(sys.modules[function.__module__])
             if home.get(function.__qualname__) is function:
