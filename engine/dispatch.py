@@ -206,7 +206,7 @@ class Dispatch:
         """A call while something else than recording on the tape is done, by the bits of
         ``mode``."""
         if mode & AUTOCAST:
-            inputs = state.autocast(self.name, *inputs)
+            inputs = state.autocast(self, *inputs)
         if mode & RECORDING_CALL:
             return state.recorder.apply(self, inputs, params)
         if mode & INTERPRETED:

@@ -9,9 +9,9 @@ import functools
 import importlib
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
-from . import dtype_support, dtypes, kernel_gaps
+from . import dtypes, kernel_gaps
 from .autograd import tape
 from .aval import Aval, dense_like, is_channels_last
 from .bounded_cache import Bounded
@@ -83,6 +83,9 @@ class Moved:
 
 
 _MOST_PLANS = 2048  # of one op
+# of autocast: the lower precision, float32, the widest of the inputs' types; "quotient" is float32
+# where the dividend is a number
+Policy = Literal["lower", "full", "widest", "quotient"]
 
 
 class Op(Dispatch):
@@ -98,7 +101,8 @@ class Op(Dispatch):
             ``g``, ``out``, and the inputs and params as ``aval`` names them. None for an op
             without derivative.
         view: ``view(aval, **params)`` -> offset of the result's first element within input 0.
-        grad_name: the name of the tape's node, where it is another.
+        grad_name: the name of the tape's node, where it is another; a function of the inputs' avals
+            and the params where torch has several names for what is one op here.
         in_place_safe: the result may be written over an input that lies as it does.
         keeps_from: a rule that asks for all ``inputs`` gets those from this place on.
         layout: of :mod:`.layouts`, where the results' elements lie, for an op whose kernel writes C
@@ -108,6 +112,14 @@ class Op(Dispatch):
             the arithmetic; None where there is no such function.
         compiled: ``"module.function"``, what makes plans for compiled functions on the CPU: the
             same results but for rounding (:mod:`.compile.passes.kernel_substitution`).
+        autocast, autocast_cuda: in which precision an autocast block computes it, on the CPU and on
+            CUDA, by torch's two lists (:data:`Policy`); None for that of its inputs.
+        dtypes: ``dtypes(*input avals)`` raises torch's error for element types that torch's kernel
+            does not take where ours would (:mod:`.dtype_support`).
+        index_bounds: ``index_bounds(inputs, params)``: the inputs that are indices, with the sizes
+            that they index (:mod:`.ops.index_bounds`).
+        checks_values: the kernel may refuse the numbers that it finds in its inputs; so it may
+            where there are ``index_bounds``.
 
     Attributes:
         on_device: the inputs up to here lie on one device; the others may lie on the host.
@@ -125,12 +137,17 @@ class Op(Dispatch):
         *,
         vjp: Any = None,
         view: Callable[..., int] | None = None,
-        grad_name: str | None = None,
+        grad_name: str | Callable[[Any, Any], str] | None = None,
         in_place_safe: bool = False,
         keeps_from: int = 0,
         layout: Rule | None = None,
         scalar_step: Callable[..., Any] | None = None,
         compiled: str | None = None,
+        autocast: Policy | None = None,
+        autocast_cuda: Policy | None = None,
+        dtypes: Callable[..., None] | None = None,
+        index_bounds: Callable[[Any, Any], Any] | None = None,
+        checks_values: bool = False,
     ) -> None:
         self.name = name
         self.layout = layout
@@ -141,6 +158,11 @@ class Op(Dispatch):
         self.in_place_safe = in_place_safe
         self.keeps_from = keeps_from
         self._scalar_step = scalar_step
+        self.autocast = autocast
+        self.autocast_cuda = autocast_cuda
+        self.dtypes = dtypes
+        self.index_bounds = index_bounds
+        self.checks_values = checks_values or index_bounds is not None
         words = name.strip("_").split("_")
         camel = "".join(w[:1].upper() + w[1:] for w in words)
         self.grad_name = grad_name or f"{camel}Backward0"
@@ -153,6 +175,16 @@ class Op(Dispatch):
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"
+
+    def node_name(self, avals: Any, params: Any) -> str:
+        """The name of its node on the tape, applied to inputs of these avals."""
+        name = self.grad_name
+        return name if isinstance(name, str) else name(avals, params)
+
+    def check_dtypes(self, *avals: Aval | None) -> None:
+        """Raise torch's error where torch's kernel does not take the inputs' types."""
+        if self.dtypes is not None:
+            self.dtypes(*avals)
 
     def scalar_step(self, aval: Aval, in_avals: Any) -> Any:
         """How the op is a step of a larger loop; None for one that is not."""
@@ -173,7 +205,7 @@ class Op(Dispatch):
         in_avals = tuple(None if x is None else x.aval for x in inputs)
         check_devices(in_avals[: self.on_device])
         avals = self.aval(*in_avals, **params)
-        dtype_support.check(self.name, in_avals)
+        self.check_dtypes(*in_avals)
         several = isinstance(avals, tuple)
         plan = Plan(avals if several else (avals,), in_avals)
         if self.view is not None:
