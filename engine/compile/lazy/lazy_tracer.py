@@ -20,7 +20,7 @@ from typing import Any
 from ...autograd import backward, inplace, tape
 from ...autograd.saved_tensors import saved_tensor_hooks
 from ...aval import aval
-from ...dispatch import state
+from ...dispatch import recorded, state, tensor_of
 from ...numpy_aliases import may_be_seen, wanted
 from ...op import Op
 from ...switches import switches
@@ -32,7 +32,6 @@ from ...tensor import (
     levels,
     make,
     note_origin,
-    result_types,
 )
 from ...transforms.vmap import redraw
 from ..capture import dtype_views
@@ -335,10 +334,7 @@ class LazyTracer(PendingOps):
         return self._tensor(self._taken(node, (), (fill,)).outputs[0])
 
     def _tensor(self, value: Value) -> Tensor:
-        result = _new(result_types[0])
-        result.flat = value
-        result.aval = value.aval
-        result._node = None
+        result = tensor_of(value, value.aval)
         if inferring or levels:
             note_origin(result)
         self.live_tensors.append(_reference(result))
@@ -382,12 +378,8 @@ class LazyTracer(PendingOps):
         if op.view is not None:
             self._remember(inputs[0])
             return self._apply_view(op, plan, mode, inputs, params, outputs[0])
-        results = tuple([self._tensor(v) for v in outputs])
-        if mode:
-            for x in inputs:
-                if x is not None and x._node is not None:
-                    tape.record(op, plan, inputs, params, results)
-                    break
+        made = tuple([self._tensor(v) for v in outputs])
+        results = recorded(op, plan, mode, inputs, params, made)
         return results if node.several else results[0]
 
     def _with_large(self, op: Op, inputs: Any, params: Any) -> Any:
