@@ -14,7 +14,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .callbacks import callbacks
-from .dispatch import Op, state
+from .dispatch import state
+from .op import Op
 
 if TYPE_CHECKING:
     from .autograd import backward

@@ -17,20 +17,9 @@ import numpy as np
 
 from ..autograd.tape import Node, ViewHistory, named
 from ..bounded_cache import Bounded
-from ..dispatch import (
-    GRAD,
-    KERNEL,
-    RECORDING_CALL,
-    SEVERAL,
-    VIEW,
-    Op,
-    Plan,
-    forget_plans,
-    planned_call,
-    state,
-    tables_of_plans,
-)
+from ..dispatch import GRAD, KERNEL, RECORDING_CALL, SEVERAL, VIEW, planned_call, state
 from ..interpreter import Interpreter
+from ..op import Op, Plan, forget_plans, tables_of_plans
 from ..switches import switches, when_changed
 from ..tensor import Tensor, alias, captures, make, result_types
 from .codegen import lean

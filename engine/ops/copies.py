@@ -10,7 +10,7 @@ from .. import dtypes
 from ..aval import Aval, Shape, aval
 from ..bounded_cache import Bounded
 from ..devices.device import backend
-from ..dispatch import Op
+from ..op import Op
 from ..result_strides import preserved_strides
 from ..tensor import Tensor, capturing
 from .base import expand_aval

@@ -17,7 +17,7 @@ from mindtorch.engine.compile.jit import Jitted, policy
 from mindtorch.engine.compile.lazy import script_mode
 from mindtorch.engine.compile.passes.fusion import Fused
 from mindtorch.engine.compile.runtime.partition import Partition
-from mindtorch.engine.dispatch import forget_plans
+from mindtorch.engine.op import forget_plans
 from mindtorch.engine.switches import DESCRIPTIONS, Switches, off, switches, variable
 
 SAID = """

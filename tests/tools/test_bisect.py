@@ -18,7 +18,7 @@ from mindtorch.engine.compile.passes.fusion import Fused
 from mindtorch.engine.compile.passes.kernel_substitution import SubstitutedOp
 from mindtorch.engine.compile.runtime.compiled_call import CompiledCall
 from mindtorch.engine.compile.runtime.grad_buffer_reuse import GradBufferReuse
-from mindtorch.engine.dispatch import forget_plans
+from mindtorch.engine.op import forget_plans
 from mindtorch.engine.switches import DESCRIPTIONS, off
 from mindtorch.tools import bisect, cli
 from mindtorch.tools.bisect_child import summary

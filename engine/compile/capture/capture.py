@@ -22,7 +22,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ...autograd import inplace, tape
-from ...dispatch import Op, state
+from ...dispatch import state
+from ...op import Op
 from ...symbolic_sizes import NOTES, PLAIN, fixed
 from ...tensor import Storage, Tensor
 from ...transforms.vmap import redraw
@@ -85,7 +86,7 @@ class Capture(SymbolicTracer):
         self.graph_break = ""
         self.whole = False  # whether what is traced cannot go on op by op
         self.hooked = False
-        self.started = next(tape._sequence)
+        self.started = next(tape.sequence)
         self.saved: list[tuple[int, Value]] = []
         self.first_uses: dict[int, tuple[Tensor, Tensor | None, bool]] = {}
         self.refilled: dict[int, Storage] = {}

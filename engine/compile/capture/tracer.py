@@ -13,8 +13,9 @@ from typing import Any, NoReturn
 
 from ...autograd import inplace, tape
 from ...aval import aval
-from ...dispatch import GRAD, Op, Plan, state
+from ...dispatch import GRAD, state
 from ...interpreter import Interpreter
+from ...op import Op, Plan
 from ...ops.movement import as_strided, cast, expand, view_update
 from ...tensor import Storage, Tensor, fields_of, make, new_storage
 from ..ir.ir import DRAW, Graph, Node, Value
@@ -187,7 +188,7 @@ class Tracer(Interpreter):
     def apply(self, op: Op, inputs: Any, params: dict[str, Any]) -> Any:
         """Write down ``op(*inputs)`` and record it on the tape."""
         values = self.values_of(inputs)
-        if op.name in dtype_views.VIEWS:
+        if op in dtype_views.VIEWS:
             return self._apply_retyped(op, inputs[0])
         derived = op.aval(*[None if v is None else v.aval for v in values], **params)
         outputs = self._append(op, values, params, derived)

@@ -41,6 +41,11 @@ class ModuleMutations:
 changes = ModuleMutations()
 
 
+def module_changed() -> None:
+    """Note that something was set on a module, so that compiled calls look at theirs anew."""
+    changes.count += 1
+
+
 def snapshot(value: Any) -> tuple[Any, ...]:
     """What to compare ``value`` with later; empty when there is too much of it."""
     if isinstance(value, np.ndarray):

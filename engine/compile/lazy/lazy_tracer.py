@@ -20,8 +20,9 @@ from typing import Any
 from ...autograd import backward, inplace, tape
 from ...autograd.saved_tensors import saved_tensor_hooks
 from ...aval import aval
-from ...dispatch import Op, state
+from ...dispatch import state
 from ...numpy_aliases import may_be_seen, wanted
+from ...op import Op
 from ...switches import switches
 from ...tensor import (
     Storage,
@@ -348,7 +349,7 @@ class LazyTracer(PendingOps):
     # --- ops ------------------------------------------------------------------------------------
 
     def apply(self, op: Op, inputs: Any, params: dict[str, Any]) -> Any:
-        if op.view is not None and type(inputs[0].flat) is not Value and op.name not in (
+        if op.view is not None and type(inputs[0].flat) is not Value and op not in (
             dtype_views.VIEWS
         ) and not tape.requires_grad(inputs[0]):
             return self._at_once(op, *inputs, **params)  # memory that is there: nothing is computed
@@ -361,7 +362,7 @@ class LazyTracer(PendingOps):
             return self._with_large(op, inputs, params)
         except TracingError:
             return self.outside(op, *inputs, **params)
-        if op.name in dtype_views.VIEWS:
+        if op in dtype_views.VIEWS:
             self._remember(inputs[0])
             return self._apply_retyped(op, inputs[0])
         outputs = self.emit(op, values, params)
@@ -483,7 +484,7 @@ class LazyTracer(PendingOps):
                     repeat(known, found, self._tensor, run.retain_graph)
                     return True
         kept = found.kept()
-        run._run(roots)
+        run.run_nodes(roots)
         if self.began == began and len(start.passes) < MOST_PASSES:
             new = seen(found, start, self.position, self.count, self.given[before:], roots, kept)
             if new is not None:

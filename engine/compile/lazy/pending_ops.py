@@ -36,12 +36,12 @@ class PendingOps(Tracer):
         self.outer = state.interpreters
         self.live_tensors: list[weakref.ref[Tensor]] = []
         self.first_grads: dict[int, tuple[Tensor, Tensor | None]] = {}
-        self.started = next(tape._sequence)
+        self.started = next(tape.sequence)
         hook_thread_starts()
         self._begin()
 
     def _begin(self) -> None:
-        self.began = next(tape._sequence)
+        self.began = next(tape.sequence)
         self.position = self.tree.root
         self.count = 0
         self.given: list[Tensor] = []

@@ -53,7 +53,7 @@ def _reason(maker: Node, user: Node, viewed: bool) -> str:
     if min(fixed(a.size) for a in loops) < fusion.SMALLEST:
         return f"belongs to fewer than {fusion.SMALLEST} elements: no loop is made for them alone"
     if not _elementwise(user):
-        if user.op.name in SUMS:
+        if user.op in SUMS:
             return "is summed over other axes than the last, short rows, or beside other axes' sums"
         return "is read from memory by what is no loop over elements"
     if not _elementwise(maker):

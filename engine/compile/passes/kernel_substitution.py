@@ -10,7 +10,7 @@ import functools
 from typing import Any
 
 from ...devices.device import cpu
-from ...dispatch import Op, find_kernel, layouts
+from ...op import Op, find_kernel, layouts
 from ..ir.ir import Graph, GraphOp, GraphPlan
 
 

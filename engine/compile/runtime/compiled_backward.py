@@ -144,7 +144,7 @@ class CompiledNode:
         self.backward = backward
         self.out_avals = backward.roots
         self.metadata: dict[Any, Any] = {}
-        self.sequence = next(tape._sequence)
+        self.sequence = next(tape.sequence)
         if backward.whole is None:
             return
         self.made = {number: made[number] for number in backward.saved}
@@ -190,7 +190,7 @@ class CompiledNode:
             raise RuntimeError(self.backward.error or tape.TWICE)
         for tensor, version in zip(self._read(), self.versions, strict=True):
             if version_of(tensor) != version:
-                raise tape._modified(tensor, version, None, 0)
+                raise tape.modified(tensor, version, None, 0)
         if state.grad_enabled or (state.interpreters and graph_under_way() is None):
             return self._recorded(gradients)
         backward = self.backward
@@ -249,14 +249,14 @@ class _BackwardWithinCall(backward.Pass):
     """A backward pass that ends where the call began: what lies beyond is not visited, hooks of
     tensors from outside wait for the pass that goes on from there."""
 
-    def _send(self, node: Any, index: int, gradient: Tensor) -> None:
+    def send(self, node: Any, index: int, gradient: Tensor) -> None:
         place = id(node), index
         if place in self.targets:  # type: ignore[operator]
             if place in self.captured:
-                gradient = backward._sum(self.captured[place], gradient)
+                gradient = backward.sum_of(self.captured[place], gradient)
             self.captured[place] = gradient
         else:
-            super()._send(node, index, gradient)
+            super().send(node, index, gradient)
 
 
 def differentiated(capture: Capture, roots: list[Tensor]) -> CompiledBackward:

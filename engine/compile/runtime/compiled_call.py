@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...autograd import tape
-from ...tensor import Storage, Tensor, make
+from ...tensor import Storage, Tensor, change_class, make
 from ..capture.capture import Capture
 from ..capture.tracer import TracingError
 from ..guards.guards import GuardSet, changes
@@ -124,7 +124,7 @@ class CompiledCall:
             if own and made[result.memory.key].size == result.described.extent:
                 tensor = make(made[result.memory.key], result.described)
                 if type(tensor) is not result.kind:
-                    tensor.__class__ = result.kind
+                    change_class(tensor, result.kind)
                 tensors.append(tensor)
             elif type(result) is OutputSpec:
                 tensors.append(result.tensor(made, arguments, storages))

@@ -17,7 +17,6 @@ import operator
 import time
 import types
 from collections.abc import Callable, Sequence
-from sys import getrefcount
 from typing import Any
 
 import numpy as np
@@ -28,10 +27,10 @@ from ...allocator import line_of_bytes, make_room
 from ...devices.cuda import kernels, on
 from ...devices.device import Device, cpu, empty_on
 from ...dispatch import VIEW
+from ...reference_counts import holders
 from ...switches import switches
 from ..ir.ir import Graph, Node, Value
 from .cuda_graph import CudaGraph, is_wanted
-from .grad_buffer_reuse import HELD_ONCE
 
 _ALIGNMENT = 64
 
@@ -103,7 +102,7 @@ class Buffer:
         flat: the array that the steps hold now.
         uses: (arguments, place, start, stop) that take the array or a part of it.
         first, last: steps between which an arena buffer lives.
-        held: how many references to ``flat`` the buffer and its uses are.
+        held: how many holders ``flat`` had when it was new; -1 before.
     """
 
     __slots__ = ("device", "dtype", "first", "flat", "held", "kind", "last", "size", "uses")
@@ -294,14 +293,13 @@ class Executable:
         ):
             flat = buffer.flat
             # what the last run handed out is gone, or is the gradient that nobody else holds
-            held = buffer.held
-            if self._on_cuda or held < 0 or (getrefcount(flat) > HELD_ONCE + held and (
-                known is None or not known.may_reuse(flat, held, arguments)
+            if self._on_cuda or buffer.held < 0 or (holders(flat) > buffer.held and (
+                known is None or not known.may_reuse(flat, buffer.held, arguments)
             )):
                 flat = empty(buffer.size, buffer.dtype)
                 buffer.bind(flat)
                 if buffer.held < 0 and switches.grad_buffer_reuse:
-                    buffer.held = getrefcount(flat) - HELD_ONCE
+                    buffer.held = holders(flat)
             results.append(flat)
         return results
 

@@ -14,7 +14,7 @@ from ...dispatch import state
 from ...ops.movement import as_strided
 from ...random.rollback import Journal
 from ...switches import switches
-from ...tensor import Tensor, as_array, make, new_storage
+from ...tensor import Tensor, as_array, change_class, make, new_storage
 from ..capture.index_checks import draws_in_vain
 from ..ir.ir import DRAW, Graph, Value
 from ..passes.pipeline import run_passes
@@ -304,7 +304,7 @@ class OutputSpec:
         if result is None:
             result = storages[id(self)] = self._made(made, arguments, storages)
             if type(result) is not self.kind:
-                result.__class__ = self.kind
+                change_class(result, self.kind)
         return result
 
     def _made(self, made: dict[Any, Any], arguments: Any, storages: dict[int, Any]) -> Tensor:
