@@ -203,7 +203,7 @@ class PendingOps(Tracer):
             draws = [e.params["fill"] for e in path or position.path() if e.op is DRAW]
             for fill, now in zip(draws, self.fills, strict=True):
                 fill.now = now
-        return partition, partition.compute(made, self.given, traced=True), self.given
+        return partition, partition.compute(made, self.given), self.given
 
     # --- places that the script comes by ----------------------------------------------------------
 
