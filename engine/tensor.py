@@ -340,7 +340,7 @@ def note_looked_at(tensor: Tensor, what: str) -> None:
     """Tell the capture that is under way that Python code asks for what no guard compares."""
     capture = capturing()
     if capture is not None:
-        capture.looked_at(tensor, what)
+        capture.identity_needed(tensor, what)
 
 
 def as_array(data: Any, description: Aval) -> Any:

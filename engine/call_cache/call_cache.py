@@ -87,8 +87,9 @@ class CallRecorder(Interpreter):
         state.stop_recording_call()
 
     _ends: Any = _stop
-    data_needed = memory_needed = needed = settle = looked_at = note_views = note_leaf = _ends
-    walk = leave = materialise = make_way = is_from_outside = _ends
+    data_needed = memory_needed = needed = raw_write = identity_needed = _ends
+    note_views = note_leaf = walk = break_graph = materialise = thread_starts = _ends
+    is_from_outside = _ends
 
     def apply(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Run an op as ever, and note it."""

@@ -96,7 +96,7 @@ def suggested_format(x: Aval) -> Any:
 
 def _note_sync_point() -> None:
     """Tell the script that runs in lazy mode that Python has read a tensor's values."""
-    scripts[0].looked()
+    scripts[0].data_was_read()
 
 
 class Conversions(EngineTensor):

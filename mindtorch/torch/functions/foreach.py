@@ -12,7 +12,8 @@ from typing import Any
 
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
-from .._api.publish import FUNCTIONS, with_synonyms
+from .._api.public import Public
+from .._api.publish import FUNCTIONS
 
 _UNARY = (
     "abs", "acos", "asin", "atan", "ceil", "cos", "cosh", "erf", "erfc", "exp", "expm1", "floor",
@@ -75,7 +76,8 @@ def _publish(
         if body is not None:
             body.__name__ = body.__qualname__ = own
             body.__doc__ = about
-            FUNCTIONS[own] = with_synonyms(body, synonyms) if synonyms else body
+            public = Public(own, body, synonyms=synonyms, explained=False)
+            FUNCTIONS[own] = public.as_function(own)
 
 
 def _define_unary(name: str) -> None:

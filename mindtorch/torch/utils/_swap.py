@@ -58,7 +58,7 @@ def swap_tensors(t1: Any, t2: Any) -> None:
     capture = capturing()
     for tensor in (t1, t2):
         if capture is not None:
-            capture.settle(tensor)
+            capture.raw_write(tensor)
         _let_go(tensor)
     first, second = dict(fields_of(t1)), dict(fields_of(t2))
     own = type(t1)
