@@ -124,15 +124,6 @@ class State(threading.local):
 state = State()
 
 
-def apply_node(node: Any, gradients: Any, needed: Any) -> Any:
-    """``node.apply(gradients, needed)``, of which the interpreters are told that observe nodes."""
-    with contextlib.ExitStack() as blocks:
-        for interpreter in state.interpreters:
-            if interpreter.observes_nodes:
-                blocks.enter_context(interpreter.around_node(node))
-        return node.apply(gradients, needed)
-
-
 class grad_mode:  # noqa: N801
     """Set whether ops are recorded, for a block; recording leaves inference mode."""
 

@@ -88,7 +88,7 @@ def _has_word(docstring: str, word: str) -> bool:
 
 def _arguments(function: Any) -> list[str]:
     """The names of a function's arguments, and of those that it wraps."""
-    names: list[str] = []
+    names = ["out"] if "__signature__" in vars(function) else []  # which is told there alone
     while function is not None:
         code: CodeType | None = getattr(function, "__code__", None)
         if code is not None:

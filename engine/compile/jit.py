@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 import functools
 import logging
 import math
@@ -18,13 +17,18 @@ from ..autograd import backward, tape
 from ..autograd.saved_tensors import saved_tensor_hooks
 from ..dispatch import state
 from ..switches import switches, variable, when_changed
-from ..tensor import Tensor, captures, own_attributes
+from ..tensor import Tensor, captures
 from ..transforms import autocast
 from .capture.capture import Capture
-from .capture.dtype_views import is_retyped
-from .capture.live_objects import alive
+from .capture.live_objects import live_objects
 from .capture.pytree import NOTHING, Flattened, rebuild
-from .capture.side_effects import effects, entangled, impure
+from .capture.side_effects import (
+    changed_arguments,
+    effects,
+    entangled,
+    impure,
+    unknown_result,
+)
 from .capture.symbolic_tracer import by_library
 from .capture.tracer import TracingError
 from .decision import (
@@ -45,16 +49,15 @@ from .decision import (
     lazily,
     raising,
 )
-from .dynamic_shapes.leaked_sizes import hand_back
-from .dynamic_shapes.shape_families import Families, Template, with_numbers
-from .dynamic_shapes.specialize import At
+from .dynamic_shapes.leaked_sizes import replace_leaked_sizes
+from .dynamic_shapes.shape_families import DynamicShapes, ShapeFamily, with_numbers
+from .dynamic_shapes.specialize import Specialization
 from .guards import global_state
-from .guards.guards import Watch
-from .guards.trace_rules import of_library
-from .lazy.lazy_tracer import replayed
-from .lazy.trace_tree import Tree
+from .guards.recorder import GuardRecorder
+from .lazy.lazy_tracer import run_lazily
+from .lazy.trace_tree import TraceTree
 from .runtime import cuda_graph
-from .runtime.compiled_call import Backward, Compiled, close, repeatable
+from .runtime.compiled_call import CompiledCall, finish_capture, repeatable
 
 logger = logging.getLogger("mindtorch.graph")
 _TOO_OFTEN = "it was traced too often because of "
@@ -128,8 +131,8 @@ class Jitted:
         recorded: whether what runs on CUDA is recorded as CUDA graphs.
         limit: how often it may be traced for one structure of arguments; None leaves it to
             :data:`policy`.
-        families: what it knows of sizes; ``dynamic`` is of
-            :class:`.dynamic_shapes.shape_families.Families`.
+        dynamic_shapes: what it knows of sizes; ``dynamic`` is of
+            :class:`.dynamic_shapes.shape_families.DynamicShapes`.
     """
 
     def __init__(
@@ -141,11 +144,11 @@ class Jitted:
         self.whole = whole
         self.recorded = recorded
         self.limit = limit
-        self.families = Families(dynamic)
+        self.dynamic_shapes = DynamicShapes(dynamic)
         every.add(self)
-        self.compiled: dict[Any, list[Compiled]] = {}
+        self.compiled: dict[Any, list[CompiledCall]] = {}
         self.eager = ""
-        self.tree = Tree()
+        self.trace_tree = TraceTree()
         self.decision: Decision | None = None
         self.traces = 0
         self.misses: list[str] = []
@@ -160,20 +163,21 @@ class Jitted:
     def forget(self) -> None:
         """Drop what was captured."""
         self.compiled.clear()
-        self.families.clear()
+        self.dynamic_shapes.clear()
         self._spent.clear()
         self._raising.clear()
         self.eager = ""
-        self.tree = Tree()
+        self.trace_tree = TraceTree()
         self.misses.clear()
 
     def __deepcopy__(self, memo: Any) -> Jitted:
         function = copy.deepcopy(self.function, memo)
-        return type(self)(function, self.whole, self.recorded, self.limit, self.families.dynamic)
+        options = self.whole, self.recorded, self.limit, self.dynamic_shapes.dynamic
+        return type(self)(function, *options)
 
     def __reduce__(self) -> Any:
         return type(self), (
-            self.function, self.whole, self.recorded, self.limit, self.families.dynamic
+            self.function, self.whole, self.recorded, self.limit, self.dynamic_shapes.dynamic
         )
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -242,11 +246,11 @@ class Jitted:
                     found.insert(0, found.pop(place))  # type: ignore[union-attr]
                 return HELD, flattened, compiled
             self._note(broken)
-        fitting = self.families.fitting(key, flattened.leaves)
+        fitting = self.dynamic_shapes.fitting(key, flattened.leaves)
         if fitting is not None:
-            self.families.keep(key, fitting, self.compiled)
+            self.dynamic_shapes.keep(key, fitting, self.compiled)
             if fitting.backward is not None and repeatable(fitting.steps):
-                fitting.backward.again = self._again(fitting, key)
+                fitting.backward.recompute = self._recompute(fitting, key)
             return RESIZED, flattened, fitting
         return self._decide_anew(key, flattened, len(found), broken), flattened, key
 
@@ -269,13 +273,13 @@ class Jitted:
             )
         limit = policy.limit if self.limit is None else self.limit
         met = sum(map(len, self.compiled.values())) + len(self._spent.keys() - {key})
-        met -= len(self.families.bound)
+        met -= len(self.dynamic_shapes.bound)
         if found >= limit or met > 4 * limit:
             causes = [each for each in self.misses if not each.startswith(_TOO_OFTEN)]
             return self._complaint(_TOO_OFTEN + (causes[-1] if causes else "its arguments"))
         if entangled(flattened.leaves) or sys.getprofile() is not None:
             return UNSAFE
-        if self._waits(key, flattened.leaves):
+        if self._too_rare(key, flattened.leaves):
             return RARE
         self._spent.pop(key, None)
         return FAILED if key in self._raising else capturing(broken)
@@ -297,12 +301,12 @@ class Jitted:
             self._running = False
             self._price = min(self._price, time.perf_counter() - began)
 
-    def _waits(self, key: Any, leaves: list[Tensor]) -> bool:
+    def _too_rare(self, key: Any, leaves: list[Tensor]) -> bool:
         """Whether arguments of further sizes run op by op until that took as long as a capture.
 
         With many sizes, each rarely met, captures would take more time than they save.
         """
-        if leaves and self.families.hopeful(key, leaves):
+        if leaves and self.dynamic_shapes.may_generalize(key, leaves):
             return False
         others = sum(1 for _, each in self.compiled if each == key[1])
         return others >= 2 and key not in self.compiled and (
@@ -319,32 +323,32 @@ class Jitted:
             f"line number: {code.co_firstlineno}"
         )
 
-    def _again(self, compiled: Compiled, key: Any) -> Callable[[Any], list[Tensor] | None]:
+    def _recompute(self, compiled: CompiledCall, key: Any) -> Callable[[Any], list[Tensor] | None]:
         """How to compute the results once more with their whole history on the tape."""
         given, before = key
 
-        def again(leaves: Any) -> list[Tensor] | None:
-            if global_state.current() != before or compiled.watch.broken():
+        def retry(leaves: Any) -> list[Tensor] | None:
+            if global_state.current() != before or compiled.guards.broken():
                 return None
             args, kwargs = rebuild(given, iter(leaves), [])
             outputs = Flattened()
             outputs.describe(self.function(*args, **kwargs))
             return [outputs.leaves[i] for i in compiled.backward.order]  # type: ignore[union-attr]
 
-        return again
+        return retry
 
     def _lazily(self, args: Any, kwargs: Any) -> Any:
         """Run the function's Python code in lazy mode: what its ops do runs compiled."""
-        if not self.tree.lock.acquire(blocking=False):
+        if not self.trace_tree.lock.acquire(blocking=False):
             return self.function(*args, **kwargs)
         try:
             if not self.recorded:
-                return replayed(self.tree, self.function, args, kwargs)
+                return run_lazily(self.trace_tree, self.function, args, kwargs)
             with cuda_graph.wanting():
-                return replayed(self.tree, self.function, args, kwargs)
+                return run_lazily(self.trace_tree, self.function, args, kwargs)
         finally:
-            if self.tree.lock.locked():  # a forked child that goes on here found it open
-                self.tree.lock.release()
+            if self.trace_tree.lock.locked():  # a forked child that goes on here found it open
+                self.trace_tree.lock.release()
 
     def _refuse(self, reason: str) -> None:
         self.eager = reason
@@ -355,7 +359,9 @@ class Jitted:
         """Lazy mode, because of ``reason``, unless that is off or does not pay."""
         if not switches.lazy:
             return eagerly(f"{reason}; {variable('lazy')}=0")
-        return eagerly(f"{reason}; its ops do not repeat") if self.tree.hopeless else lazily(reason)
+        if self.trace_tree.never_repeats:
+            return eagerly(f"{reason}; its ops do not repeat")
+        return lazily(reason)
 
     def _note(self, reason: str) -> bool:
         new = reason not in self.misses and len(self.misses) < 64
@@ -377,30 +383,26 @@ class Jitted:
         return raising(self.whole(f"{reason}; fullgraph=True wants one graph"))
 
     def _capture(
-        self, key: Any, flattened: Flattened, found: list[Compiled], args: Any, kwargs: Any,
+        self, key: Any, flattened: Flattened, found: list[CompiledCall], args: Any, kwargs: Any,
         sized: bool = True,
     ) -> Any:  # fmt: skip
         """Trace the call, run it, and keep how; ``sized``: for more sizes, where they change."""
         self.traces += 1
         before = global_state.current()
-        plan = self.families.begin(key, flattened.leaves) if sized else None
-        capture, watch = _prepared()
-        for each in flattened.leaves:
-            capture.take(each)
-        if plan is not None:
-            capture.take_sizes(plan[0], plan[2])
-        given = (args, kwargs) if plan is None else with_numbers(args, kwargs, plan[3])
+        family = self.dynamic_shapes.begin(key, flattened.leaves) if sized else None
+        capture, recorder = _prepared(flattened, family)
         for each in (self.function, *flattened.objects):
-            watch.argument(each)
-        again = eager = False
+            recorder.argument(each)
+        given = (args, kwargs) if family is None else with_numbers(args, kwargs, family.numbers)
+        retry = eager = False
         casts = autocast.state.cache
 
         def changed() -> str:
-            return _changed(key, flattened, args, kwargs)
+            return changed_arguments(key, flattened, args, kwargs)
 
-        def leave() -> None:
+        def restore_state() -> None:
             autocast.state.cache = casts
-            capture.open_fences()
+            capture.remove_boundary_hooks()
             if capture in captures:
                 captures.remove(capture)
             capture.exit()
@@ -411,76 +413,59 @@ class Jitted:
             autocast.state.cache = {}  # casts belong to this capture
             result = self.function(*given[0], **given[1])
             sys.setprofile(None)
-            capture.open_fences()
-            with capture.as_they_are():
-                refused = capture.left or changed()
-            ending = _Ending(refused or impure(capture, watch, before))
-            if not ending.refused:
-                ending = _ended(capture, watch, flattened, plan, result)
-            if ending.refused and not capture.left:
+            capture.remove_boundary_hooks()
+            with capture.concrete_shapes():
+                refused = capture.graph_break or changed()
+            refused = refused or impure(capture, recorder, before)
+            made = refused or _compiled(capture, recorder, flattened, family, result)
+            if isinstance(made, str) and not capture.graph_break:
                 capture.finish_failed()
-                capture.forgo()
+                capture.make_concrete()
                 capture.materialise()
         except BaseException as error:
             sys.setprofile(None)
-            pure = isinstance(error, Exception) and not effects(capture, watch, before, changed)
-            again = pure and plan is not None and by_library(error) and capture.discard()
-            eager = (
-                pure and capture.unfinished is not None and not capture.left and not capture.steps
-            )
-            if not again:
-                try:
-                    if not eager:
-                        capture.end()
-                finally:
-                    if plan is not None:
-                        hand_back(plan[0])
-                if not eager:
-                    raise
+            pure = isinstance(error, Exception) and not effects(capture, recorder, before, changed)
+            retry, eager = _after_error(error, pure, capture, family)
+            if not (retry or eager):
+                raise
         finally:
             try:
-                leave()
+                restore_state()
             except BaseException:  # of a signal
-                leave()
+                restore_state()
                 raise
-        if again:  # something of ours cannot work with sizes that stand for many
+        if retry:  # something of ours cannot work with sizes that stand for many
             return self._capture(key, flattened, found, args, kwargs, sized=False)
         if eager:  # a kernel has failed: raise where eager code does, with what it leaves
             return self.function(*args, **kwargs)
-        if ending.refused:
-            if plan is not None:
-                result = At(plan[0]).thing(result)
+        if isinstance(made, str):
+            if family is not None:
+                result = Specialization(family.sizes).thing(result)
                 del given
-                hand_back(plan[0])
-            self._not_kept(ending.refused, bool(capture.left) or ending.refused == watch.impure)
+                replace_leaked_sizes(family.sizes)
+            self._not_kept(made, bool(capture.graph_break) or made == recorder.impure)
             return result
         del result  # and with it the call's own tape: what is returned is the compiled call's
-        return self._keep(key, flattened, found, capture, watch, ending)
+        return self._keep(key, flattened, found, capture, recorder, made)
 
     def _keep(
-        self, key: Any, flattened: Flattened, found: list[Compiled], capture: Capture,
-        watch: Watch, ending: _Ending,
+        self, key: Any, flattened: Flattened, found: list[CompiledCall], capture: Capture,
+        recorder: GuardRecorder, compiled: CompiledCall,
     ) -> Any:  # fmt: skip
-        """Remember how the call that was traced is run; its result."""
-        returned, template = ending.returned, ending.template
-        compiled = Compiled(
-            capture, watch, ending.results, lambda leaves: rebuild(returned, leaves, []),
-            ending.backward,
-        )  # fmt: skip
-        if ending.backward is not None and repeatable(compiled.steps):
-            ending.backward.again = self._again(compiled, key)
+        """Keep how the call that was traced is run; its result."""
+        if compiled.backward is not None and repeatable(compiled.steps):
+            compiled.backward.recompute = self._recompute(compiled, key)
         made = compiled.finished(capture.made, flattened.leaves)
-        refused = watch.impure or watch.broken()
+        refused = recorder.impure or recorder.guards.broken()
         if not refused and capture.outlived():
             refused = "a tensor that it made is kept somewhere"
         if refused:
-            self._not_kept(refused, refused == watch.impure)
+            self._not_kept(refused, refused == recorder.impure)
             return made
         found.append(compiled)
         self.compiled[key] = found
-        if template is not None:
-            template.first = compiled
-            self.families.note(key, flattened.leaves, template)
+        if compiled.family is not None:
+            self.dynamic_shapes.note(key, flattened.leaves, compiled.family)
         return made
 
     def _not_kept(self, reason: str, always: bool) -> None:
@@ -491,103 +476,63 @@ class Jitted:
         self._spared = True
 
 
-@dataclasses.dataclass
-class _Ending:
-    """What a trace came to.
-
-    Attributes:
-        refused: why the call cannot be run again, "" if it can.
-        returned: what it returned, as :meth:`Flattened.describe` has it.
-        results: where a later run finds the tensors in it.
-        template: of a trace for many sizes.
-    """
-
-    refused: str = ""
-    returned: Any = None
-    results: Any = ()
-    backward: Backward | None = None
-    template: Template | None = None
+def _prepared(
+    flattened: Flattened, family: ShapeFamily | None
+) -> tuple[Capture, GuardRecorder]:
+    """A capture that is about to begin, and what looks at the functions that it calls."""
+    tensors, functions = live_objects(Tensor, types.FunctionType)
+    recorder = GuardRecorder(functions)
+    capture = Capture(tensors, recorder.profile)
+    for each in flattened.leaves:
+        capture.add_argument(each)
+    if family is not None:
+        capture.take_sizes(family.sizes, family.avals)
+    return capture, recorder
 
 
-def _ended(
-    capture: Capture, watch: Watch, flattened: Flattened, plan: Any, result: Any
-) -> _Ending:
-    """Run what was traced, and find out how a later run makes the result."""
+def _compiled(
+    capture: Capture, recorder: GuardRecorder, flattened: Flattened, family: ShapeFamily | None,
+    result: Any,
+) -> CompiledCall | str:  # fmt: skip
+    """Run what was traced: how a later run makes the result, or why it cannot."""
     outputs = Flattened()
     try:
         returned = outputs.describe(result)
-        refused = _known_result(outputs, flattened, watch, capture)
+        refused = unknown_result(outputs, flattened, recorder, capture)
         if refused:
-            return _Ending(refused)
-        results, backward = close(capture, outputs.leaves)
-        template = None
-        if plan is not None and capture.sizes is not None:
-            template = Template(capture, plan[1], results, backward)
-            results, backward = template.own()
+            return refused
+        results, backward = finish_capture(capture, outputs.leaves)
+        if family is not None and capture.sizes is not None:
+            results, backward = family.close(capture, results, backward)
+        else:
+            family = None
     except (TypeError, RecursionError, TracingError) as error:
-        return _Ending(str(error))
-    return _Ending("", returned, results, backward, template)
+        return str(error)
+    return CompiledCall(
+        capture, recorder.guards, results, lambda leaves: rebuild(returned, leaves, []), backward,
+        family,
+    )  # fmt: skip
 
 
-def _prepared() -> tuple[Capture, Watch]:
-    """A capture that is about to begin, and what looks at the functions that it calls."""
-    tensors, functions = alive(Tensor, types.FunctionType)
-    watch = Watch(functions)
-    return Capture(tensors, watch.profile), watch
+def _after_error(
+    error: BaseException, pure: bool, capture: Capture, family: ShapeFamily | None
+) -> tuple[bool, bool]:
+    """Leave what eager code leaves: whether the call is traced again with plain sizes, and whether
+    it is run eagerly.
 
-
-def _changed(key: Any, before: Flattened, args: Any, kwargs: Any) -> str:
-    """Whether the call has put something else into its arguments."""
-    now = Flattened()
-    try:
-        same = now.describe((args, kwargs)) == key[0]
-    except TypeError:
-        same = False
-    if same and all(a is b for a, b in zip(now.leaves, before.leaves, strict=True)):
-        return ""
-    return "it changes what is in an argument"
-
-
-def _known_result(
-    outputs: Flattened, arguments: Flattened, watch: Watch, capture: Capture
-) -> str:
-    """Why what is returned cannot be made anew at each call; "" if it can."""
-    given = {id(x) for x in arguments.containers}
-    ids = [id(x) for x in outputs.containers]
-    if len(set(ids)) < len(ids) or any(
-        id(x) in given or watch.finds(x) for x in outputs.containers
-    ):
-        return "it returns a container that others hold"
-    known = {id(x) for x in arguments.objects}
-    for x in outputs.objects:
-        if id(x) not in known and not watch.finds(x) and not _is_constant(x):
-            return f"it returns a {type(x).__name__}"
-    made = [x for x in outputs.leaves if id(x) not in capture.existing]
-    if any(own_attributes(x) for x in made):
-        return "it returns a tensor with attributes"
-    if any(own_attributes(x) for x in arguments.leaves):
-        return "an argument is a tensor with attributes"
-    if any(x._storage is not None and x._storage.inference != state.inference for x in made):
-        return "it returns a tensor of another mode than it is called in"
-    if any(is_retyped(x) for x in made):
-        return "it returns a tensor over memory of another type"
-    if any(capture.is_view(x) and capture.base_tracked(x) for x in made) or _share_memory(made):
-        return "it returns a view of a tensor that others hold"
-    return ""
-
-
-def _share_memory(tensors: list[Tensor]) -> bool:
-    """Whether two tensors that require gradients share memory."""
-    held = [x._storage for x in tensors if tape.requires_grad(x)]
-    memory = [id(storage.memory) for storage in held if storage is not None]
-    return len(set(memory)) < len(memory)
-
-
-def _is_constant(value: Any) -> bool:
-    """Whether an object is a class, or one of ours that stands for a choice."""
-    return isinstance(value, type) or (
-        of_library(type(value).__module__) and type(value).__name__ in ("layout", "memory_format")
+    ``pure``: whether it has done nothing besides to tensors."""
+    if pure and family is not None and by_library(error) and capture.discard():
+        return True, False
+    eager = (
+        pure and capture.unfinished is not None and not capture.graph_break and not capture.steps
     )
+    try:
+        if not eager:
+            capture.end()
+    finally:
+        if family is not None:
+            replace_leaked_sizes(family.sizes)
+    return False, eager
 
 
 def jit(

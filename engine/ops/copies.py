@@ -67,7 +67,7 @@ def copy_data(target: Tensor, source: Tensor) -> None:
         return
     capture = capturing()
     if capture is not None:
-        capture.settle(target)
+        capture.raw_write(target)
     key = (where, what)
     run = _copies.get(key)
     if run is None:

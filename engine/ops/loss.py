@@ -155,7 +155,9 @@ cross_entropy_gradient = NetworkOp(
 # --- parabolas with straight ends ----------------------------------------------------------------
 
 
-def _bent(name: str, grad_name: str, scalar: str, curvature: Any) -> Elementwise:
+def _bent(
+    name: str, grad_name: str, scalar: str, curvature: Any
+) -> tuple[Elementwise, Elementwise]:
     """A loss of (x, target, where the parabola ends), elementwise, with its slope as a second op.
 
     Args:
@@ -180,13 +182,18 @@ def _bent(name: str, grad_name: str, scalar: str, curvature: Any) -> Elementwise
     def back(g: Any, x: Any, y: Any, z: Any) -> Any:
         return negative(slope(g, x, y, z))
 
-    return Elementwise(
+    loss = Elementwise(
         name,
         (lambda g, x, y, z: slope(g, x, y, z), back, None),
         scalar=scalar,
         grad_name=grad_name,
     )
+    return loss, slope
 
 
-smooth_l1 = _bent("smooth_l1_loss", "SmoothL1LossBackward0", "smooth_l1", divide)
-huber = _bent("huber_loss", "HuberLossBackward0", "huber", lambda g, bound: g)
+smooth_l1, smooth_l1_gradient = _bent(
+    "smooth_l1_loss", "SmoothL1LossBackward0", "smooth_l1", divide
+)
+huber, huber_gradient = _bent(
+    "huber_loss", "HuberLossBackward0", "huber", lambda g, bound: g
+)

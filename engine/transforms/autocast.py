@@ -179,21 +179,30 @@ def whole(
 
     @functools.wraps(function)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        if not state.casting:
-            return function(*args, **kwargs)
-        cast_whole = False
-        for mode, chosen in ((state.cpu, policy), (state.cuda, cuda)):
-            if mode.enabled and chosen is not None:
-                args = cast_inputs(chosen, [_each(chosen, a, mode) for a in args], mode)
-                values = cast_inputs(chosen, kwargs.values(), mode)
-                kwargs = dict(zip(kwargs, values, strict=True))
-                cast_whole = True
-        if not cast_whole:
+        found = cast_call((policy, cuda), args, kwargs) if state.casting else None
+        if found is None:
             return function(*args, **kwargs)
         with off():
-            return function(*args, **kwargs)
+            return function(*found[0], **found[1])
 
     return wrapped
+
+
+def cast_call(
+    policies: tuple[str | None, str | None], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+    """The arguments of a call that is cast as a whole, by the policies for the CPU and for CUDA.
+
+    None where it is not: its ops cast by themselves.
+    """
+    whole = False
+    for mode, policy in zip((state.cpu, state.cuda), policies, strict=True):
+        if mode.enabled and policy is not None:
+            args = cast_inputs(policy, [_each(policy, a, mode) for a in args], mode)
+            values = cast_inputs(policy, kwargs.values(), mode)
+            kwargs = dict(zip(kwargs, values, strict=True))
+            whole = True
+    return (args, kwargs) if whole else None
 
 
 def _each(policy: str, value: Any, mode: Mode) -> Any:

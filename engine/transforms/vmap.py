@@ -8,7 +8,6 @@ examples (gradients around it). Rules of single ops are in :mod:`.batching_rules
 
 from __future__ import annotations
 
-import functools
 import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,7 +20,7 @@ from ..aval import Aval, aval
 from ..bounded_cache import Bounded
 from ..devices.cuda import drawing
 from ..devices.device import empty_on
-from ..dispatch import GRAD, state
+from ..dispatch import GRAD, recorded, state
 from ..interpreter import Interpreter
 from ..op import Op, Plan, check_devices
 from ..ops.base import normalize_axis
@@ -137,17 +136,12 @@ def is_known(tensor: Tensor) -> bool:
     return not any(x.traces for x in state.interpreters)
 
 
-def by_example(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate a function on arrays without derivative: vmap calls it once for each example."""
-
-    @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        level = innermost()
-        if level is None or not any(isinstance(x, Tensor) and level.batched(x) for x in args):
-            return function(*args, **kwargs)
-        return level.each(function, args, kwargs)
-
-    return call
+def by_example(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    """A function on arrays without derivative, which vmap calls once for each example."""
+    level = innermost()
+    if level is None or not any(isinstance(x, Tensor) and level.batched(x) for x in args):
+        return function(*args, **kwargs)
+    return level.each(function, args, kwargs)
 
 
 def tracked_below(tensor: Any) -> bool:
@@ -307,9 +301,9 @@ class Vmap(Interpreter):
         any_batched = any(flags)
         if op.view is not None:
             return self._view(op, plan, inputs, params, found[0], any_batched)
-        results = tuple(self.wrap(r, any_batched) for r in found)
-        if state.grad_enabled and any(self.owns(x) and x._node is not None for x in inputs):
-            tape.record(op, plan, self._inputs_of_node(inputs), params, results)
+        made = tuple(self.wrap(r, any_batched) for r in found)
+        mode = GRAD if state.grad_enabled else 0
+        results = recorded(op, plan, mode, self._inputs_of_node(inputs), params, made)
         return results if plan.run else results[0]
 
     def _run(

@@ -7,81 +7,73 @@ from typing import Any
 
 from ...aval import aval, contiguous_strides
 from ...bounded_cache import Bounded
-from ...symbolic_sizes import NOTES, PLAIN, Sizes, open_sizes
+from ...symbolic_sizes import KINDS, NOTES, PLAIN, Sizes, open_sizes
 from ...tensor import Tensor, fields_of
 from ..capture.capture import Capture
 from ..capture.tracer import ours, user_line
-from ..runtime.compiled_call import Backward, Compiled, Part
-from ..runtime.partition import Segment
-from .specialize import At, Blueprint
+from ..runtime.compiled_backward import CompiledBackward
+from ..runtime.compiled_call import CompiledCall
+from ..runtime.partition import Partition, UnboundPartition
+from .specialize import Specialization
 
 # so many calls are kept bound for sizes of one function
 MOST_BOUND = 64
 # so many captures for many sizes of one kind of arguments, and so many of them that fit no others
-MOST_TEMPLATES, MOST_MISSES = 8, 2
+MOST_FAMILIES, MOST_MISSES = 8, 2
 # so many kinds of arguments are known, and so many sets of sizes of one kind
-MOST_FAMILIES, MOST_MET = 64, 16
+MOST_HISTORIES, MOST_MET = 64, 16
 
 
-def sized_part(part: Part, sizes: Sizes, at: At) -> Part:
-    """The gradients of a capture for many sizes, for those of ``at``."""
-    if part.blueprint is None:
-        part.blueprint = Blueprint(sizes, *part.given)
-    blueprint = part.blueprint
-    made = copy.copy(part)
-    values = at.values
-    made.renew(lambda: blueprint.at(At(sizes, values)))
-    return made
-
-
-def sized_backward(x: Backward | None, sizes: Sizes, at: At) -> Backward | None:
-    """A backward pass for the sizes of ``at``."""
-    if x is None:
-        return None
-    made = Backward([at.aval(a) for a in x.roots], x.targets, x.error)
-    made.order, made.holds = x.order, x.holds
-    made.whole = None if x.whole is None else sized_part(x.whole, sizes, at)
-    made.parts = [sized_part(part, sizes, at) for part in x.parts]
-    return made
-
-
-class Template:
+class ShapeFamily:
     """A capture for many sizes.
 
     Args:
-        axes: for each argument its shape, with an :class:`Axis` where it may be another one.
-        results, backward: as :class:`..runtime.compiled_call.Compiled` has them.
+        sizes: what stands for them.
+        axes: for each argument its shape, and at last the ints, with a symbolic size where it may
+            be another one.
+        avals: descriptions of the arguments with these in them.
 
     Attributes:
+        numbers: the ints among the arguments.
+        results, backward: as :class:`..runtime.compiled_call.CompiledCall` has them.
         first: the call for the sizes that were captured.
         used: how often it was bound.
     """
 
-    first: Compiled
+    first: CompiledCall
 
-    def __init__(
-        self, capture: Capture, axes: Any, results: list[Any], backward: Backward | None
-    ) -> None:
-        self.sizes: Any = capture.sizes
+    def __init__(self, sizes: Sizes, axes: list[list[Any]], avals: list[Any]) -> None:
+        self.sizes = sizes
         self.axes = axes
-        self.results = results
-        self.backward = backward
+        self.avals = avals
+        self.numbers = axes[-1]
+        self.results: list[Any] = []
+        self.backward: CompiledBackward | None = None
+        self.steps: list[Any] = []
         self.used = 0
-        blueprints = iter(capture.blueprints)
-        self.steps = [next(blueprints) if type(s) is Segment else s for s in capture.steps]
-        capture.forgo()
 
-    def own(self) -> tuple[list[Any], Backward | None]:
-        """The results and the backward pass for the sizes that were captured."""
-        at = At(self.sizes)
-        return [at.thing(r) for r in self.results], sized_backward(self.backward, self.sizes, at)
+    def close(
+        self, capture: Capture, results: list[Any], backward: CompiledBackward | None
+    ) -> tuple[list[Any], CompiledBackward | None]:
+        """End the capture: its results and backward pass for the sizes that were captured."""
+        self.results, self.backward = results, backward
+        unspecialized = iter(capture.unspecialized)
+        self.steps = [next(unspecialized) if type(s) is Partition else s for s in capture.steps]
+        capture.make_concrete()
+        return self._specialized(Specialization(self.sizes))
 
-    def bound(self, shapes: Any) -> Compiled | None:
+    def _specialized(self, specialization: Specialization) -> Any:
+        """Results and backward pass."""
+        backward = self.backward
+        results = [specialization.thing(r) for r in self.results]
+        return results, None if backward is None else backward.specialized(specialization)
+
+    def bound(self, shapes: Any) -> CompiledCall | None:
         """The call for arguments of these shapes; None where it is another one for them."""
         found: list[Any] = [None] * len(self.sizes.sizes)
         for shape, axes in zip(shapes, self.axes, strict=True):
             for n, axis in zip(shape, axes, strict=True):
-                if type(axis) is Axis:
+                if type(axis) in KINDS:
                     if found[axis.place] is None:
                         found[axis.place] = n
                     elif found[axis.place] != n:
@@ -92,22 +84,16 @@ class Template:
         if values is None:
             return None
         self.used += 1
-        at = At(self.sizes, values)
+        specialization = Specialization(self.sizes, values)
         made = copy.copy(self.first)
-        made.steps = [s.at(at) if type(s) is Blueprint else at.step(s) for s in self.steps]
-        made.set_results([at.thing(r) for r in self.results])
-        made.backward = sized_backward(self.backward, self.sizes, at)
+        made.steps = [
+            specialization.partition(s) if type(s) is UnboundPartition else specialization.step(s)
+            for s in self.steps
+        ]
+        results, made.backward = self._specialized(specialization)
+        made.set_results(results)
         made.runs = made.at = 0
         return made
-
-
-class Axis:
-    """An axis whose length is one of a capture's sizes."""
-
-    __slots__ = ("place",)
-
-    def __init__(self, place: int) -> None:
-        self.place = place
 
 
 def _is_plain(tensor: Tensor) -> bool:
@@ -158,26 +144,26 @@ def with_numbers(args: Any, kwargs: Any, numbers: list[Any]) -> tuple[Any, Any]:
     return args, {k: next(following) if type(x) is int else x for k, x in kwargs.items()}
 
 
-class Family:
+class ShapeHistory:
     """Calls whose arguments differ in lengths of axes, and in ints, alone.
 
     Attributes:
         met: the shapes, and the ints, with which they were captured.
-        templates: the captures for many sizes.
+        families: the captures for many sizes.
     """
 
     def __init__(self) -> None:
         self.met: list[Any] = []
-        self.templates: list[Template] = []
+        self.families: list[ShapeFamily] = []
 
     @property
-    def hopeful(self) -> bool:
+    def may_generalize(self) -> bool:
         """Whether a further capture for many sizes is likely to fit others."""
-        missed = sum(not template.used for template in self.templates)
-        return missed < MOST_MISSES and len(self.templates) < MOST_TEMPLATES
+        missed = sum(not family.used for family in self.families)
+        return missed < MOST_MISSES and len(self.families) < MOST_FAMILIES
 
 
-class Families:
+class DynamicShapes:
     """What a compiled function knows of sizes.
 
     Attributes:
@@ -187,14 +173,14 @@ class Families:
 
     def __init__(self, dynamic: bool | None) -> None:
         self.dynamic = dynamic
-        self.families = Bounded(MOST_FAMILIES)
-        self.bound: dict[Any, tuple[Compiled, int]] = {}
+        self.histories = Bounded(MOST_HISTORIES)
+        self.bound: dict[Any, tuple[CompiledCall, int]] = {}
 
     def clear(self) -> None:
-        self.families.clear()
+        self.histories.clear()
         self.bound.clear()
 
-    def family(self, key: Any, leaves: list[Tensor], new: bool = False) -> Family | None:
+    def history(self, key: Any, leaves: list[Tensor], new: bool = False) -> ShapeHistory | None:
         """The calls that differ from this one in lengths of axes, and in ints, alone."""
         natural = iter([_is_plain(x) for x in leaves])
         direct, named = _direct(key)
@@ -203,81 +189,77 @@ class Families:
             tuple([(k, _is_number(d) or loosened(d, natural)) for k, d in named]),
             key[1],
         )
-        found: Family | None = self.families.get(loose)
-        return self.families.keep(loose, Family()) if found is None and new else found
+        found: ShapeHistory | None = self.histories.get(loose)
+        return self.histories.keep(loose, ShapeHistory()) if found is None and new else found
 
-    def fitting(self, key: Any, leaves: list[Tensor]) -> Compiled | None:
+    def fitting(self, key: Any, leaves: list[Tensor]) -> CompiledCall | None:
         """A capture for many sizes, bound for these arguments."""
-        if self.dynamic is False or not leaves or not self.families:
+        if self.dynamic is False or not leaves or not self.histories:
             return None
-        family = self.family(key, leaves)
+        history = self.history(key, leaves)
         shapes = [*[x.aval.shape for x in leaves], numbers_of(key)]
-        for template in () if family is None else family.templates:
-            found = template.bound(shapes)
+        for family in () if history is None else history.families:
+            found = family.bound(shapes)
             if found is not None and not found.broken(leaves):
                 return found
         return None
 
-    def hopeful(self, key: Any, leaves: list[Tensor]) -> bool:
+    def may_generalize(self, key: Any, leaves: list[Tensor]) -> bool:
         """Whether a capture for many sizes is likely to fit others."""
-        family = None if self.dynamic is False else self.family(key, leaves)
-        return family is not None and family.hopeful
+        history = None if self.dynamic is False else self.history(key, leaves)
+        return history is not None and history.may_generalize
 
-    def begin(self, key: Any, leaves: list[Tensor]) -> Any:
-        """(sizes, axes, descriptions, ints) of a capture for many sizes; None for one of these
-        alone."""
+    def begin(self, key: Any, leaves: list[Tensor]) -> ShapeFamily | None:
+        """A capture for many sizes that is about to begin; None for one of these alone."""
         if not leaves or self.dynamic is False:
             return None
-        family: Any = self.family(key, leaves, new=True)
+        history: Any = self.history(key, leaves, new=True)
         shapes = (*[x.aval.shape for x in leaves], numbers_of(key))
-        family.met = [*[s for s in family.met if s != shapes], shapes][-MOST_MET:]
-        if len(family.met) < 2 or not family.hopeful:  # the first call tells what it does
+        history.met = [*[s for s in history.met if s != shapes], shapes][-MOST_MET:]
+        if len(history.met) < 2 or not history.may_generalize:  # the first call tells what it does
             return None
-        places: dict[Any, int] = {}
-        axes = [
-            [self._axis(family, i, j, x, places) for j in range(len(shapes[i]))]
+        met = [
+            [self._lengths(history, i, j, x) for j in range(len(shapes[i]))]
             for i, x in enumerate((*leaves, None))
         ]
-        if not places:
-            return None
-        numbers = [0] * len(places)
-        names = [""] * len(places)
-        for i, (shape, found) in enumerate(zip(shapes, axes, strict=True)):
-            for j, (n, axis) in enumerate(zip(shape, found, strict=True)):
-                if type(axis) is Axis:
-                    numbers[axis.place] = n
+        names: dict[Any, str] = {}  # axes that had the same lengths in all calls are one size
+        for i, axes in enumerate(met):
+            for j, lengths in enumerate(axes):
+                if lengths is not None:
                     name = f"axis {j} of tensor {i}" if i < len(leaves) else f"int {j}"
-                    names[axis.place] = names[axis.place] or name
-        sizes = Sizes(numbers, names, user_line, ours)
+                    names.setdefault(lengths, name)
+        if not names:
+            return None
+        sizes = Sizes([lengths[-1] for lengths in names], list(names.values()), user_line, ours)
+        symbols = dict(zip(names, sizes.sizes, strict=True))
+        found = [
+            [n if lengths is None else symbols[lengths] for n, lengths in zip(*each, strict=True)]
+            for each in zip(shapes, met, strict=True)
+        ]
         sizes.mode = NOTES
         open_sizes.append(sizes)
         try:
-            avals = [_described(x, found, sizes) for x, found in zip(leaves, axes, strict=False)]
+            avals = [_described(x, axes) for x, axes in zip(leaves, found, strict=False)]
         finally:
             open_sizes.remove(sizes)
             sizes.mode = PLAIN
-        numbers = [sizes.sizes[a.place] if type(a) is Axis else a for a in axes[-1]]
-        return sizes, axes, avals, numbers
+        return ShapeFamily(sizes, found, avals)
 
-    def _axis(
-        self, family: Family, i: int, j: int, x: Tensor | None, places: dict[Any, int]
-    ) -> Any:
-        """The length of an axis (or an int), or what says that it may be another one."""
-        seen = tuple([shapes[i][j] for shapes in family.met])
-        n = seen[-1]
+    def _lengths(self, history: ShapeHistory, i: int, j: int, x: Tensor | None) -> Any:
+        """The lengths that an axis (or an int) had, where it may have others; else None."""
+        seen = tuple([shapes[i][j] for shapes in history.met])
         mark = None if x is None else fields_of(x).get("_dynamic_axes", {}).get(j)
-        if n < 2 or mark is False or not (x is None or _is_plain(x)):
-            return n
-        if not (mark or (self.dynamic and x is not None) or len(set(seen)) > 1):
-            return n
-        return Axis(places.setdefault(seen, len(places)))
+        if seen[-1] < 2 or mark is False or not (x is None or _is_plain(x)):
+            return None
+        varies = mark or (self.dynamic and x is not None) or len(set(seen)) > 1
+        return seen if varies else None
 
-    def note(self, key: Any, leaves: list[Tensor], template: Template) -> None:
+    def note(self, key: Any, leaves: list[Tensor], family: ShapeFamily) -> None:
         """Keep a capture for many sizes."""
-        family: Any = self.family(key, leaves, new=True)
-        family.templates.append(template)
+        history: Any = self.history(key, leaves, new=True)
+        history.families.append(family)
 
-    def keep(self, key: Any, made: Compiled, table: dict[Any, list[Compiled]]) -> None:
+    def keep(self, key: Any, made: CompiledCall, table: dict[Any, list[CompiledCall]]) -> None:
         """Keep what was bound; what was not used lately goes."""
         table.setdefault(key, []).insert(0, made)
         self.bound[key, id(made)] = (made, -1)
@@ -298,16 +280,15 @@ class Families:
     def notes(self) -> list[str]:
         """What is known of sizes, in words."""
         found = []
-        for family in self.families.values():
-            for template in family.templates:
-                sizes = template.sizes
+        for history in self.histories.values():
+            for family in history.families:
+                sizes = family.sizes
                 found += [f"{name} may be of any size" for name in sizes.names]
                 found += sizes.reasons
         return found
 
 
-def _described(x: Tensor, axes: list[Any], sizes: Sizes) -> Any:
-    if not any(type(axis) is Axis for axis in axes):
+def _described(x: Tensor, axes: list[Any]) -> Any:
+    if not any(type(axis) in KINDS for axis in axes):
         return x.aval
-    shape = tuple([sizes.sizes[axis.place] if type(axis) is Axis else axis for axis in axes])
-    return aval(shape, x.aval.dtype, None, x.aval.device)
+    return aval(tuple(axes), x.aval.dtype, None, x.aval.device)

@@ -10,7 +10,7 @@ from . import fusion
 from .fusion import MOST_ARRAYS, MOST_STEPS, SUMS, Fused, Summed, loop_layout, step_of
 
 
-def apart(graph: Graph) -> list[str]:
+def fusion_report(graph: Graph) -> list[str]:
     """A line for each two nodes of which one makes what the other uses, and one is a loop over
     elements: ``exp (%4) -> matmul (%7): ...``."""
     makers: dict[int, tuple[Node, bool]] = {}

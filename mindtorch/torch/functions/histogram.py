@@ -14,6 +14,7 @@ from mindtorch.engine.tensor import from_array
 from mindtorch.engine.transforms import vmap
 
 from .. import return_types
+from .._api.out_rules import OF_HISTOGRAM, Out
 from .._api.publish import function, store_out
 from .sequences import linspace
 
@@ -125,8 +126,7 @@ def _histogram(points: Any, bins: Any, given: Any, weight: Any, density: bool) -
     return counts, edges
 
 
-@function()
-@vmap.by_example
+@function(checked=True, around=vmap.by_example)
 def histogram(
     input: Any,  # noqa: A002
     bins: Any,
@@ -146,7 +146,9 @@ def histogram(
     weights = None if weight is None else weight.reshape(-1)
     counts, edges = _histogram(column, [bins], range, weights, density)
     found = return_types.histogram(counts, edges[0])
-    return found if out is None else store_out(found, out, "histogram")
+    return found if out is None else store_out(
+        found, out, "histogram", (), Out(OF_HISTOGRAM, shown="aten::histogram")
+    )
 
 
 @function(method=False)
