@@ -20,8 +20,9 @@ from ..aval import Aval, aval
 from ..bounded_cache import Bounded
 from ..devices.cuda import drawing
 from ..devices.device import empty_on
-from ..dispatch import GRAD, Op, Plan, check_devices, state
+from ..dispatch import GRAD, state
 from ..interpreter import Interpreter
+from ..op import Op, Plan, check_devices
 from ..ops.base import normalize_axis
 from ..ops.indexing import move_axis
 from ..ops.movement import cast, cat, clone, expand, select, unsqueeze

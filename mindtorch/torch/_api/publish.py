@@ -16,7 +16,8 @@ import numpy as np
 
 from mindtorch.engine import dtypes
 from mindtorch.engine.autograd import inplace
-from mindtorch.engine.dispatch import Op, call_of, in_frames_as
+from mindtorch.engine.dispatch import call_of, in_frames_as
+from mindtorch.engine.op import Op
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant, full_flat
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import mindtorch.torch as torch
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from .._api.public import Public
@@ -181,10 +180,10 @@ def _lerps(name: str, self: Any, tensors1: Any, weight: Any) -> Any:
 def _power(self: Any, exponent: Any) -> tuple[Any, ...]:
     if isinstance(self, _NUMBERS):
         _check_list("_foreach_pow", exponent)
-        return tuple([torch.pow(self, x) for x in exponent])
+        return tuple([FUNCTIONS["pow"](self, x) for x in exponent])
     _check_list("_foreach_pow", self)
     exponents = _spread("_foreach_pow", self, exponent, False)
-    return tuple([torch.pow(x, y) for x, y in zip(self, exponents, strict=True)])
+    return tuple([FUNCTIONS["pow"](x, y) for x, y in zip(self, exponents, strict=True)])
 
 
 def _power_in_place(self: Any, exponent: Any) -> Any:

@@ -21,6 +21,7 @@ from .._api.arguments import as_device, as_dtype
 from .._api.publish import function
 from .._api.warn_caller import warn_caller, warn_caller_once
 from .creation import finish
+from .dlpack import from_dlpack
 
 
 def _sizes_of(data: Any) -> list[int]:
@@ -105,8 +106,6 @@ def infer_array(data: Any, dtype: Any) -> Any:
         return array.astype((own if dtype is None else dtype).np)
     if not isinstance(data, (list, tuple, int, float, complex, bool)):
         if hasattr(data, "__dlpack__") and not hasattr(data, "__array__"):
-            from ..utils.dlpack import from_dlpack
-
             return infer_array(from_dlpack(data).array(), dtype)
         if hasattr(data, "__array__") or hasattr(data, "__array_interface__"):
             return infer_array(np.asarray(data), dtype)
@@ -380,8 +379,6 @@ def asarray(
     source, result = obj, None
     dlpack = hasattr(obj, "__dlpack__") and not isinstance(obj, (EngineTensor, np.ndarray))
     if type(obj).__name__ == "PyCapsule" or (dlpack and not hasattr(obj, "__array__")):
-        from ..utils.dlpack import from_dlpack
-
         source = from_dlpack(obj)
     elif copy is False and isinstance(obj, np.generic):
         raise RuntimeError(

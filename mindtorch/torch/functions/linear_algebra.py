@@ -80,7 +80,7 @@ def _by_rank(input: Any, other: Any) -> Any:  # noqa: A002
             f"both arguments to matmul need to be at least 1D, but they are {m}D and {n}D"
         )
     if state.mode & AUTOCAST:
-        input, other = autocast.as_cast("matmul", input, other)  # noqa: A001
+        input, other = autocast.as_cast(ops.matmul, input, other)  # noqa: A001
     if m == 1 and n == 1:
         return dot(input, other)
     if n == 1:

@@ -31,8 +31,8 @@ from .._api.publish import (
     write_result,
 )
 from .._api.signatures import is_number
-from .._tensor.operators import power_of_number
 from ._old_forms import old_factor
+from ._powers import power_of_number
 
 _NUMBERS = (float, int, bool, complex)
 

@@ -6,9 +6,9 @@ history, and everything is computed part by part.
 
 from __future__ import annotations
 
-import importlib
 from typing import Any, NoReturn
 
+import mindtorch.torch as torch
 from mindtorch.engine import dtypes
 from mindtorch.engine.aval import aval
 from mindtorch.engine.devices.device import cpu
@@ -341,8 +341,7 @@ def _softmax(args: Any, kwargs: Any) -> Any:
 
 def install() -> None:
     """Put functions that know nested tensors into the namespace, at torch.nested's first use."""
-    namespace = vars(importlib.import_module("mindtorch.torch"))
-    functional = vars(importlib.import_module("mindtorch.torch.nn.functional"))
+    namespace, layers = vars(torch), vars(functional)
     for name in ("relu", "neg", "abs", "sin", "cos", "bmm", "matmul", "add", "sub", "mul", "div",
                  "transpose", "tanh", "clone", "softmax"):  # fmt: skip
         FUNCTIONS[name] = answered(FUNCTIONS[name], method_of(NestedTensor, name))
@@ -350,5 +349,5 @@ def install() -> None:
     FUNCTIONS["cat"] = answered(FUNCTIONS["cat"], _joined)
     put_over(namespace, "cat", FUNCTIONS["cat"])
     for name in ("relu", "tanh", "gelu", "silu", "dropout", "linear", "layer_norm"):
-        put_over(functional, name, answered(functional[name], _part_by_part(functional[name])))
-    put_over(functional, "softmax", answered(functional["softmax"], _softmax))
+        put_over(layers, name, answered(layers[name], _part_by_part(layers[name])))
+    put_over(layers, "softmax", answered(layers["softmax"], _softmax))

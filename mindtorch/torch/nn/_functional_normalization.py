@@ -65,7 +65,7 @@ def batch_norm(
     statistics = [running_mean, running_var]
     if running_mean is not None or running_var is not None:
         known = [None if x is None else x.aval for x in (weight, bias, *statistics)]
-        dtype_support.check("batch_norm_inference", (input.aval, *known))
+        ops.batch_norm_inference.check_dtypes(input.aval, *known)
     result, mean, _, spread = ops.batch_norm_training(input, weight, bias, eps=float(eps))
     move_statistics(running_mean, running_var, mean, spread, momentum, count)
     return result
