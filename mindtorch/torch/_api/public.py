@@ -312,6 +312,8 @@ def _staged(public: Public, name: str, method: bool, takes_out: bool) -> Callabl
     def call(*args: Any, **kwargs: Any) -> Any:
         if cast and casting.casting:
             found = casts.cast_call(policies, args, kwargs)
+            if takes_out and kwargs.get("out") is not None:
+                found = args, kwargs  # which torch does not cast
             if found is not None:
                 with casts.off():
                     return call(*found[0], **found[1])
