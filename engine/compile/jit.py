@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 import functools
-import logging
 import math
 import sys
 import time
 import types
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..autograd import backward, tape
 from ..autograd.saved_tensors import saved_tensor_hooks
@@ -56,7 +54,6 @@ from .lazy.trace_tree import Tree
 from .runtime import cuda_graph
 from .runtime.compiled_call import Backward, Compiled, close, repeatable
 
-logger = logging.getLogger("mindtorch.graph")
 _TOO_OFTEN = "it was traced too often because of "
 
 
@@ -367,7 +364,9 @@ class Jitted:
         """The call cannot be captured: warn once for each reason, or raise where one graph is
         wanted."""
         if self._note(reason):
-            logger.warning(
+            import logging
+
+            logging.getLogger("mindtorch.graph").warning(
                 "%s is not compiled as a whole: its Python code runs at each call, and its ops run "
                 "in lazy mode, because %s", getattr(self, "__name__", self.function), reason,
             )  # fmt: skip
@@ -491,8 +490,7 @@ class Jitted:
         self._spared = True
 
 
-@dataclasses.dataclass
-class _Ending:
+class _Ending(NamedTuple):
     """What a trace came to.
 
     Attributes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module as _import_module
+from os import environ as _environ
 from typing import Any
 
 from mindtorch.engine import dtypes as _dtypes
@@ -35,7 +36,6 @@ from ._api.default_device import set_default_device as set_default_device
 from ._api.publish import FUNCTIONS, METHODS
 from ._api.shared_docs import TEXTS as _TEXTS
 from ._api.signatures import explained_where_known as _explained
-from ._compat.mindtorch_log import first_level as _first_level
 from ._compat.removed_functions import REMOVED as _REMOVED
 from ._constants import e as e
 from ._constants import inf as inf
@@ -248,7 +248,8 @@ def _found_later(name: str) -> Any:
 __getattr__ = _found_later
 
 
-_first_level()  # refuses a level of messages that there is not
+if "MSA_LOG" in _environ:  # refuses a level of messages that there is not
+    _import_module(f"{__package__}._compat.mindtorch_log").first_level()
 _always.begin_if_asked()
 if _debug.level:
     _import_module("mindtorch.engine.debug_report").begin()

@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import threading
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -21,7 +20,6 @@ from ...devices.device import cpu
 if TYPE_CHECKING:
     from .executable import Program
 
-logger = logging.getLogger(__name__)
 _WARM = 2
 
 
@@ -76,8 +74,10 @@ class Recorded:
             try:
                 self._record(flats, graphs)
             except Exception as error:
+                import logging
+
                 self.failed = f"{type(error).__name__}: {error}"
-                logger.warning("not recorded as a CUDA graph: %s", self.failed)
+                logging.getLogger(__name__).warning("not recorded as a CUDA graph: %s", self.failed)
                 self.recording = None
                 return self.program.run_steps(flats)
         for place, static in self.moving.items():

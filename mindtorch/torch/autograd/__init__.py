@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mindtorch.engine.autograd import api
 from mindtorch.engine.autograd.saved_tensors import SavedTensor as SavedTensor
@@ -14,15 +15,17 @@ from mindtorch.engine.transforms.vmap import Vmap
 from mindtorch.torch._tensor.autograd import retain_grads
 
 from . import forward_ad as forward_ad
-from . import functional as functional
 from . import graph as graph
-from . import profiler as profiler
 from .anomaly_mode import detect_anomaly, set_detect_anomaly
 from .function import Function
 from .grad_mode import BlockMode, enable_grad, inference_mode, no_grad, set_grad_enabled
 from .grad_mode import is_grad_enabled as is_grad_enabled
 from .gradcheck import gradcheck, gradgradcheck
 from .variable import Variable
+
+if TYPE_CHECKING:
+    from . import functional as functional
+    from . import profiler as profiler
 
 __all__ = [
     "Function",
@@ -43,6 +46,18 @@ __all__ = [
     "set_detect_anomaly",
     "set_grad_enabled",
 ]
+_AT_FIRST_USE = ("functional", "profiler")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_AT_FIRST_USE})
+
+
+def __getattr__(name: str) -> Any:
+    """Modules that few programs use are imported when they are first used."""
+    if name in _AT_FIRST_USE:
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def _as_list(value: Any) -> list[Any]:
