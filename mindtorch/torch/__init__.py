@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module as _import_module
 from os import environ as _environ
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mindtorch.engine import dtypes as _dtypes
 from mindtorch.engine.compile.lazy import script_mode as _always
@@ -244,8 +244,10 @@ def _found_later(name: str) -> Any:
     raise AttributeError(f"module 'torch' has no attribute '{name}'")
 
 
-# by assignment: mypy knows a function's type only after it has read modules that import from here
-__getattr__ = _found_later
+if TYPE_CHECKING:  # what is made or found at run time, for editors and mypy
+    from ._functions import *  # noqa: F403
+else:
+    __getattr__ = _found_later
 
 
 if "MSA_LOG" in _environ:  # refuses a level of messages that there is not

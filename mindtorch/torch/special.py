@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mindtorch.engine import dtypes
 from mindtorch.engine.ops import elementwise as el
@@ -155,3 +155,5 @@ for _name in (
     )
 
 _TEXTS.add_to(globals().values())
+if TYPE_CHECKING:
+    from ._special import *  # noqa: F403
