@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from mindtorch.engine import dtypes as _dtypes
 from mindtorch.engine.compile.lazy import script_mode as _always
-from mindtorch.engine.devices.device import Device as device  # noqa: F401
-from mindtorch.engine.dtypes import DType as dtype
+from mindtorch.engine.devices.device import Device as _Device
+from mindtorch.engine.dtypes import DType as _DType
 from mindtorch.engine.dtypes import bfloat16 as bfloat16
-from mindtorch.engine.dtypes import bool_ as bool  # noqa: A004, F401
 from mindtorch.engine.dtypes import complex64 as complex64
 from mindtorch.engine.dtypes import complex128 as complex128
 from mindtorch.engine.dtypes import float16 as float16
@@ -73,6 +72,9 @@ from ._tensor_str import set_printoptions as set_printoptions
 from .functions import load as _load_functions
 
 __version__ = version.__version__
+device = _Device
+dtype = _DType
+bool = _dtypes.bool_  # noqa: A001
 
 globals().update({each.name: each for each in _dtypes.NAMES_ONLY})
 chalf = _dtypes.by_name("complex32")

@@ -16,8 +16,8 @@ from typing import overload as _overload
 
 from mindtorch.engine.devices.device import Device as _Device
 from mindtorch.engine.dtypes import DType as _DType
+from mindtorch.engine.random.generator import Generator as _Generator
 from mindtorch.torch import return_types as _return_types
-from mindtorch.torch._tensor.generator import Generator as _Generator
 from mindtorch.torch._tensor.size_and_formats import layout as _layout
 from mindtorch.torch._tensor.size_and_formats import memory_format as _memory_format
 from mindtorch.torch._tensor.tensor import Tensor as Tensor
@@ -709,10 +709,10 @@ def acosh_(input: Tensor) -> Tensor:
 def add(input: Tensor, other: Tensor | _float | _complex, *, alpha: _float | _complex = 1, out: Tensor | None = None) -> Tensor:
     """``input + alpha * other``."""
 
-def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _float | _complex = 1, alpha: _float | _complex = 1, out: Tensor | None = None) -> _Any:
+def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _float | _complex = 1, alpha: _float | _complex = 1, out: Tensor | None = None) -> Tensor:
     """``beta * input + alpha *`` the sum of the batch's products."""
 
-def addbmm_(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _float | _complex = 1, alpha: _float | _complex = 1) -> _Any:
+def addbmm_(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _float | _complex = 1, alpha: _float | _complex = 1) -> Tensor:
     """``beta * input + alpha *`` the sum of the batch's products."""
 
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: _float | _complex = 1, out: Tensor | None = None) -> Tensor:
@@ -733,16 +733,16 @@ def addmm_(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: _float | _complex
 @_overload
 def addmm_(input: Tensor, mat1: Tensor, mat2: Tensor, out_dtype: _DType | type, *, beta: _float | _complex = 1, alpha: _float | _complex = 1) -> Tensor: ...
 
-def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: _float | _complex = 1, alpha: _float | _complex = 1, out: Tensor | None = None) -> _Any:
+def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: _float | _complex = 1, alpha: _float | _complex = 1, out: Tensor | None = None) -> Tensor:
     """``beta * input + alpha * mat @ vec``."""
 
-def addmv_(input: Tensor, mat: Tensor, vec: Tensor, *, beta: _float | _complex = 1, alpha: _float | _complex = 1) -> _Any:
+def addmv_(input: Tensor, mat: Tensor, vec: Tensor, *, beta: _float | _complex = 1, alpha: _float | _complex = 1) -> Tensor:
     """``beta * input + alpha * mat @ vec``."""
 
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: _float | _complex = 1, alpha: _float | _complex = 1, out: Tensor | None = None) -> Tensor:
     """``beta * input + alpha * outer(vec1, vec2)``."""
 
-def addr_(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: _float | _complex = 1, alpha: _float | _complex = 1) -> _Any:
+def addr_(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: _float | _complex = 1, alpha: _float | _complex = 1) -> Tensor:
     """``beta * input + alpha * outer(vec1, vec2)``."""
 
 def adjoint(input: Tensor) -> Tensor:
@@ -856,10 +856,10 @@ def as_strided_copy(input: Tensor, size: _Sequence[_int], stride: _Sequence[_int
 def as_strided_scatter(input: Tensor, src: Tensor, size: _Sequence[_int], stride: _Sequence[_int], storage_offset: _int | None = None, *, out: Tensor | None = None) -> Tensor:
     """``input`` with ``src`` in the place of a view with these strides."""
 
-def as_tensor(data: _Any, dtype: _Any = None, device: _Any = None) -> _Any:
+def as_tensor(data: _Any, dtype: _Any = None, device: _Any = None) -> Tensor:
     """``data`` as a tensor, sharing memory where it can."""
 
-def asarray(obj: _Any, *, dtype: _Any = None, device: _Any = None, copy: _bool | None = None, requires_grad: _bool | None = None) -> _Any:
+def asarray(obj: _Any, *, dtype: _Any = None, device: _Any = None, copy: _bool | None = None, requires_grad: _bool | None = None) -> Tensor:
     """``obj`` as a tensor: over its memory, or a copy."""
 
 def asin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1094,16 +1094,16 @@ def chunk(input: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
     """At most ``chunks`` pieces of one size along ``dim``."""
 
 @_overload
-def clamp(input: Tensor, min: Tensor | None = None, max: Tensor | None = None, *, out: Tensor | None = None) -> _Any:
+def clamp(input: Tensor, min: Tensor | None = None, max: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
     """``input`` not below ``min`` and not above ``max``."""
 @_overload
-def clamp(input: Tensor, min: _float | _complex | None = None, max: _float | _complex | None = None, *, out: Tensor | None = None) -> _Any: ...
+def clamp(input: Tensor, min: _float | _complex | None = None, max: _float | _complex | None = None, *, out: Tensor | None = None) -> Tensor: ...
 
 @_overload
-def clamp_(input: Tensor, min: Tensor | None = None, max: Tensor | None = None) -> _Any:
+def clamp_(input: Tensor, min: Tensor | None = None, max: Tensor | None = None) -> Tensor:
     """:func:`clamp` over ``self``."""
 @_overload
-def clamp_(input: Tensor, min: _float | _complex | None = None, max: _float | _complex | None = None) -> _Any: ...
+def clamp_(input: Tensor, min: _float | _complex | None = None, max: _float | _complex | None = None) -> Tensor: ...
 
 @_overload
 def clamp_max(input: Tensor, max: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1130,16 +1130,16 @@ def clamp_min_(input: Tensor, min: Tensor) -> Tensor:
 def clamp_min_(input: Tensor, min: _float | _complex) -> Tensor: ...
 
 @_overload
-def clip(input: Tensor, min: Tensor | None = None, max: Tensor | None = None, *, out: Tensor | None = None) -> _Any:
+def clip(input: Tensor, min: Tensor | None = None, max: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
     """``input`` not below ``min`` and not above ``max``."""
 @_overload
-def clip(input: Tensor, min: _float | _complex | None = None, max: _float | _complex | None = None, *, out: Tensor | None = None) -> _Any: ...
+def clip(input: Tensor, min: _float | _complex | None = None, max: _float | _complex | None = None, *, out: Tensor | None = None) -> Tensor: ...
 
 @_overload
-def clip_(input: Tensor, min: Tensor | None = None, max: Tensor | None = None) -> _Any:
+def clip_(input: Tensor, min: Tensor | None = None, max: Tensor | None = None) -> Tensor:
     """:func:`clamp` over ``self``."""
 @_overload
-def clip_(input: Tensor, min: _float | _complex | None = None, max: _float | _complex | None = None) -> _Any: ...
+def clip_(input: Tensor, min: _float | _complex | None = None, max: _float | _complex | None = None) -> Tensor: ...
 
 def clone(input: Tensor, *, memory_format: _memory_format | None = None, out: Tensor | None = None) -> Tensor:
     """A differentiable copy."""
@@ -1206,7 +1206,7 @@ def count_nonzero(input: Tensor, dim: _Sequence[_int]) -> Tensor: ...
 def cov(input: Tensor, *, correction: _int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor:
     """The covariances of the rows of ``input``, whose columns are observations."""
 
-def cross(input: Tensor, other: Tensor, dim: _int | None = None, *, out: Tensor | None = None) -> _Any:
+def cross(input: Tensor, other: Tensor, dim: _int | None = None, *, out: Tensor | None = None) -> Tensor:
     """The vector product along an axis of length 3 (the first such axis by default)."""
 
 def cummax(input: Tensor, dim: _int, *, out: _Sequence[Tensor] | Tensor | None = None) -> _return_types.cummax:
@@ -1266,7 +1266,7 @@ def diagonal(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) ->
 def diagonal_copy(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1, *, out: Tensor | None = None) -> Tensor:
     """What ``diagonal`` views, as a tensor of its own."""
 
-def diagonal_scatter(input: Tensor, src: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1, *, out: Tensor | None = None) -> _Any:
+def diagonal_scatter(input: Tensor, src: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1, *, out: Tensor | None = None) -> Tensor:
     """``input`` with ``src`` in the place of a diagonal."""
 
 def diff(input: Tensor, n: _int = 1, dim: _int = -1, prepend: Tensor | None = None, append: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
@@ -1499,10 +1499,10 @@ def frac_(input: Tensor) -> Tensor:
 def frexp(input: Tensor, *, out: _Sequence[Tensor] | Tensor | None = None) -> _return_types.frexp:
     """``input`` as ``mantissa * 2 ** exponent`` with the mantissa's size in [1/2, 1)."""
 
-def from_numpy(ndarray: _Any) -> _Any:
+def from_numpy(ndarray: _Any) -> Tensor:
     """A tensor that shares the array's memory."""
 
-def frombuffer(buffer: _Any, *, dtype: _Any, count: _int = -1, offset: _int = 0, requires_grad: _bool = False) -> _Any:
+def frombuffer(buffer: _Any, *, dtype: _Any, count: _int = -1, offset: _int = 0, requires_grad: _bool = False) -> Tensor:
     """A 1-d tensor over the memory of a Python buffer."""
 
 def full(size: _Sequence[_int], fill_value: _float | _complex, *, out: Tensor | None = None, dtype: _DType | type | None = None, layout: _layout | None = None, device: _Device | _str | _int | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor:
@@ -1982,7 +1982,7 @@ def lu(A: _Any, pivot: _bool = True, get_infos: _bool = False) -> _Any:
 def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> _Any:
     """``X`` with ``A X = b`` from the factors of ``A``."""
 
-def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: _bool = True, unpack_pivots: _bool = True, *, out: _Sequence[Tensor] | Tensor | None = None) -> _Any:
+def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: _bool = True, unpack_pivots: _bool = True, *, out: _Sequence[Tensor] | Tensor | None = None) -> _return_types.lu_unpack:
     """``P``, ``L`` and ``U`` from the factors in one matrix; empty what is not asked for."""
 
 @_overload
@@ -2097,7 +2097,7 @@ def multiply_(input: Tensor, other: Tensor) -> Tensor:
 @_overload
 def multiply_(input: Tensor, other: _float | _complex) -> Tensor: ...
 
-def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = None) -> _Any:
+def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The product of a matrix and a vector."""
 
 def mvlgamma(input: Tensor, p: _int, *, out: Tensor | None = None) -> Tensor:
@@ -2212,10 +2212,10 @@ def ones(*size: _int, out: Tensor | None = None, dtype: _DType | type | None = N
 def ones_like(input: Tensor, *, dtype: _DType | type | None = None, layout: _layout | None = None, device: _Device | _str | _int | None = None, pin_memory: _bool | None = None, memory_format: _memory_format | None = None, requires_grad: _bool = False) -> Tensor:
     """Ones in the shape, and unless given the type and layout, of ``input``."""
 
-def orgqr(input: Tensor, input2: Tensor, *, out: Tensor | None = None) -> _Any:
+def orgqr(input: Tensor, input2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The first columns of ``H[0] H[1] ...`` with ``H[i] = 1 - tau[i] v[i] v[i]^H``, where"""
 
-def ormqr(input: Tensor, input2: Tensor, input3: Tensor, left: _bool = True, transpose: _bool = False, *, out: Tensor | None = None) -> _Any:
+def ormqr(input: Tensor, input2: Tensor, input3: Tensor, left: _bool = True, transpose: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """``Q other`` (``other Q``), or with the adjoint of the ``Q`` that :func:`geqrf` encodes."""
 
 def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -2517,7 +2517,7 @@ def select(input: Tensor, dim: _int, index: _int) -> Tensor:
 def select_copy(input: Tensor, dim: _int, index: _int, *, out: Tensor | None = None) -> Tensor:
     """What ``select`` views, as a tensor of its own."""
 
-def select_scatter(input: Tensor, src: Tensor, dim: _int, index: _int, *, out: Tensor | None = None) -> _Any:
+def select_scatter(input: Tensor, src: Tensor, dim: _int, index: _int, *, out: Tensor | None = None) -> Tensor:
     """``input`` with ``src`` in the place of its slice ``index`` along ``dim``."""
 
 def selu(input: Tensor) -> Tensor:
@@ -2696,7 +2696,7 @@ def tanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def tanh_(input: Tensor) -> Tensor:
     """:func:`tanh` of the tensor, written over it; its type stays."""
 
-def tensor(data: _Any, *, dtype: _Any = None, device: _Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> _Any:
+def tensor(data: _Any, *, dtype: _Any = None, device: _Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """A new tensor holding a copy of numbers, nested lists or an array."""
 
 @_overload

@@ -64,4 +64,34 @@ def result_of(function: Callable[..., Any], form: Form, method: bool) -> str:
             args = [_given(p, tensor, *numbers) for p in required if not p.keyword_only]
             named = {p.name: _given(p, tensor, *numbers) for p in required if p.keyword_only}
             return name_of(function(*[tensor.clone()] * method, *args, **named))
+    return _of_other_shapes(function, form, required, method) or _of_options(
+        function, form, method
+    )
+
+
+def _of_other_shapes(
+    function: Callable[..., Any], form: Form, required: list[Parameter], method: bool
+) -> str:
+    """The same, where each tensor has a shape of its own."""
+    count = method + sum(p.kind == "Tensor" for p in required)
+    if not 1 < count < 5 or any(p.keyword_only for p in required):
+        return ""
+    for shapes in itertools.product(((2, 2), (2,), (2, 2, 2), (), (3,)), repeat=count):
+        tensors = [torch.ones(shape, device="meta") for shape in shapes]
+        with contextlib.suppress(Exception):
+            first = [tensors.pop(0)] if method else []
+            args = [
+                tensors.pop(0) if p.kind == "Tensor" else _given(p, None, 1, [0], "sum")
+                for p in required
+            ]
+            return name_of(function(*first, *args))
+    return ""
+
+
+def _of_options(function: Callable[..., Any], form: Form, method: bool) -> str:
+    """The same, where all is given that may be left out, but for ``out``."""
+    tensor = torch.ones(2, 2, device="meta")
+    with contextlib.suppress(Exception):
+        given = [_given(p, tensor, 1, [0], "sum") for p in form.parameters if not p.keyword_only]
+        return name_of(function(*[tensor] * method, *given))
     return ""

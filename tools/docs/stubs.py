@@ -11,6 +11,7 @@ import where the namespace finds it needs no stub.
 from __future__ import annotations
 
 import ast
+import importlib
 import inspect
 import keyword
 import re
@@ -22,9 +23,11 @@ from pathlib import Path
 from typing import Any
 
 import mindtorch.torch as torch
-from mindtorch.torch import settings, special, storage
+from mindtorch.torch import return_types, settings, special, storage
 from mindtorch.torch._api.publish import FUNCTIONS, METHODS
 from mindtorch.torch._api.signatures import Form, Parameter, forms_of
+from mindtorch.torch._tensor.tensor import PARTS
+from mindtorch.torch.nn import modules
 
 from .result_types import result_of
 
@@ -44,12 +47,13 @@ from builtins import int as _int
 from builtins import str as _str
 from collections.abc import Sequence as _Sequence
 from typing import Any as _Any
+from typing import NamedTuple as _NamedTuple
 from typing import overload as _overload
 
 from mindtorch.engine.devices.device import Device as _Device
 from mindtorch.engine.dtypes import DType as _DType
+from mindtorch.engine.random.generator import Generator as _Generator
 from mindtorch.torch import return_types as _return_types
-from mindtorch.torch._tensor.generator import Generator as _Generator
 from mindtorch.torch._tensor.size_and_formats import layout as _layout
 from mindtorch.torch._tensor.size_and_formats import memory_format as _memory_format
 from mindtorch.torch._tensor.tensor import Tensor as Tensor
@@ -155,6 +159,10 @@ def _results(
     return [each or other for each in found]
 
 
+def _first_line(value: Any) -> str:
+    return (inspect.getdoc(value) or "").partition("\n")[0].replace("\\", "\\\\")
+
+
 def _definitions(name: str, function: Callable[..., Any], method: bool) -> str:
     """The definitions of a function or method: one for each way in which it is called."""
     forms, ways = forms_of(name, method)[0], []
@@ -169,7 +177,7 @@ def _definitions(name: str, function: Callable[..., Any], method: bool) -> str:
             result = "None" if name == "__setitem__" else "Tensor"
         ways.append((_own_arguments(function)[method:], result))
     lines = []
-    first = (inspect.getdoc(function) or "").partition("\n")[0].replace("\\", "\\\\")
+    first = _first_line(function)
     for arguments, result in ways:
         if len(ways) > 1:
             lines.append("@_overload")
@@ -182,10 +190,13 @@ def _definitions(name: str, function: Callable[..., Any], method: bool) -> str:
 # --- modules --------------------------------------------------------------------------------------
 
 
-def _bound(path: Path) -> set[str]:
-    """The names that a module binds where static tools see it."""
+def _bound(path: Path, inside: str = "") -> set[str]:
+    """The names that a module, or a class in it, binds where static tools see it."""
     found: set[str] = set()
-    for node in ast.parse(path.read_text()).body:
+    body = ast.parse(path.read_text()).body
+    if inside:
+        body = next(n.body for n in body if isinstance(n, ast.ClassDef) and n.name == inside)
+    for node in body:
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             found |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
         elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
@@ -237,7 +248,14 @@ def functions_stub() -> str:
 
 def methods_stub() -> str:
     """The tensor's methods that are also functions."""
-    made = {n: f for n, f in METHODS.items() if vars(torch.Tensor).get(n) is f}
+    made = {
+        name: value
+        for part in PARTS for name, value in vars(part).items()
+        if isinstance(value, types.FunctionType) and (name[0] != "_" or name in METHODS)
+    }  # fmt: skip
+    for part in PARTS:
+        for name in _bound(Path(inspect.getfile(part)), part.__name__):
+            made.pop(name, None)
     methods = [textwrap.indent(_definitions(n, f, True), "    ") for n, f in sorted(made.items())]
     about = "The methods that the class of tensors gets from the registry."
     return _written(about, "class Methods:\n" + "\n".join(methods))
@@ -255,6 +273,31 @@ def special_stub() -> str:
     return _written(about, "\n".join([_all(made), *texts]))
 
 
+def return_types_stub() -> str:
+    """The named tuples that functions return."""
+    lines = []
+    for name, kind in vars(return_types).items():
+        if hasattr(kind, "_fields"):
+            fields = [f"    {field}: Tensor" for field in kind._fields]
+            lines += [f"class {name}(_NamedTuple):", *fields, ""]
+    about = "The named tuples that functions with several results return."
+    return _written(about, "\n".join(lines))
+
+
+def modules_stub() -> str:
+    """torch.nn's classes that are made in loops over the number of axes."""
+    imports, lines = [], []
+    for name in modules._classes:
+        kind = getattr(modules, name)
+        home = importlib.import_module(kind.__module__)
+        if name not in _bound(Path(inspect.getfile(home))):
+            base = kind.__base__.__name__
+            imports.append(f"from {home.__name__} import {base} as {base}\n")
+            lines.append(f'class {name}({base}):\n    """{_first_line(kind)}"""\n')
+    about = "Modules that are made in loops over the number of axes."
+    return _written(about, "\n".join(lines), "".join(sorted(set(imports))))
+
+
 def stubs() -> dict[Path, str]:
     """The text of each stub, by its place."""
     with warnings.catch_warnings():
@@ -262,6 +305,8 @@ def stubs() -> dict[Path, str]:
         return {
             _FOLDER / "_functions.pyi": functions_stub(),
             _FOLDER / "_special.pyi": special_stub(),
+            _FOLDER / "return_types.pyi": return_types_stub(),
+            _FOLDER / "nn" / "modules" / "_made.pyi": modules_stub(),
             _FOLDER / "_tensor" / "_methods.pyi": methods_stub(),
         }
 

@@ -16,8 +16,8 @@ from typing import overload as _overload
 
 from mindtorch.engine.devices.device import Device as _Device
 from mindtorch.engine.dtypes import DType as _DType
+from mindtorch.engine.random.generator import Generator as _Generator
 from mindtorch.torch import return_types as _return_types
-from mindtorch.torch._tensor.generator import Generator as _Generator
 from mindtorch.torch._tensor.size_and_formats import layout as _layout
 from mindtorch.torch._tensor.size_and_formats import memory_format as _memory_format
 from mindtorch.torch._tensor.tensor import Tensor as Tensor
@@ -107,7 +107,13 @@ class Methods:
     def acosh_(self) -> Tensor:
         """:func:`acosh` of the tensor, written over it; its type stays."""
 
-    def addbmm(self, batch1: Tensor, batch2: Tensor, *, beta: _float | _complex = 1, alpha: _float | _complex = 1) -> _Any:
+    def add(self, other: Tensor | _float | _complex, *, alpha: _float | _complex = 1) -> Tensor:
+        """``input + alpha * other``."""
+
+    def add_(self, other: Tensor | _float | _complex, *, alpha: _float | _complex = 1) -> Tensor:
+        """``self += alpha * other``."""
+
+    def addbmm(self, batch1: Tensor, batch2: Tensor, *, beta: _float | _complex = 1, alpha: _float | _complex = 1) -> Tensor:
         """``beta * input + alpha *`` the sum of the batch's products."""
 
     def addbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: _float | _complex = 1, alpha: _float | _complex = 1) -> Tensor:
@@ -131,7 +137,7 @@ class Methods:
     def addmm_(self, mat1: Tensor, mat2: Tensor, *, beta: _float | _complex = 1, alpha: _float | _complex = 1) -> Tensor:
         """``beta * input + alpha * mat1 @ mat2``."""
 
-    def addmv(self, mat: Tensor, vec: Tensor, *, beta: _float | _complex = 1, alpha: _float | _complex = 1) -> _Any:
+    def addmv(self, mat: Tensor, vec: Tensor, *, beta: _float | _complex = 1, alpha: _float | _complex = 1) -> Tensor:
         """``beta * input + alpha * mat @ vec``."""
 
     def addmv_(self, mat: Tensor, vec: Tensor, *, beta: _float | _complex = 1, alpha: _float | _complex = 1) -> Tensor:
@@ -291,6 +297,9 @@ class Methods:
     @_overload
     def bernoulli_(self, p: _float = 0.5, *, generator: _Generator | None = None) -> Tensor: ...
 
+    def bfloat16(self, *, memory_format: _Any = None, _dtype: _Any = ..., _name: _str = 'bfloat16') -> _Any:
+        """The tensor as torch.bfloat16, laid out in ``memory_format``."""
+
     def bincount(self, weights: Tensor | None = None, minlength: _int = 0) -> _Any:
         """How often (with what total weight) each whole number occurs."""
 
@@ -366,11 +375,17 @@ class Methods:
     @_overload
     def bmm(self, mat2: Tensor, out_dtype: _DType | type) -> Tensor: ...
 
+    def bool(self, *, memory_format: _Any = None, _dtype: _Any = ..., _name: _str = 'bool') -> _Any:
+        """The tensor as torch.bool, laid out in ``memory_format``."""
+
     @_overload
     def broadcast_to(self, size: _Sequence[_int]) -> Tensor:
         """``input`` with axes of length 1, and new ones in front, repeated to ``size``; a view."""
     @_overload
     def broadcast_to(self, *size: _int) -> Tensor: ...
+
+    def byte(self, *, memory_format: _Any = None, _dtype: _Any = ..., _name: _str = 'byte') -> _Any:
+        """The tensor as torch.uint8, laid out in ``memory_format``."""
 
     def cauchy_(self, median: _float = 0, sigma: _float = 1, *, generator: _Generator | None = None) -> Tensor:
         """Fill with Cauchy numbers."""
@@ -381,17 +396,26 @@ class Methods:
     def cdist(self, x2: _Any, p: _float = ..., compute_mode: _str = 'use_mm_for_euclid_dist_if_necessary') -> _Any:
         """The distance of order ``p`` between all pairs of rows of two (batches of) matrices."""
 
+    def cdouble(self, *, memory_format: _Any = None, _dtype: _Any = ..., _name: _str = 'cdouble') -> _Any:
+        """The tensor as torch.complex128, laid out in ``memory_format``."""
+
     def ceil(self) -> Tensor:
         """Of each element x: the least integer not below x."""
 
     def ceil_(self) -> Tensor:
         """:func:`ceil` of the tensor, written over it; its type stays."""
 
+    def cfloat(self, *, memory_format: _Any = None, _dtype: _Any = ..., _name: _str = 'cfloat') -> _Any:
+        """The tensor as torch.complex64, laid out in ``memory_format``."""
+
     def chain_matmul(self) -> _Any:
         """The product of several matrices in the cheapest order."""
 
     def chalf(self, *, memory_format: _memory_format | None = None) -> _Any:
         """``input`` as complex32, which is not among the types."""
+
+    def char(self, *, memory_format: _Any = None, _dtype: _Any = ..., _name: _str = 'char') -> _Any:
+        """The tensor as torch.int8, laid out in ``memory_format``."""
 
     def cholesky(self, upper: _bool = False) -> Tensor:
         """The Cholesky factor."""
@@ -406,10 +430,10 @@ class Methods:
         """At most ``chunks`` pieces of one size along ``dim``."""
 
     @_overload
-    def clamp(self, min: Tensor | None = None, max: Tensor | None = None) -> _Any:
+    def clamp(self, min: Tensor | None = None, max: Tensor | None = None) -> Tensor:
         """``input`` not below ``min`` and not above ``max``."""
     @_overload
-    def clamp(self, min: _float | _complex | None = None, max: _float | _complex | None = None) -> _Any: ...
+    def clamp(self, min: _float | _complex | None = None, max: _float | _complex | None = None) -> Tensor: ...
 
     @_overload
     def clamp_(self, min: Tensor | None = None, max: Tensor | None = None) -> Tensor:
@@ -442,10 +466,10 @@ class Methods:
     def clamp_min_(self, min: _float | _complex) -> Tensor: ...
 
     @_overload
-    def clip(self, min: Tensor | None = None, max: Tensor | None = None) -> _Any:
+    def clip(self, min: Tensor | None = None, max: Tensor | None = None) -> Tensor:
         """``input`` not below ``min`` and not above ``max``."""
     @_overload
-    def clip(self, min: _float | _complex | None = None, max: _float | _complex | None = None) -> _Any: ...
+    def clip(self, min: _float | _complex | None = None, max: _float | _complex | None = None) -> Tensor: ...
 
     @_overload
     def clip_(self, min: Tensor | None = None, max: Tensor | None = None) -> Tensor:
@@ -512,7 +536,7 @@ class Methods:
     def cov(self, *, correction: _int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor:
         """The covariances of the rows of ``input``, whose columns are observations."""
 
-    def cross(self, other: Tensor, dim: _int | None = None) -> _Any:
+    def cross(self, other: Tensor, dim: _int | None = None) -> Tensor:
         """The vector product along an axis of length 3 (the first such axis by default)."""
 
     def crow_indices(self) -> _Any:
@@ -560,7 +584,7 @@ class Methods:
     def diagonal(self, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
         """The diagonal of the axes ``dim1``, ``dim2``, as the last axis; a view."""
 
-    def diagonal_scatter(self, src: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> _Any:
+    def diagonal_scatter(self, src: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
         """``input`` with ``src`` in the place of a diagonal."""
 
     def diff(self, n: _int = 1, dim: _int = -1, prepend: Tensor | None = None, append: Tensor | None = None) -> Tensor:
@@ -617,6 +641,9 @@ class Methods:
     def dot(self, tensor: Tensor) -> Tensor:
         """The sum of products of two vectors."""
 
+    def double(self, *, memory_format: _Any = None, _dtype: _Any = ..., _name: _str = 'double') -> _Any:
+        """The tensor as torch.float64, laid out in ``memory_format``."""
+
     @_overload
     def dsplit(self, sections: _int) -> tuple[Tensor, ...]:
         """``input`` split along its third axis."""
@@ -624,6 +651,9 @@ class Methods:
     def dsplit(self, indices: _Sequence[_int]) -> tuple[Tensor, ...]: ...
     @_overload
     def dsplit(self, *indices: _int) -> tuple[Tensor, ...]: ...
+
+    def eig(self, eigenvectors: _bool = False, *, e: _Any = None, v: _Any = None) -> _Any:
+        """Removed from torch; raises RuntimeError that says what to call."""
 
     @_overload
     def eq(self, other: Tensor) -> Tensor:
@@ -711,6 +741,9 @@ class Methods:
 
     def flipud(self) -> Tensor:
         """``input`` with axis 0 reversed."""
+
+    def float(self, *, memory_format: _Any = None, _dtype: _Any = ..., _name: _str = 'float') -> _Any:
+        """The tensor as torch.float32, laid out in ``memory_format``."""
 
     @_overload
     def float_power(self, exponent: Tensor) -> Tensor:
@@ -835,6 +868,9 @@ class Methods:
     @_overload
     def gt_(self, other: _float | _complex) -> Tensor: ...
 
+    def half(self, *, memory_format: _Any = None, _dtype: _Any = ..., _name: _str = 'half') -> _Any:
+        """The tensor as torch.float16, laid out in ``memory_format``."""
+
     def hardshrink(self, lambd: _float | _complex = 0.5) -> Tensor:
         """``x`` outside of ``[-lambd, lambd]``, else 0."""
 
@@ -935,6 +971,9 @@ class Methods:
 
     def inner(self, other: Tensor) -> Tensor:
         """The sums of products over the last axes."""
+
+    def int(self, *, memory_format: _Any = None, _dtype: _Any = ..., _name: _str = 'int') -> _Any:
+        """The tensor as torch.int32, laid out in ``memory_format``."""
 
     def inverse(self) -> Tensor:
         """The inverse of square matrices; LinAlgError where one is singular."""
@@ -1128,6 +1167,12 @@ class Methods:
     def logsumexp(self, dim: _Sequence[_int] | _int, keepdim: _bool = False) -> Tensor:
         """``log(sum(exp(input)))``."""
 
+    def long(self, *, memory_format: _Any = None, _dtype: _Any = ..., _name: _str = 'long') -> _Any:
+        """The tensor as torch.int64, laid out in ``memory_format``."""
+
+    def lstsq(self, A: _Any, *, out: Tensor | None = None) -> _Any:
+        """Removed from torch; raises RuntimeError that says what to call."""
+
     @_overload
     def lt(self, other: Tensor) -> Tensor:
         """Of elements x of ``input`` and y of ``other``: x < y."""
@@ -1173,6 +1218,9 @@ class Methods:
     def masked_select(self, mask: Tensor) -> _Any:
         """The elements where ``mask``, in one row."""
 
+    def matmul(self, other: Tensor) -> Tensor:
+        """The product of matrices (the last two axes), vectors and batches of them."""
+
     def matrix_exp(self) -> _Any:
         """The exponential, by scaling and squaring of a Taylor polynomial of degree 18."""
 
@@ -1212,6 +1260,12 @@ class Methods:
 
     def minimum(self, other: Tensor) -> Tensor:
         """Of elements x of ``input`` and y of ``other``: the lesser of both; nan if one is nan."""
+
+    @_overload
+    def mm(self, mat2: Tensor) -> Tensor:
+        """The product of two matrices."""
+    @_overload
+    def mm(self, mat2: Tensor, out_dtype: _DType | type) -> Tensor: ...
 
     def mode(self, dim: _int = -1, keepdim: _bool = False) -> _return_types.mode:
         """The commonest value along ``dim`` and its last place."""
@@ -1257,6 +1311,9 @@ class Methods:
         """:func:`mul` of the tensor and ``other``, written over it; its type stays."""
     @_overload
     def multiply_(self, other: _float | _complex) -> Tensor: ...
+
+    def mv(self, vec: Tensor) -> Tensor:
+        """The product of a matrix and a vector."""
 
     def mvlgamma(self, p: _int) -> Tensor:
         """The logarithm of the multivariate gamma function of dimension ``p``."""
@@ -1395,10 +1452,10 @@ class Methods:
     @_overload
     def not_equal_(self, other: _float | _complex) -> Tensor: ...
 
-    def orgqr(self, input2: Tensor) -> _Any:
+    def orgqr(self, input2: Tensor) -> Tensor:
         """The first columns of ``H[0] H[1] ...`` with ``H[i] = 1 - tau[i] v[i] v[i]^H``, where"""
 
-    def ormqr(self, input2: Tensor, input3: Tensor, left: _bool = True, transpose: _bool = False) -> _Any:
+    def ormqr(self, input2: Tensor, input3: Tensor, left: _bool = True, transpose: _bool = False) -> Tensor:
         """``Q other`` (``other Q``), or with the adjoint of the ``Q`` that :func:`geqrf` encodes."""
 
     def outer(self, vec2: Tensor) -> Tensor:
@@ -1609,7 +1666,7 @@ class Methods:
     def select(self, dim: _int, index: _int) -> Tensor:
         """``input`` at ``index`` of axis ``dim``."""
 
-    def select_scatter(self, src: Tensor, dim: _int, index: _int) -> _Any:
+    def select_scatter(self, src: Tensor, dim: _int, index: _int) -> Tensor:
         """``input`` with ``src`` in the place of its slice ``index`` along ``dim``."""
 
     def sgn(self) -> Tensor:
@@ -1617,6 +1674,9 @@ class Methods:
 
     def sgn_(self) -> Tensor:
         """:func:`sgn` of the tensor, written over it; its type stays."""
+
+    def short(self, *, memory_format: _Any = None, _dtype: _Any = ..., _name: _str = 'short') -> _Any:
+        """The tensor as torch.int16, laid out in ``memory_format``."""
 
     def sigmoid(self) -> Tensor:
         """Of each element x: 1 / (1 + e ** -x)."""
@@ -1659,6 +1719,9 @@ class Methods:
 
     def softmax(self, dim: _int, dtype: _DType | type | None = None) -> Tensor:
         """``exp(x) / sum(exp(x))`` along ``dim``, of ``x`` cast to ``dtype``."""
+
+    def solve(self, A: _Any, *, out: Tensor | None = None) -> _Any:
+        """Removed from torch; raises RuntimeError that says what to call."""
 
     @_overload
     def sort(self, *, stable: _bool | None, dim: _int = -1, descending: _bool = False) -> _return_types.sort:
@@ -1723,6 +1786,12 @@ class Methods:
     def stft(self, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: _Any = None, center: _bool = True, pad_mode: _str = 'reflect', normalized: _bool = False, onesided: _bool | None = None, return_complex: _bool | None = None, align_to_window: _bool | None = None) -> _Any:
         """The transforms of frames of ``n_fft`` points, ``hop_length`` apart, times ``window``."""
 
+    def sub(self, other: Tensor | _float | _complex, *, alpha: _float | _complex = 1) -> Tensor:
+        """``input - alpha * other``."""
+
+    def sub_(self, other: Tensor | _float | _complex, *, alpha: _float | _complex = 1) -> Tensor:
+        """``self -= alpha * other``."""
+
     @_overload
     def subtract(self, other: Tensor, *, alpha: _float | _complex = 1) -> Tensor:
         """``input - alpha * other``."""
@@ -1761,6 +1830,9 @@ class Methods:
 
     def swapdims_(self, dim0: _int, dim1: _int) -> Tensor:
         """Make the tensor what :func:`swapdims` gives of it."""
+
+    def symeig(self, eigenvectors: _bool = False, upper: _bool = True, *, out: Tensor | None = None) -> _Any:
+        """Removed from torch; raises RuntimeError that says what to call."""
 
     def t(self) -> Tensor:
         """The transpose of a matrix; a vector or number as it is."""

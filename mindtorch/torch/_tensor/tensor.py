@@ -103,6 +103,7 @@ class Tensor(
     if TYPE_CHECKING:
         # for mypy the engine's tensors have any attribute; these have the ones above
         __getattr__: None  # type: ignore[assignment, misc]
+        __getitem__ = Methods.__getitem__
 
     @classmethod
     def __torch_function__(

@@ -53,11 +53,15 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *_AT_FIRST_USE})
 
 
-def __getattr__(name: str) -> Any:
+def _found_later(name: str) -> Any:
     """Modules that few programs use are imported when they are first used."""
     if name in _AT_FIRST_USE:
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+if not TYPE_CHECKING:
+    __getattr__ = _found_later
 
 
 def _as_list(value: Any) -> list[Any]:
