@@ -1,6 +1,7 @@
 """Stubs of what torch's namespace makes at run time, so that editors and mypy find it.
 
     python -m mindtorch.tools.docs.stubs
+    python -m mindtorch.tools.docs.stubs --torch typings  # for programs that import `torch`
 
 Functions and methods come from registries, which static tools do not see. They are written from
 the living namespace: arguments and their types by torch's signatures, or else by the function's
@@ -10,6 +11,7 @@ import where the namespace finds it needs no stub.
 
 from __future__ import annotations
 
+import argparse
 import ast
 import importlib
 import inspect
@@ -311,6 +313,32 @@ def stubs() -> dict[Path, str]:
         }
 
 
-if __name__ == "__main__":
-    for path, text in stubs().items():
+def torch_stubs() -> dict[str, str]:
+    """Stubs that lead from `torch` to this library, by their paths: for programs that import
+    `torch` after the switch."""
+    found = {"__init__.pyi": "mindtorch.torch"}
+    for path in sorted(_FOLDER.rglob("*.py")):
+        inside = path.relative_to(_FOLDER)
+        if inside.name[0] != "_" or (inside.name == "__init__.py" and len(inside.parts) > 1):
+            module = ".".join(inside.with_suffix("").parts).removesuffix(".__init__")
+            if not any(part[0] == "_" for part in module.split(".")):
+                found[str(inside.with_suffix(".pyi"))] = f"mindtorch.torch.{module}"
+    return {path: f"from {module} import *\n" for path, module in found.items()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m mindtorch.tools.docs.stubs")
+    parser.add_argument(
+        "--torch", type=Path, metavar="FOLDER", help="write stubs there that lead from torch here"
+    )
+    folder = parser.parse_args().torch
+    made: dict[Path, str] = stubs() if folder is None else {
+        folder / "torch" / path: text for path, text in torch_stubs().items()
+    }  # fmt: skip
+    for path, text in made.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
+
+
+if __name__ == "__main__":
+    main()
