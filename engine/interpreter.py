@@ -14,7 +14,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .callbacks import callbacks
-from .dispatch import Op, state
+from .dispatch import state
+from .op import Op
 
 if TYPE_CHECKING:
     from .autograd import backward
@@ -94,10 +95,10 @@ class Interpreter:
     def needed(self, what: str) -> None:
         """Something else is asked for that follows from the ops so far."""
 
-    def settle(self, tensor: Tensor) -> None:
+    def raw_write(self, tensor: Tensor) -> None:
         """The memory of ``tensor`` is about to be written to, or replaced, by no op."""
 
-    def looked_at(self, tensor: Tensor, what: str) -> None:
+    def identity_needed(self, tensor: Tensor, what: str) -> None:
         """Python code asks for a tensor's version, address, or place in its storage."""
 
     def reveal(self, value: Any) -> Any:
@@ -137,13 +138,13 @@ class Interpreter:
         """Call a function that works on real tensors."""
         return self.outside(function, *args, **kwargs)
 
-    def leave(self, reason: str) -> None:
+    def break_graph(self, reason: str) -> None:
         """Let the rest of the traced function run op by op."""
 
     def materialise(self) -> None:
         """Run what was traced so far."""
 
-    def make_way(self, thread: threading.Thread) -> None:
+    def thread_starts(self, thread: threading.Thread) -> None:
         """A thread is about to start, which may read what was computed."""
 
     def is_from_outside(self, tensor: Tensor) -> bool:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import weakref
-from sys import getrefcount
 from typing import Any
 
 import numpy as np
 
+from .reference_counts import holders
 from .tensor import Storage, Tensor, as_array, capturing
 
 # the array through which others see a storage: theirs are views of it and keep it alive
@@ -27,7 +27,7 @@ def opened(tensor: Tensor) -> Any:
     """``tensor.array()``; :func:`is_seen` knows of it as long as it, or a view of it, lives."""
     capture = capturing()
     if capture is not None:
-        capture.settle(tensor)
+        capture.raw_write(tensor)
     array = tensor.array()
     if not wanted.on or tensor.aval.device.type != "cpu" or not array.size:
         return array
@@ -61,14 +61,5 @@ def may_be_seen(storage: Storage) -> bool:
     buffer = storage.buffer
     owner = buffer.base if isinstance(buffer, np.ndarray) else None  # others are still to come
     return is_seen(storage) or (owner is not None and (
-        type(owner) is not np.ndarray or owner.base is not None or getrefcount(owner) > OWNED_ONCE
+        type(owner) is not np.ndarray or owner.base is not None or holders(owner) > 2
     ))  # fmt: skip
-
-
-def _held_by_a_view() -> int:
-    view = np.empty((1, 1)).reshape(-1)
-    owner = view.base
-    return getrefcount(owner)
-
-
-OWNED_ONCE = _held_by_a_view()

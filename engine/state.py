@@ -37,7 +37,7 @@ class State(threading.local):
             ``forward_only``: and those around it, too.
         interpreters: the active ones, innermost last.
         recorder: notes the ops that a function calls, for the call cache.
-        autocast: ``autocast(name of an op, *inputs)``, the inputs cast; None outside of autocast.
+        autocast: ``autocast(op, *inputs)``, the inputs cast; None outside of autocast.
         device: where namespaces make new tensors, unless told otherwise.
         written_to: the tensor that a method in place may write to directly.
     """
@@ -122,15 +122,6 @@ class State(threading.local):
 
 
 state = State()
-
-
-def apply_node(node: Any, gradients: Any, needed: Any) -> Any:
-    """``node.apply(gradients, needed)``, of which the interpreters are told that observe nodes."""
-    with contextlib.ExitStack() as blocks:
-        for interpreter in state.interpreters:
-            if interpreter.observes_nodes:
-                blocks.enter_context(interpreter.around_node(node))
-        return node.apply(gradients, needed)
 
 
 class grad_mode:  # noqa: N801

@@ -340,7 +340,7 @@ def note_looked_at(tensor: Tensor, what: str) -> None:
     """Tell the capture that is under way that Python code asks for what no guard compares."""
     capture = capturing()
     if capture is not None:
-        capture.looked_at(tensor, what)
+        capture.identity_needed(tensor, what)
 
 
 def as_array(data: Any, description: Aval) -> Any:
@@ -364,11 +364,19 @@ def set_result_type(cls: type[Tensor]) -> None:
     result_types[0] = cls
 
 
+def change_class(tensor: Tensor, kind: type[Tensor]) -> None:
+    """Make ``tensor`` an object of another class of tensors, which has the same slots.
+
+    Who holds it sees the change: it stays the same object, with its memory and its history.
+    """
+    tensor.__class__ = kind
+
+
 def akin(made: Tensor, model: Tensor) -> Tensor:
     """``made``, as an object of the class that results computed from ``model`` have."""
     kind: Any = getattr(model, "result_type", None)
     if kind is not None and type(made) is not kind:
-        made.__class__ = kind
+        change_class(made, kind)
     return made
 
 

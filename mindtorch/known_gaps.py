@@ -27,7 +27,7 @@ GAPS: tuple[Gap, ...] = (
         "kernels are proven in numba's simulator; docs/gpu.md lists what a GPU has to prove"),
     Gap("feature", "fusion into products and other reductions in compiled calls", "all",
         "chains of elementwise ops are one loop, which makes their sums over the last axes, too"),
-    Gap("feature", "symbolic sizes in replayed calls and under run --graph", "all",
+    Gap("feature", "symbolic sizes in lazy mode and under run --graph", "all",
         "each size is bound by itself; sizes that do not come again run op by op; Python runs "
         "at each call, so little could be saved (docs/design/009)"),
     Gap("feature", "gradients of gradients through a compiled call that draws or writes", "all",
@@ -36,7 +36,7 @@ GAPS: tuple[Gap, ...] = (
         "errors of indices, weights of draws and divisions by zero in compiled calls: "
         "where they are raised",
         "all",
-        "where eager code raises, but: after an optimizer's step, and in replayed code where ops "
+        "where eager code raises, but: after an optimizer's step, and in lazy mode where ops "
         "that wait computed the index, at the end of the compiled part, of which nothing is done "
         "then; of results that nobody uses not at all"),
     Gap("feature", "compiled calls: _base of views that they return and that require gradients",

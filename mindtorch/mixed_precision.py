@@ -13,6 +13,7 @@ from typing import Any
 
 from mindtorch.engine import dtypes
 from mindtorch.engine.tensor import Tensor as EngineTensor
+from mindtorch.torch.nn.modules._changes import change_class
 from mindtorch.torch.nn.modules.module import Module
 from mindtorch.torch.utils._pytree import tree_map
 
@@ -105,7 +106,7 @@ def _made_casting(module: Any) -> None:
         bases: Any = (_Casting, kind)
         name: str = kind.__name__
         _classes[kind] = type(name, bases, fields)
-    module.__class__ = _classes[kind]
+    change_class(module, _classes[kind])
 
 
 def _set(module: Any, compute: Any, result: Any) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 import mindtorch.mindspore as ms
 from mindtorch import torch
+from mindtorch._module_class import set_module_class
 
 __all__ = ["main", "pth2ckpt"]
 
@@ -70,7 +71,7 @@ class _Callable(ModuleType):
         pth2ckpt(path)
 
 
-sys.modules[__name__].__class__ = _Callable
+set_module_class(__name__, _Callable)
 
 if __name__ == "__main__":
     main()

@@ -5,42 +5,40 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from .. import dtypes
+from ..aval import Aval
 from ..callbacks import callbacks
-from ..dispatch import GRAD, RECORDING_CALL, state
+from ..devices.device import cpu
+from ..dispatch import state
 from ..ops.movement import cast
 from ..state import grad_mode as grad_mode
-from ..tensor import Tensor, full_flat
+from ..symbolic_sizes import open_sizes
+from ..tensor import Tensor, captures, full_flat, make
 from ..transforms import vmap
-from . import backward as backward_pass
 from . import tape
+from .backward import Pass
 
 
-def _run(passing: backward_pass.Pass, roots: Any, create_graph: bool) -> None:
-    """Run a pass, its ops recorded or not; the mode is restored after KeyboardInterrupt, too."""
-    grad, inference = state.grad_enabled, state.inference
-    try:
-        state.update(grad=create_graph, inference=inference and not create_graph)
-        passing.run(roots)
-    finally:
-        # nothing is called before it is done: only calls and loops let signals in
-        state.grad_enabled = grad
-        mode = state.mode & ~(GRAD | RECORDING_CALL)
-        state.mode = mode | GRAD if grad and not state.inference else mode
-        if inference and create_graph:
-            state.update(inference=True)
+def _ones(described: Aval) -> Tensor:
+    if described.shape or described.weak or described.device is not cpu or captures or open_sizes:
+        return full_flat(described.shape, described.dtype, 1, described.device)
+    flat = np.empty(1, described.dtype.np)
+    flat[0] = 1
+    return make(flat, described)
 
 
 def _root_gradient(output: Tensor, gradient: Tensor | None, position: int) -> Tensor:
     if gradient is None:
         if output.aval.size != 1:
             raise RuntimeError("grad can be implicitly created only for scalar outputs")
-        if output.aval.dtype.is_complex:
+        if output.aval.dtype.category == dtypes.COMPLEX:
             raise RuntimeError(
                 "grad can be implicitly created only for real scalar outputs but got "
                 f"{output.aval.dtype!r}"
             )
-        return full_flat(output.aval.shape, output.aval.dtype, 1, output.aval.device)
+        return _ones(output.aval)
     if gradient.aval.shape != output.aval.shape:
         raise RuntimeError(
             f"Mismatch in shape: grad_output[{position}] has a shape of "
@@ -64,7 +62,9 @@ def _roots(
 ) -> list[tuple[Any, int, Tensor]]:
     roots = []
     for position, (output, gradient) in enumerate(zip(outputs, gradients, strict=True)):
-        node = tape.node_of(output)
+        node = output._node
+        if node.__class__ is not tape.Node:
+            node = tape.node_of(output)
         if node is None:
             raise RuntimeError(
                 f"element {position} of tensors does not require grad and does not have a grad_fn"
@@ -83,7 +83,7 @@ def backward(
     inputs: Sequence[Tensor] | None = None,
 ) -> None:
     """Add to ``grad`` of each leaf, or of ``inputs``, the gradient of the ``outputs``' sum."""
-    if state.level or vmap.innermost() is not None:
+    if state.level or (state.interpreters and vmap.innermost() is not None):
         raise RuntimeError(
             "backward() called inside a functorch transform. This is not supported, please use "
             "functorch.grad or functorch.vjp instead or call backward() outside of functorch "
@@ -96,8 +96,7 @@ def backward(
             raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
         targets = _targets(inputs)
     keep = create_graph if retain_graph is None else retain_graph
-    run = backward_pass.Pass(create_graph, keep, targets, accumulate=True)
-    _run(run, roots, create_graph)
+    Pass(create_graph, keep, targets, accumulate=True).run(roots)
 
 
 def _targets(inputs: Sequence[Tensor]) -> list[tuple[Any, int]]:
@@ -129,8 +128,8 @@ def gradients(
     roots = _roots(outputs, grad_outputs)
     targets = _targets(inputs)
     keep = create_graph if retain_graph is None else retain_graph
-    run = backward_pass.Pass(create_graph, keep, targets, accumulate=False)
-    _run(run, roots, create_graph)
+    run = Pass(create_graph, keep, targets, accumulate=False)
+    run.run(roots)
     results: list[Tensor | None] = []
     for (node, index), x in zip(targets, inputs, strict=True):
         found = run.captured.get((id(node), index))

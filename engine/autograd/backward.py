@@ -5,46 +5,31 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-import sys
 import threading
+import types
 import warnings
 from collections.abc import Callable, Sequence
+from operator import is_not
 from typing import Any
 
-from ..call_cache.vjp_cache import gradients_of
-from ..ops.complex import real
+from ..call_cache import vjp_cache
+from ..dispatch import VIEW
 from ..ops.elementwise import add
-from ..ops.movement import cast, clone_like
-from ..ops.reduction import sum_to
-from ..tensor import Storage, Tensor, capturing, make, scripts
+from ..ops.movement import clone_like
+from ..reference_counts import holders
+from ..state import GRAD, NO_GRAD, RECORDING_CALL, state
+from ..tensor import Storage, Tensor, captures, capturing, make, scripts
+from .hooks import run_leaf_hooks, run_post_hooks, run_pre_hooks, run_result_hooks
 from .inplace import add_into
-from .saved_tensors import hooks_of_thread, saved_tensor_hooks, set_hooks_of_thread
-from .tape import AccumulateGrad, anomaly, note_leaf
-
-
-def _run_result_hooks(node: Any, gradients: list[Any]) -> None:
-    for place, hooks in list(node.hooks.items()):
-        if isinstance(place, int) and gradients[place] is not None:
-            for hook in list(hooks.values()):
-                changed = hook(gradients[place])
-                if changed is not None:
-                    _check_changed(hook, gradients[place], changed)
-                    gradients[place] = changed
-
-
-def _run_pre_hooks(node: Any, gradients: list[Any]) -> None:
-    for hook in list(node.hooks.get("pre", {}).values()):
-        changed = hook(tuple(gradients))
-        if changed is not None:
-            gradients[:] = list(changed)
-
-
-def _check_changed(hook: Any, before: Tensor, after: Any) -> None:
-    if not isinstance(after, Tensor):
-        raise TypeError(f"expected Variable, but hook returned '{type(after).__name__}'")
-    if after.aval.shape != before.aval.shape:
-        name = getattr(hook, "__name__", type(hook).__name__)
-        raise RuntimeError(f"hook '{name}' has changed the size of value")
+from .nodes import RELEASED, AccumulateGrad, Node, anomaly
+from .saved_tensors import (
+    PackedTensor,
+    hooks_of_thread,
+    saved_tensor_hooks,
+    set_hooks_of_thread,
+)
+from .tape import note_leaf
+from .unbroadcast import unbroadcast
 
 
 def _reaching(roots: list[Any], targets: set[int]) -> set[int]:
@@ -71,6 +56,7 @@ def _reaching(roots: list[Any], targets: set[int]) -> set[int]:
 # Among leaves that are ready, the first is the first.
 _turns = itertools.count()
 _numbers = itertools.count()
+_NONES = itertools.repeat(None)
 
 
 class _UnderWay(threading.local):
@@ -118,39 +104,56 @@ class Pass:
         self.node: Any = None
 
     def run(self, roots: list[tuple[Any, int, Tensor]]) -> None:
-        """Visit the nodes from the roots on, the latest first."""
-        under_way = running()
+        """Visit the nodes from the roots on, the latest first; their ops are recorded where the
+        pass makes a graph. The mode is restored after KeyboardInterrupt, too."""
+        grad, inference = state.grad_enabled, state.inference
+        under_way = _under_way.passes
         under_way.append(self)
         try:
-            capture = capturing()
+            if state.mode == GRAD and not self.create_graph:
+                state.grad_enabled, state.mode = False, NO_GRAD
+            else:
+                state.update(
+                    grad=self.create_graph, inference=inference and not self.create_graph
+                )
+            capture = capturing() if captures else None
             if capture is None or not capture.walk(self, roots):
-                self._run(roots)
-        finally:
+                self.run_nodes(roots)
             under_way.pop()
-        if scripts and not under_way and self.targets is None and not self.create_graph:
-            scripts[0].came_round("a backward pass")
+            if scripts and not under_way and self.targets is None and not self.create_graph:
+                scripts[0].round_ended("a backward pass")
+        finally:
+            # nothing is called before the mode is as it was: only calls and loops let signals in
+            state.grad_enabled = grad
+            mode = state.mode & ~(GRAD | RECORDING_CALL)
+            state.mode = mode | GRAD if grad and not state.inference else mode
+            if inference and self.create_graph:
+                state.update(inference=True)
+            if self in under_way:
+                under_way.remove(self)
 
-    def _run(self, roots: list[tuple[Any, int, Tensor]]) -> None:
-        hooks = hooks_of_thread()
+    def run_nodes(self, roots: list[tuple[Any, int, Tensor]]) -> None:
+        """:meth:`run`, where the tape is not known from an earlier pass."""
+        hooks = hooks_of_thread() if saved_tensor_hooks else ()
         if self.targets is not None:
             self.reaching = _reaching([r[0] for r in roots], {n for n, _ in self.targets})
-        if AccumulateGrad.watched:
-            self.uses = _uses_of_watched_leaves([r[0] for r in roots])
+        if AccumulateGrad.had_hooks:
+            self.uses = _uses_of_leaves_with_hooks([r[0] for r in roots])
         for node, index, gradient in roots:
-            self._send(node, index, gradient)
+            self.send(node, index, gradient)
         while self.heap:
             _, _, node = heapq.heappop(self.heap)
             gradients = self.pending.pop(id(node), None)
-            if gradients is None:  # a watched leaf that has had its turn
+            if gradients is None:  # a leaf with hooks that has had its turn
                 continue
             self.node = node
             if self.targets is None:
                 if node.hooks is not None:
-                    _run_result_hooks(node, gradients)
-                    _run_pre_hooks(node, gradients)
+                    run_result_hooks(node, gradients)
+                    run_pre_hooks(node, gradients)
                 visited = True
             else:
-                visited = self._meet(node, gradients)
+                visited = self._capture_or_visit(node, gradients)
             if not visited:
                 self._used(node)
             elif type(node) is AccumulateGrad:
@@ -162,18 +165,22 @@ class Pass:
         for callback in self.callbacks:
             callback()
 
-    def _send(self, node: Any, index: int, gradient: Tensor) -> None:
+    def send(self, node: Any, index: int, gradient: Tensor) -> None:
+        """Add to the gradient of a node's result, by its index; the node has its turn later."""
         if self.reaching is not None and id(node) not in self.reaching:
             return
         held = self.pending.get(id(node))
         if held is None:
-            count = 1 if node.__class__ is AccumulateGrad else len(node.out_avals)
+            if node.__class__ is AccumulateGrad:
+                count = 1
+            else:
+                count = len(node.plan.avals if node.__class__ is Node else node.out_avals)
             held = self.pending[id(node)] = [None] * count
             heapq.heappush(self.heap, (-node.sequence, id(node), node))
         if held[index] is None:
             held[index] = gradient
         else:
-            held[index] = _sum(held[index], gradient)
+            held[index] = sum_of(held[index], gradient)
 
     def will_visit(self, node: Any) -> bool:
         """Whether the pass, which has targets, needs the node's rule, or adds to the leaf."""
@@ -182,7 +189,7 @@ class Pass:
         reaching: Any = self.reaching
         return any(e is not None and id(e[0]) in reaching for e in node.edges)
 
-    def _meet(self, node: Any, gradients: list[Any]) -> bool:
+    def _capture_or_visit(self, node: Any, gradients: list[Any]) -> bool:
         """Capture gradients and run the hooks on them; whether the node's rule is needed, too.
 
         What is captured of a node whose rule is needed is what has arrived, before all hooks.
@@ -191,9 +198,9 @@ class Pass:
         if visited:
             self._capture(node, gradients)
         if node.hooks is not None:
-            _run_result_hooks(node, gradients)
+            run_result_hooks(node, gradients)
             if visited:
-                _run_pre_hooks(node, gradients)
+                run_pre_hooks(node, gradients)
         if not visited:
             self._capture(node, gradients)
         return visited
@@ -204,43 +211,53 @@ class Pass:
                 self.captured[id(node), index] = gradient
 
     def _visit(self, node: Any, gradients: list[Any]) -> None:
+        """Run a node's rule and send what it gives on along the node's edges."""
         reaching = self.reaching
         if reaching is None:
-            needed = [e is not None for e in node.edges]
+            needed = list(map(is_not, node.edges, _NONES))
         else:
             needed = [e is not None and id(e[0]) in reaching for e in node.edges]
         if True not in needed or (gradients[0] is None and all(g is None for g in gradients)):
             if self.uses:
                 self._used(node)
             return
-        results = gradients_of(node, gradients, needed, fit)
+        results = _gradients_of(node, gradients, needed)
         if anomaly.enabled and anomaly.check_nan:
             _refuse_nan(node, results)
         if not self.retain_graph:
-            node.release()
+            if node.__class__ is not Node:
+                node.release()
+            elif node.saved:
+                node.saved = RELEASED
+        in_avals = getattr(node.plan, "in_avals", None)
         if node.hooks is not None and "post" in node.hooks:
-            results = _hooked(node, results, tuple(gradients))
+            if in_avals is not None and len(in_avals) == len(results):
+                results = [
+                    g if g is None else unbroadcast(g, a)
+                    for g, a in zip(results, in_avals, strict=True)
+                ]
+            results = run_post_hooks(node, results, tuple(gradients))
         gradients.clear()
         if len(results) != len(needed):
             raise RuntimeError(f"{node.name()} returned {len(results)} gradients for {len(needed)}")
         results = list(results)
-        in_avals = getattr(node.plan, "in_avals", None)
         for i, edge in enumerate(node.edges):
             gradient, results[i] = results[i], None
             if gradient is None or edge is None:
                 continue
             if in_avals is not None:
-                target = in_avals[i]
-                if gradient.aval.shape != target.shape or gradient.aval.dtype is not target.dtype:
-                    gradient = fit(gradient, target)
-            self._send(edge[0], edge[1], gradient)
+                target, made = in_avals[i], gradient.aval
+                if made is not target and (
+                    made.shape != target.shape or made.dtype is not target.dtype
+                ):
+                    gradient = unbroadcast(gradient, target)
+            self.send(edge[0], edge[1], gradient)
         if self.uses:
             self._used(node)
 
     def _used(self, node: Any) -> None:
-        """Nothing more comes from ``node``: watched leaves that have all of their gradient are
-        next, so that their hooks run in torch's order, where a bias comes before linear's weight.
-        """
+        """Nothing more comes from ``node``: leaves with hooks that have all of their gradient are
+        next, so that hooks run in torch's order, where a bias comes before linear's weight."""
         if not self.uses:
             return
         linear = getattr(getattr(node, "op", None), "name", "") == "linear"
@@ -254,42 +271,68 @@ class Pass:
 
     def _leaf(self, node: AccumulateGrad, gradients: list[Any]) -> None:
         gradient = gradients.pop()
-        variable = node.variable
+        variable = node.variable_reference()
         if variable is None or gradient is None:
             return
-        references = sys.getrefcount(gradient)
-        accumulate(variable, gradient, self.create_graph, references)
-        if node.hooks is not None and "accumulated" in node.hooks:
-            for hook in list(node.hooks["accumulated"].values()):
-                if hook(variable) is not None:
-                    raise RuntimeError("Tensor post accumulate grad hooks should return None.")
-        if node.hooks is not None and "post" in node.hooks:
-            for hook in list(node.hooks["post"].values()):
-                hook((), (gradient,))
+        alone = holders(gradient) == 1
+        accumulate(variable, gradient, self.create_graph, alone)
+        if node.hooks is not None:
+            run_leaf_hooks(node, variable, gradient)
 
 
-def _hooked(node: Any, results: Any, gradients: tuple[Any, ...]) -> Any:
-    """A node's gradients after its hooks have seen them, and perhaps replaced them."""
-    in_avals = getattr(node.plan, "in_avals", None)
-    if in_avals is not None and len(in_avals) == len(results):
-        results = [g if g is None else fit(g, a) for g, a in zip(results, in_avals, strict=True)]
-    for hook in list(node.hooks["post"].values()):
-        changed = hook(tuple(results), gradients)
-        if changed is None:
+def _gradients_of(node: Any, gradients: list[Any], needed: list[bool]) -> Any:
+    """What a node's rule makes of the gradients of its results.
+
+    A rule is cached by what the kernels of its ops follow from: the avals of the gradients and of
+    what the node has saved, and which inputs need a gradient.
+    """
+    if state.mode or captures or not isinstance(node, Node):
+        if state.interpreters and isinstance(node, Node):
+            return node.apply_observed(gradients, needed)
+        return node.apply(gradients, needed)
+    key: list[Any] = needed.copy()
+    tensors: list[Any] = []
+    for g in gradients:
+        if g is None:
+            key.append(None)
             continue
-        if not isinstance(changed, tuple):
-            raise TypeError(f"expected tuple, but hook returned '{type(changed).__name__}'")
-        if len(changed) != len(results):
-            hook = getattr(hook, "func", hook)
-            raise RuntimeError(
-                f"hook '{getattr(hook, '__name__', '<unknown>')}' has returned an incorrect number "
-                f"of values (got {len(changed)}, but expected {len(results)})"
-            )
-        results = changed
-    return results
+        if g._sparse:
+            return node.apply(gradients, needed)
+        tensors.append(g)
+        key.append(g.aval)
+        if g.aval.weak:
+            key.append(g.flat.tobytes())
+    saved = node.saved
+    if saved:
+        if saved is RELEASED:
+            return node.apply(gradients, needed)  # which raises
+        for (kind, at), x, version in zip(node.kept, saved, node.versions, strict=True):
+            if x is None:
+                key.append(None)
+                continue
+            if x.__class__ is PackedTensor or (
+                version > 0 if x._storage is None else x._storage.version != version
+            ):
+                return node.apply(gradients, needed)  # unpacks it, or raises
+            if x._node is None and kind == "in":
+                edge = node.edges[at]
+                if edge is not None and edge[0].__class__ is not AccumulateGrad:
+                    return node.apply(gradients, needed)  # raises: it was detached in place
+            tensors.append(x)
+            key.append(x.aval)
+            if x.aval.weak:
+                key.append(x.flat.tobytes())
+    plan = node.plan
+    if plan.kind == VIEW:  # views of one kind have one plan, wherever they begin
+        key.extend(node.params.values())
+    calls = plan.rules
+    call = None if calls is None else calls.get(tuple(key))
+    if call.__class__ is types.FunctionType:
+        return call(*tensors)
+    return vjp_cache.apply(node, gradients, needed, tuple(key))
 
 
-def _uses_of_watched_leaves(roots: list[Any]) -> dict[int, int]:
+def _uses_of_leaves_with_hooks(roots: list[Any]) -> dict[int, int]:
     """How many edges lead to each leaf with hooks, by its node's ``id``."""
     found: dict[int, int] = {}
     known = {id(node) for node in roots}
@@ -332,13 +375,11 @@ def _refuse_nan(node: Any, results: Sequence[Any]) -> None:
             )
 
 
-# references to a gradient that only the pass holds, as counted in Pass._leaf
-_OWN_REFERENCES = 2
-
-
-def accumulate(variable: Tensor, gradient: Tensor, create_graph: bool, references: int) -> None:
-    """Add ``gradient`` to ``variable.grad``; a gradient nobody else holds is taken as it is."""
-    note_leaf(variable, True)
+def accumulate(variable: Tensor, gradient: Tensor, create_graph: bool, alone: bool) -> None:
+    """Add ``gradient`` to ``variable.grad``; one that only the caller holds (``alone``) is taken
+    as it is."""
+    if captures:
+        note_leaf(variable, True)
     held = variable._grad
     if gradient._sparse or (held is not None and held._sparse):
         _accumulate_sparse(variable, gradient, create_graph)
@@ -346,29 +387,27 @@ def accumulate(variable: Tensor, gradient: Tensor, create_graph: bool, reference
         if create_graph:
             variable._grad = gradient
         elif (
-            references <= _OWN_REFERENCES
+            alone
             and gradient._storage is None
             and gradient.aval is variable.aval
         ):
             gradient._node = None
             variable._grad = gradient
-        elif gradient.aval is variable.aval and _is_all_that_is_left(gradient, references):
+        elif alone and gradient.aval is variable.aval and _is_all_that_is_left(gradient):
             variable._grad = make(gradient.flat, gradient.aval)
         else:
             variable._grad = clone_like(gradient, variable.aval)
     elif create_graph:
-        variable._grad = _sum(held, gradient)
+        variable._grad = sum_of(held, gradient)
     else:
         add_into(held, gradient)
 
 
-def _is_all_that_is_left(view: Tensor, references: int) -> bool:
-    """Whether a view is of all of a memory that nobody else has any more."""
-    if references > _OWN_REFERENCES:
-        return False
+def _is_all_that_is_left(view: Tensor) -> bool:
+    """Whether a view that only one variable holds is of all of a memory that nobody else has."""
     view._node = None  # which holds what it is a view of
     return (
-        sys.getrefcount(view._storage) <= _OWN_REFERENCES
+        holders(view._storage) == 1
         and type(view._storage) is Storage
         and view.flat.size == view._storage.buffer.size
     )
@@ -380,24 +419,14 @@ def _accumulate_sparse(variable: Tensor, gradient: Tensor, create_graph: bool) -
     if held is None:
         variable._grad = gradient if create_graph else gradient.detach().clone()
     elif create_graph or (held._sparse and not gradient._sparse):
-        variable._grad = _sum(held, gradient)
+        variable._grad = sum_of(held, gradient)
     else:
         held.add_(gradient)
 
 
-def _sum(a: Tensor, b: Tensor) -> Tensor:
+def sum_of(a: Tensor, b: Tensor) -> Tensor:
     if a._sparse or b._sparse:
         first: Any = b if a._sparse and not b._sparse else a
         return first + (a if first is b else b)
     return add(a, b)
 
-
-def fit(gradient: Tensor, target: Any) -> Tensor:
-    """Undo broadcasting and promotion: ``gradient`` with the shape and dtype of ``target``."""
-    if gradient.aval.dtype.is_complex and not target.dtype.is_complex:
-        gradient = real(gradient)
-    if gradient.aval.shape != target.shape:
-        gradient = sum_to(gradient, target.shape)
-    if gradient.aval.dtype is not target.dtype:
-        gradient = cast(gradient, dtype=target.dtype)
-    return gradient

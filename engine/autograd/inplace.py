@@ -8,16 +8,8 @@ from .. import dtypes
 from ..aval import aval
 from ..bounded_cache import Bounded
 from ..callbacks import callbacks
-from ..dispatch import (
-    GRAD,
-    INTERPRETED,
-    RECORDING_CALL,
-    Op,
-    Plan,
-    graph_under_way,
-    state,
-    tables_of_plans,
-)
+from ..dispatch import GRAD, INTERPRETED, RECORDING_CALL, graph_under_way, state
+from ..op import Op, Plan, tables_of_plans
 from ..ops.base import check_result as check_result
 from ..ops.copies import cast, clone, share_memory
 from ..ops.copies import copy_data as copy_data
@@ -214,7 +206,7 @@ def _keep_old_value(op: Op, target: Tensor, inputs: Any) -> Any:
     mask = tuple([x is not None and tape.requires_grad(x) for x in inputs])
     if not any(mask):
         return inputs
-    kept = tape._what_to_keep(op, mask, 1)
+    kept = tape.what_to_keep(op, mask, 1)
     if not any(("in", i) in kept for i in places):
         return inputs
     old = clone.evaluate(0, (target,), {})
@@ -435,7 +427,7 @@ def set_data(target: Tensor, source: Tensor) -> None:
     """``target.data = source``: other memory and layout, the same place in the graph."""
     capture = capturing()
     if capture is not None:
-        capture.settle(target)
+        capture.raw_write(target)
     target.flat = source.flat
     target.aval = source.aval if not source.aval.weak else aval(
         source.aval.shape, source.aval.dtype, source.aval.strides, source.aval.device

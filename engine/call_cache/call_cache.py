@@ -17,20 +17,9 @@ import numpy as np
 
 from ..autograd.tape import Node, ViewHistory, named
 from ..bounded_cache import Bounded
-from ..dispatch import (
-    GRAD,
-    KERNEL,
-    RECORDING_CALL,
-    SEVERAL,
-    VIEW,
-    Op,
-    Plan,
-    forget_plans,
-    planned_call,
-    state,
-    tables_of_plans,
-)
+from ..dispatch import GRAD, KERNEL, RECORDING_CALL, SEVERAL, VIEW, planned_call, state
 from ..interpreter import Interpreter
+from ..op import Op, Plan, forget_plans, tables_of_plans
 from ..switches import switches, when_changed
 from ..tensor import Tensor, alias, captures, make, result_types
 from .codegen import lean
@@ -98,8 +87,9 @@ class CallRecorder(Interpreter):
         state.stop_recording_call()
 
     _ends: Any = _stop
-    data_needed = memory_needed = needed = settle = looked_at = note_views = note_leaf = _ends
-    walk = leave = materialise = make_way = is_from_outside = _ends
+    data_needed = memory_needed = needed = raw_write = identity_needed = _ends
+    note_views = note_leaf = walk = break_graph = materialise = thread_starts = _ends
+    is_from_outside = _ends
 
     def apply(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Run an op as ever, and note it."""

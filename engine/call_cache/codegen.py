@@ -175,6 +175,7 @@ def _compiled(given: str, count: int, body: str) -> Callable[..., Any]:
     text = "\n".join(f"        {line}" for line in body.split("\n"))
     names = ", ".join(f"c{i}" for i in range(count))
     space: dict[str, Any] = {}
-    exec(f"def bind({names}):\n    def call({given}):\n{text}\n    return call\n", space)
+    source = f"def bind({names}):\n    def call({given}):\n{text}\n    return call\n"
+    exec(compile(source, f"{__file__} (generated)", "exec"), space)
     bind: Callable[..., Any] = space["bind"]
     return bind

@@ -1,4 +1,4 @@
-"""What a compiled call does, in words: segments, guards, kernels, and why it was traced again."""
+"""What a compiled call does, in words: partitions, guards, kernels, and why it was traced again."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 from .decision import Decision
 from .ir.ir import Graph, Node
 from .jit import Jitted, jit
-from .passes.fusion_report import apart
+from .passes.fusion_report import fusion_report
 from .runtime.executable import timing
-from .runtime.partition import HostCall, Segment
+from .runtime.partition import HostCall, Partition
 
 
 @dataclasses.dataclass
@@ -20,16 +20,16 @@ class Explanation:
     """The compiled form of one call.
 
     Attributes:
-        graphs: those of the segments, in order, and that of the backward pass, after all passes.
+        graphs: those of the partitions, in order, and that of the backward pass, after all passes.
         traced: these graphs as text as they were traced, before all passes; empty for one that
             was compiled before it was to be explained.
-        apart: for each graph, which kernels feed one another and are not one loop, and why.
+        fusion_report: for each graph, which kernels feed one another and are not one loop, and why.
         ops: names of the kernels of each graph.
         moved: bytes that each of these kernels reads and writes.
         seconds: how long each of them took in this call; empty for a graph that was not run in it
             (the backward pass of what was returned) or not kernel by kernel.
         arena: bytes of each graph's memory for what is not returned.
-        host_calls: calls between segments, such as optimizer steps.
+        host_calls: calls between partitions, such as optimizer steps.
         guards: what is checked before each run.
         reasons: why the function runs op by op, or was traced again.
         traces: how often it was traced.
@@ -38,7 +38,7 @@ class Explanation:
 
     graphs: list[Graph]
     traced: list[str]
-    apart: list[list[str]]
+    fusion_report: list[list[str]]
     ops: list[list[str]]
     moved: list[list[int]]
     seconds: list[list[float]]
@@ -80,9 +80,9 @@ class Explanation:
             if self.traced[i]:
                 lines += ["as traced:", self.traced[i], "after all passes:"]
             lines += [f"memory between kernels: {size} bytes", str(graph), *self._kernels(i)]
-            if self.apart[i]:
+            if self.fusion_report[i]:
                 lines += ["    kernels that are not one loop, and why"]
-                lines += [f"    {reason}" for reason in self.apart[i]]
+                lines += [f"    {reason}" for reason in self.fusion_report[i]]
         return "\n".join(lines)
 
     def _kernels(self, i: int) -> list[str]:
@@ -121,24 +121,24 @@ def explain(function: Callable[..., Any]) -> Callable[..., Explanation]:
 def explanation(jitted: Jitted, seconds: float) -> Explanation:
     """What is known of a function that was called."""
     captures = [c for found in jitted.compiled.values() for c in found]
-    segments: list[Segment] = []
+    partitions: list[Partition] = []
     hosts = 0
     guards: list[str] = []
     for compiled in captures:
-        segments += [s for s in compiled.steps if isinstance(s, Segment)]
+        partitions += [s for s in compiled.steps if isinstance(s, Partition)]
         hosts += sum(isinstance(s, HostCall) for s in compiled.steps)
         if compiled.backward is not None and compiled.backward.whole is not None:
-            segments.append(compiled.backward.whole.segment)
+            partitions.append(compiled.backward.whole.partition)
         guards += [g.name for g in compiled.watch.guards.values()]
         guards += [type(m).__name__ for m, _ in compiled.watch.modules.values()]
-    segments += jitted.tree.segments()
+    partitions += jitted.trace_tree.partitions()
     reasons = [jitted.eager] if jitted.eager else []
     return Explanation(
-        [s.graph for s in segments], [s.graph.traced for s in segments],
-        [apart(s.graph) for s in segments], [s.program.names for s in segments],
-        [[_bytes(n) for n in s.program.nodes] for s in segments],
-        [s.program.seconds for s in segments],
-        [s.program.arena_bytes for s in segments], hosts, guards,
-        reasons + jitted.misses + jitted.families.notes(),
+        [s.graph for s in partitions], [s.graph.traced for s in partitions],
+        [fusion_report(s.graph) for s in partitions], [s.executable.names for s in partitions],
+        [[_bytes(n) for n in s.executable.nodes] for s in partitions],
+        [s.executable.seconds for s in partitions],
+        [s.executable.arena_bytes for s in partitions], hosts, guards,
+        reasons + jitted.misses + jitted.dynamic_shapes.notes(),
         jitted.traces, seconds, jitted.decision,
     )  # fmt: skip

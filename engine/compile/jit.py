@@ -20,7 +20,7 @@ from ..tensor import Tensor, captures, own_attributes
 from ..transforms import autocast
 from .capture.capture import Capture
 from .capture.dtype_views import is_retyped
-from .capture.live_objects import alive
+from .capture.live_objects import live_objects
 from .capture.pytree import NOTHING, Flattened, rebuild
 from .capture.side_effects import effects, entangled, impure
 from .capture.symbolic_tracer import by_library
@@ -43,16 +43,16 @@ from .decision import (
     lazily,
     raising,
 )
-from .dynamic_shapes.leaked_sizes import hand_back
-from .dynamic_shapes.shape_families import Families, Template, with_numbers
-from .dynamic_shapes.specialize import At
+from .dynamic_shapes.leaked_sizes import replace_leaked_sizes
+from .dynamic_shapes.shape_families import DynamicShapes, ShapeFamily, with_numbers
+from .dynamic_shapes.specialize import Specialization
 from .guards import global_state
-from .guards.guards import Watch
+from .guards.guards import GuardRecorder
 from .guards.trace_rules import of_library
-from .lazy.lazy_tracer import replayed
-from .lazy.trace_tree import Tree
+from .lazy.lazy_tracer import run_lazily
+from .lazy.trace_tree import TraceTree
 from .runtime import cuda_graph
-from .runtime.compiled_call import Backward, Compiled, close, repeatable
+from .runtime.compiled_call import CompiledBackward, CompiledCall, close, repeatable
 
 _TOO_OFTEN = "it was traced too often because of "
 
@@ -125,8 +125,8 @@ class Jitted:
         recorded: whether what runs on CUDA is recorded as CUDA graphs.
         limit: how often it may be traced for one structure of arguments; None leaves it to
             :data:`policy`.
-        families: what it knows of sizes; ``dynamic`` is of
-            :class:`.dynamic_shapes.shape_families.Families`.
+        dynamic_shapes: what it knows of sizes; ``dynamic`` is of
+            :class:`.dynamic_shapes.shape_families.DynamicShapes`.
     """
 
     def __init__(
@@ -138,11 +138,11 @@ class Jitted:
         self.whole = whole
         self.recorded = recorded
         self.limit = limit
-        self.families = Families(dynamic)
+        self.dynamic_shapes = DynamicShapes(dynamic)
         every.add(self)
-        self.compiled: dict[Any, list[Compiled]] = {}
+        self.compiled: dict[Any, list[CompiledCall]] = {}
         self.eager = ""
-        self.tree = Tree()
+        self.trace_tree = TraceTree()
         self.decision: Decision | None = None
         self.traces = 0
         self.misses: list[str] = []
@@ -157,20 +157,21 @@ class Jitted:
     def forget(self) -> None:
         """Drop what was captured."""
         self.compiled.clear()
-        self.families.clear()
+        self.dynamic_shapes.clear()
         self._spent.clear()
         self._raising.clear()
         self.eager = ""
-        self.tree = Tree()
+        self.trace_tree = TraceTree()
         self.misses.clear()
 
     def __deepcopy__(self, memo: Any) -> Jitted:
         function = copy.deepcopy(self.function, memo)
-        return type(self)(function, self.whole, self.recorded, self.limit, self.families.dynamic)
+        options = self.whole, self.recorded, self.limit, self.dynamic_shapes.dynamic
+        return type(self)(function, *options)
 
     def __reduce__(self) -> Any:
         return type(self), (
-            self.function, self.whole, self.recorded, self.limit, self.families.dynamic
+            self.function, self.whole, self.recorded, self.limit, self.dynamic_shapes.dynamic
         )
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -239,11 +240,11 @@ class Jitted:
                     found.insert(0, found.pop(place))  # type: ignore[union-attr]
                 return HELD, flattened, compiled
             self._note(broken)
-        fitting = self.families.fitting(key, flattened.leaves)
+        fitting = self.dynamic_shapes.fitting(key, flattened.leaves)
         if fitting is not None:
-            self.families.keep(key, fitting, self.compiled)
+            self.dynamic_shapes.keep(key, fitting, self.compiled)
             if fitting.backward is not None and repeatable(fitting.steps):
-                fitting.backward.again = self._again(fitting, key)
+                fitting.backward.recompute = self._recompute(fitting, key)
             return RESIZED, flattened, fitting
         return self._decide_anew(key, flattened, len(found), broken), flattened, key
 
@@ -266,13 +267,13 @@ class Jitted:
             )
         limit = policy.limit if self.limit is None else self.limit
         met = sum(map(len, self.compiled.values())) + len(self._spent.keys() - {key})
-        met -= len(self.families.bound)
+        met -= len(self.dynamic_shapes.bound)
         if found >= limit or met > 4 * limit:
             causes = [each for each in self.misses if not each.startswith(_TOO_OFTEN)]
             return self._complaint(_TOO_OFTEN + (causes[-1] if causes else "its arguments"))
         if entangled(flattened.leaves) or sys.getprofile() is not None:
             return UNSAFE
-        if self._waits(key, flattened.leaves):
+        if self._too_rare(key, flattened.leaves):
             return RARE
         self._spent.pop(key, None)
         return FAILED if key in self._raising else capturing(broken)
@@ -294,12 +295,12 @@ class Jitted:
             self._running = False
             self._price = min(self._price, time.perf_counter() - began)
 
-    def _waits(self, key: Any, leaves: list[Tensor]) -> bool:
+    def _too_rare(self, key: Any, leaves: list[Tensor]) -> bool:
         """Whether arguments of further sizes run op by op until that took as long as a capture.
 
         With many sizes, each rarely met, captures would take more time than they save.
         """
-        if leaves and self.families.hopeful(key, leaves):
+        if leaves and self.dynamic_shapes.may_generalize(key, leaves):
             return False
         others = sum(1 for _, each in self.compiled if each == key[1])
         return others >= 2 and key not in self.compiled and (
@@ -316,11 +317,11 @@ class Jitted:
             f"line number: {code.co_firstlineno}"
         )
 
-    def _again(self, compiled: Compiled, key: Any) -> Callable[[Any], list[Tensor] | None]:
+    def _recompute(self, compiled: CompiledCall, key: Any) -> Callable[[Any], list[Tensor] | None]:
         """How to compute the results once more with their whole history on the tape."""
         given, before = key
 
-        def again(leaves: Any) -> list[Tensor] | None:
+        def retry(leaves: Any) -> list[Tensor] | None:
             if global_state.current() != before or compiled.watch.broken():
                 return None
             args, kwargs = rebuild(given, iter(leaves), [])
@@ -328,20 +329,20 @@ class Jitted:
             outputs.describe(self.function(*args, **kwargs))
             return [outputs.leaves[i] for i in compiled.backward.order]  # type: ignore[union-attr]
 
-        return again
+        return retry
 
     def _lazily(self, args: Any, kwargs: Any) -> Any:
         """Run the function's Python code in lazy mode: what its ops do runs compiled."""
-        if not self.tree.lock.acquire(blocking=False):
+        if not self.trace_tree.lock.acquire(blocking=False):
             return self.function(*args, **kwargs)
         try:
             if not self.recorded:
-                return replayed(self.tree, self.function, args, kwargs)
+                return run_lazily(self.trace_tree, self.function, args, kwargs)
             with cuda_graph.wanting():
-                return replayed(self.tree, self.function, args, kwargs)
+                return run_lazily(self.trace_tree, self.function, args, kwargs)
         finally:
-            if self.tree.lock.locked():  # a forked child that goes on here found it open
-                self.tree.lock.release()
+            if self.trace_tree.lock.locked():  # a forked child that goes on here found it open
+                self.trace_tree.lock.release()
 
     def _refuse(self, reason: str) -> None:
         self.eager = reason
@@ -352,7 +353,9 @@ class Jitted:
         """Lazy mode, because of ``reason``, unless that is off or does not pay."""
         if not switches.lazy:
             return eagerly(f"{reason}; {variable('lazy')}=0")
-        return eagerly(f"{reason}; its ops do not repeat") if self.tree.hopeless else lazily(reason)
+        if self.trace_tree.never_repeats:
+            return eagerly(f"{reason}; its ops do not repeat")
+        return lazily(reason)
 
     def _note(self, reason: str) -> bool:
         new = reason not in self.misses and len(self.misses) < 64
@@ -376,30 +379,30 @@ class Jitted:
         return raising(self.whole(f"{reason}; fullgraph=True wants one graph"))
 
     def _capture(
-        self, key: Any, flattened: Flattened, found: list[Compiled], args: Any, kwargs: Any,
+        self, key: Any, flattened: Flattened, found: list[CompiledCall], args: Any, kwargs: Any,
         sized: bool = True,
     ) -> Any:  # fmt: skip
         """Trace the call, run it, and keep how; ``sized``: for more sizes, where they change."""
         self.traces += 1
         before = global_state.current()
-        plan = self.families.begin(key, flattened.leaves) if sized else None
+        plan = self.dynamic_shapes.begin(key, flattened.leaves) if sized else None
         capture, watch = _prepared()
         for each in flattened.leaves:
-            capture.take(each)
+            capture.add_argument(each)
         if plan is not None:
             capture.take_sizes(plan[0], plan[2])
         given = (args, kwargs) if plan is None else with_numbers(args, kwargs, plan[3])
         for each in (self.function, *flattened.objects):
             watch.argument(each)
-        again = eager = False
+        retry = eager = False
         casts = autocast.state.cache
 
         def changed() -> str:
             return _changed(key, flattened, args, kwargs)
 
-        def leave() -> None:
+        def restore_state() -> None:
             autocast.state.cache = casts
-            capture.open_fences()
+            capture.remove_boundary_hooks()
             if capture in captures:
                 captures.remove(capture)
             capture.exit()
@@ -410,64 +413,66 @@ class Jitted:
             autocast.state.cache = {}  # casts belong to this capture
             result = self.function(*given[0], **given[1])
             sys.setprofile(None)
-            capture.open_fences()
-            with capture.as_they_are():
-                refused = capture.left or changed()
+            capture.remove_boundary_hooks()
+            with capture.concrete_shapes():
+                refused = capture.graph_break or changed()
             ending = _Ending(refused or impure(capture, watch, before))
             if not ending.refused:
                 ending = _ended(capture, watch, flattened, plan, result)
-            if ending.refused and not capture.left:
+            if ending.refused and not capture.graph_break:
                 capture.finish_failed()
-                capture.forgo()
+                capture.make_concrete()
                 capture.materialise()
         except BaseException as error:
             sys.setprofile(None)
             pure = isinstance(error, Exception) and not effects(capture, watch, before, changed)
-            again = pure and plan is not None and by_library(error) and capture.discard()
+            retry = pure and plan is not None and by_library(error) and capture.discard()
             eager = (
-                pure and capture.unfinished is not None and not capture.left and not capture.steps
+                pure and capture.unfinished is not None and not capture.graph_break
+                and not capture.steps
             )
-            if not again:
+            if not retry:
                 try:
                     if not eager:
                         capture.end()
                 finally:
                     if plan is not None:
-                        hand_back(plan[0])
+                        replace_leaked_sizes(plan[0])
                 if not eager:
                     raise
         finally:
             try:
-                leave()
+                restore_state()
             except BaseException:  # of a signal
-                leave()
+                restore_state()
                 raise
-        if again:  # something of ours cannot work with sizes that stand for many
+        if retry:  # something of ours cannot work with sizes that stand for many
             return self._capture(key, flattened, found, args, kwargs, sized=False)
         if eager:  # a kernel has failed: raise where eager code does, with what it leaves
             return self.function(*args, **kwargs)
         if ending.refused:
             if plan is not None:
-                result = At(plan[0]).thing(result)
+                result = Specialization(plan[0]).thing(result)
                 del given
-                hand_back(plan[0])
-            self._not_kept(ending.refused, bool(capture.left) or ending.refused == watch.impure)
+                replace_leaked_sizes(plan[0])
+            always = bool(capture.graph_break) or ending.refused == watch.impure
+            self._not_kept(ending.refused, always)
             return result
         del result  # and with it the call's own tape: what is returned is the compiled call's
         return self._keep(key, flattened, found, capture, watch, ending)
 
     def _keep(
-        self, key: Any, flattened: Flattened, found: list[Compiled], capture: Capture,
-        watch: Watch, ending: _Ending,
+        self, key: Any, flattened: Flattened, found: list[CompiledCall], capture: Capture,
+        watch: GuardRecorder, ending: _Ending,
     ) -> Any:  # fmt: skip
         """Remember how the call that was traced is run; its result."""
-        returned, template = ending.returned, ending.template
-        compiled = Compiled(
+        returned, family = ending.returned, ending.family
+        compiled = CompiledCall(
             capture, watch, ending.results, lambda leaves: rebuild(returned, leaves, []),
             ending.backward,
         )  # fmt: skip
         if ending.backward is not None and repeatable(compiled.steps):
-            ending.backward.again = self._again(compiled, key)
+            ending.backward.recompute = self._recompute(compiled, key)
         made = compiled.finished(capture.made, flattened.leaves)
         refused = watch.impure or watch.broken()
         if not refused and capture.outlived():
@@ -477,9 +482,9 @@ class Jitted:
             return made
         found.append(compiled)
         self.compiled[key] = found
-        if template is not None:
-            template.first = compiled
-            self.families.note(key, flattened.leaves, template)
+        if family is not None:
+            family.first = compiled
+            self.dynamic_shapes.note(key, flattened.leaves, family)
         return made
 
     def _not_kept(self, reason: str, always: bool) -> None:
@@ -497,18 +502,18 @@ class _Ending(NamedTuple):
         refused: why the call cannot be run again, "" if it can.
         returned: what it returned, as :meth:`Flattened.describe` has it.
         results: where a later run finds the tensors in it.
-        template: of a trace for many sizes.
+        family: of a trace for many sizes.
     """
 
     refused: str = ""
     returned: Any = None
     results: Any = ()
-    backward: Backward | None = None
-    template: Template | None = None
+    backward: CompiledBackward | None = None
+    family: ShapeFamily | None = None
 
 
 def _ended(
-    capture: Capture, watch: Watch, flattened: Flattened, plan: Any, result: Any
+    capture: Capture, watch: GuardRecorder, flattened: Flattened, plan: Any, result: Any
 ) -> _Ending:
     """Run what was traced, and find out how a later run makes the result."""
     outputs = Flattened()
@@ -518,19 +523,19 @@ def _ended(
         if refused:
             return _Ending(refused)
         results, backward = close(capture, outputs.leaves)
-        template = None
+        family = None
         if plan is not None and capture.sizes is not None:
-            template = Template(capture, plan[1], results, backward)
-            results, backward = template.own()
+            family = ShapeFamily(capture, plan[1], results, backward)
+            results, backward = family.own()
     except (TypeError, RecursionError, TracingError) as error:
         return _Ending(str(error))
-    return _Ending("", returned, results, backward, template)
+    return _Ending("", returned, results, backward, family)
 
 
-def _prepared() -> tuple[Capture, Watch]:
+def _prepared() -> tuple[Capture, GuardRecorder]:
     """A capture that is about to begin, and what looks at the functions that it calls."""
-    tensors, functions = alive(Tensor, types.FunctionType)
-    watch = Watch(functions)
+    tensors, functions = live_objects(Tensor, types.FunctionType)
+    watch = GuardRecorder(functions)
     return Capture(tensors, watch.profile), watch
 
 
@@ -547,7 +552,7 @@ def _changed(key: Any, before: Flattened, args: Any, kwargs: Any) -> str:
 
 
 def _known_result(
-    outputs: Flattened, arguments: Flattened, watch: Watch, capture: Capture
+    outputs: Flattened, arguments: Flattened, watch: GuardRecorder, capture: Capture
 ) -> str:
     """Why what is returned cannot be made anew at each call; "" if it can."""
     given = {id(x) for x in arguments.containers}

@@ -18,7 +18,7 @@ import numpy as np
 from .. import dtypes, kernel_gaps
 from ..autograd import inplace
 from ..aval import Aval, aval
-from ..dispatch import layouts
+from ..op import layouts
 from ..ops.movement import cast
 from ..random import philox
 from ..tensor import as_array, make

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..dtype_support import WHOLE, floats_only, without
 from ..tensor import constant as c
 from .base import Elementwise
 from .elementwise import (
@@ -97,6 +98,8 @@ softplus = Elementwise(
     "softplus",
     (lambda g, x, y, z: softplus_gradient(g, x, y, z), None, None),
     result="float",
+    autocast_cuda="full",
+    dtypes=without("complex", "softplus_cpu"),
 )
 softplus_gradient = Elementwise(
     "softplus_gradient",
@@ -113,7 +116,12 @@ def _mish_curvature(g: Any, x: Any, y: Any) -> Any:
     return multiply(multiply(g, x), multiply(multiply(bell, s), inner))
 
 
-mish = Elementwise("mish", (lambda g, x: mish_gradient(g, x),), result="float")
+mish = Elementwise(
+    "mish",
+    (lambda g, x: mish_gradient(g, x),),
+    result="float",
+    dtypes=without("complex", "mish_cpu"),
+)
 mish_gradient = Elementwise(
     "mish_gradient",
     (lambda g, y: mish_gradient(g, y), _mish_curvature),
@@ -132,6 +140,7 @@ log_sigmoid = Elementwise(
     (lambda g, x: log_sigmoid_gradient(g, x),),
     scalar="logsigmoid",
     grad_name="LogSigmoidBackward0",
+    dtypes=without("complex", "log_sigmoid_cpu"),
 )
 log_sigmoid_gradient = Elementwise(
     "log_sigmoid_gradient",
@@ -161,6 +170,7 @@ prelu = Elementwise(
     ),
     scalar="leaky_relu",
     grad_name="PreluKernelBackward0",
+    dtypes=floats_only("prelu_cpu"),
 )
 
 
@@ -172,7 +182,8 @@ def _elu_curvature(g: Any, x: Any, y: Any, z: Any, w: Any, v: Any) -> Any:
 
 # z * x where x > 0, else z * y * (exp(w * x) - 1)
 elu = Elementwise(
-    "elu", (lambda g, x, y, z, w: elu_gradient(g, x, y, z, w), None, None, None)
+    "elu", (lambda g, x, y, z, w: elu_gradient(g, x, y, z, w), None, None, None),
+    dtypes=without("complex", "elu_cpu")
 )
 elu_gradient = Elementwise(
     "elu_gradient",
@@ -192,7 +203,11 @@ hardtanh_gradient = Elementwise(
     grad_name="HardtanhBackwardBackward0",
 )
 # clamp(x + 3, 0, 6) / 6
-hardsigmoid = Elementwise("hardsigmoid", (lambda g, x: hardsigmoid_gradient(g, x),))
+hardsigmoid = Elementwise(
+    "hardsigmoid",
+    (lambda g, x: hardsigmoid_gradient(g, x),),
+    dtypes=without("complex", "hardsigmoid_cpu"),
+)
 hardsigmoid_gradient = Elementwise(
     "hardsigmoid_gradient",
     (lambda g, y: hardsigmoid_gradient(g, y), None),
@@ -224,7 +239,8 @@ hardshrink = Elementwise("hardshrink", (lambda g, x, y: shrink_gradient(g, x, y)
 softshrink = Elementwise("softshrink", (lambda g, x, y: shrink_gradient(g, x, y), None))
 # x where x > y, else z
 threshold = Elementwise(
-    "threshold", (lambda g, x, y: threshold_gradient(g, x, y), None, None)
+    "threshold", (lambda g, x, y: threshold_gradient(g, x, y), None, None),
+    dtypes=floats_only("threshold_cpu", WHOLE)
 )
 
 # the nearest multiple of y, z its reciprocal, of the levels v to u less w

@@ -81,6 +81,8 @@ attention = NetworkOp(
     _attention_aval,
     "attention.attention",
     vjp=_attention_vjp,
+    autocast_cuda="lower",
+    grad_name="ScaledDotProductFlashAttentionForCpuBackward0",
 )
 attention_gradient = NetworkOp(
     "scaled_dot_product_attention_backward",

@@ -11,8 +11,9 @@ from .. import dtypes
 from ..aval import Aval, Shape, aval, broadcast_shapes, broadcast_two
 from ..callbacks import callbacks
 from ..devices.device import cpu
-from ..dispatch import Op, find_kernel, layouts, state
+from ..dispatch import state
 from ..dtypes import BOOL, COMPLEX, DType
+from ..op import Op, find_kernel, layouts
 from ..result_strides import elementwise_strides
 from ..tensor import Tensor
 from ..tensor import as_array as host_view

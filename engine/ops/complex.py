@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..aval import Aval, aval
-from ..dispatch import Op
 from ..dtypes import scalar_type_name
+from ..op import Op
 from ..tensor import constant
 from .base import LibraryElementwise
 from .elementwise import absolute, divide, equal, multiply, negative, where

@@ -13,7 +13,8 @@ from typing import Any, NoReturn
 
 from .. import dtypes
 from ..aval import Aval, Shape, aval
-from ..dispatch import Op, find_kernel
+from ..dtype_support import without
+from ..op import Op, find_kernel
 from ..result_strides import follow_images
 from .elementwise import conj
 from .movement import expand, reshape, slice_
@@ -192,6 +193,9 @@ convolution = NetworkOp(
         ),
         lambda g, avals, groups: channel_sum(g, inner=avals[1].shape[1], groups=groups),
     ),
+    autocast="lower",
+    autocast_cuda="lower",
+    dtypes=without("bool", "slow_conv2d_cpu"),
 )  # fmt: skip
 
 

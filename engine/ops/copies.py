@@ -10,7 +10,7 @@ from .. import dtypes
 from ..aval import Aval, Shape, aval
 from ..bounded_cache import Bounded
 from ..devices.device import backend
-from ..dispatch import Op
+from ..op import Op
 from ..result_strides import preserved_strides
 from ..tensor import Tensor, capturing
 from .base import expand_aval
@@ -67,7 +67,7 @@ def copy_data(target: Tensor, source: Tensor) -> None:
         return
     capture = capturing()
     if capture is not None:
-        capture.settle(target)
+        capture.raw_write(target)
     key = (where, what)
     run = _copies.get(key)
     if run is None:

@@ -36,6 +36,7 @@ def _ctc_vjp(
 # x [step, sample, class] holds log probabilities
 ctc_loss = NetworkOp(
     "ctc_loss", _ctc_aval, "ctc_loss.ctc_loss", vjp=_ctc_vjp, grad_name="CtcLossBackward0",
+    checks_values=True,
 )  # fmt: skip
 
 

@@ -11,8 +11,9 @@ from typing import Any
 
 from .. import dtypes
 from ..aval import Aval, aval, broadcast_two
-from ..dispatch import Op
+from ..dtype_support import require_numbers, unordered, without
 from ..dtypes import bool_, float16, float32, float64, scalar_type_name
+from ..op import Op
 from ..result_strides import follow_all
 from ..tensor import Tensor, full_flat
 from ..tensor import constant as c
@@ -27,10 +28,18 @@ _NEGATIVE_BOOL = (
 # --- arithmetic ------------------------------------------------------------------------------
 
 add = Elementwise("add", (lambda g: g, lambda g: g))
+
+
+
+def _difference_name(avals: Any, params: Any) -> str:
+    return "RsubBackward1" if avals[0].weak and not avals[0].shape else "SubBackward0"
+
+
 subtract = Elementwise(
     "subtract",
     (lambda g: g, lambda g: negative(g)),
-    grad_name="SubBackward0",
+    grad_name=_difference_name,
+    dtypes=require_numbers,
 )
 multiply = Elementwise(
     "multiply",
@@ -45,6 +54,7 @@ divide = Elementwise(
     ),
     result="float",
     grad_name="DivBackward0",
+    autocast_cuda="quotient",
 )
 negative = Elementwise(
     "negative",
@@ -78,7 +88,20 @@ def _power_exponent(g: Any, out: Any, x: Any, y: Any) -> Any:
     return multiply(g, conj(where(at_zero, c(0), slope)))
 
 
-power = Elementwise("power", (_power_base, _power_exponent), grad_name="PowBackward0")
+def _power_name(avals: Any, params: Any) -> str:
+    base, exponent = avals
+    if base.weak and not base.shape:
+        return "PowBackward2"
+    return "PowBackward0" if exponent.weak and not exponent.shape else "PowBackward1"
+
+
+power = Elementwise(
+    "power",
+    (_power_base, _power_exponent),
+    grad_name=_power_name,
+    autocast_cuda="full",
+    dtypes=without("bool", "pow"),
+)
 
 
 class _Square(Elementwise):
@@ -97,7 +120,9 @@ def _power_of_number(name: str, exponent: float, scalar: str) -> Elementwise:
         below = power(x, c(exponent - 1)) if lower is None else lower(x)
         return multiply(g, conj(multiply(below, c(exponent))))
 
-    return _Square(name, (slope,), scalar=scalar, grad_name="PowBackward0")
+    return _Square(
+        name, (slope,), scalar=scalar, grad_name="PowBackward0", autocast_cuda="full"
+    )
 
 
 power_two = _Square(
@@ -105,15 +130,17 @@ power_two = _Square(
     (lambda g, x: multiply(g, multiply(conj(x), c(2))),),
     scalar="square",
     grad_name="PowBackward0",
+    autocast_cuda="full",
 )
 power_three = _power_of_number("power_three", 3, "cube")
+power_minus_two = _power_of_number("power_minus_two", -2, "inverse_square")
+power_half = _power_of_number("power_half", 0.5, "sqrt")
+power_minus_half = _power_of_number("power_minus_half", -0.5, "rsqrt")
+power_minus_one = _power_of_number("power_minus_one", -1, "reciprocal")
 _PRODUCTS: dict[float, Op] = {2: power_two, 3: power_three}
 _ROOTS: dict[float, Op] = {
-    -2: _power_of_number("power_minus_two", -2, "inverse_square"),
-    0.5: _power_of_number("power_half", 0.5, "sqrt"),
-    -0.5: _power_of_number("power_minus_half", -0.5, "rsqrt"),
-    -1: _power_of_number("power_minus_one", -1, "reciprocal"),
-}
+    -2: power_minus_two, 0.5: power_half, -0.5: power_minus_half, -1: power_minus_one,
+}  # fmt: skip
 
 
 def op_of_power(x: Any, exponent: Any) -> Op | None:
@@ -134,6 +161,7 @@ square = _Square(
     "square",
     (lambda g, x: multiply(g, multiply(conj(x), c(2))),),
     grad_name="PowBackward0",
+    autocast_cuda="full",
 )
 maximum = Elementwise(
     "maximum",
@@ -141,6 +169,7 @@ maximum = Elementwise(
         lambda g, x, y: multiply(g, _share(less(x, y), equal(x, y))),
         lambda g, x, y: multiply(g, _share(less(y, x), equal(x, y))),
     ),
+    dtypes=unordered("maximum not implemented for complex tensors."),
 )
 minimum = Elementwise(
     "minimum",
@@ -148,6 +177,7 @@ minimum = Elementwise(
         lambda g, x, y: multiply(g, _share(greater(x, y), equal(x, y))),
         lambda g, x, y: multiply(g, _share(greater(y, x), equal(x, y))),
     ),
+    dtypes=unordered("minimum not implemented for complex tensors."),
 )
 
 
@@ -162,6 +192,7 @@ fmaximum = Elementwise(
         lambda g, x, y: where(logical_or(greater_equal(x, y), is_nan(y)), g, c(0)),
         lambda g, x, y: where(logical_or(greater_equal(x, y), is_nan(y)), c(0), g),
     ),
+    dtypes=unordered("fmax not implemented for complex tensors."),
 )
 fminimum = Elementwise(
     "fmin",
@@ -169,6 +200,7 @@ fminimum = Elementwise(
         lambda g, x, y: where(logical_or(less_equal(x, y), is_nan(y)), g, c(0)),
         lambda g, x, y: where(logical_or(less_equal(x, y), is_nan(y)), c(0), g),
     ),
+    dtypes=unordered("fmin not implemented for complex tensors."),
 )
 
 
@@ -187,13 +219,21 @@ floor_divide = WholeDivision(
     (no_slope, no_slope),
     grad_name="DivBackward2",
     refuses=refuse_complex("floor_divide"),
+    dtypes=without("bool", "div_floor_cpu"),
 )
-trunc_divide = WholeDivision("trunc_divide", (no_slope, no_slope), grad_name="DivBackward2")
+trunc_divide = WholeDivision(
+    "trunc_divide",
+    (no_slope, no_slope),
+    grad_name="DivBackward2",
+    dtypes=without("bool", "div_trunc_cpu"),
+)
 remainder = WholeDivision(
-    "remainder", (lambda g: g, lambda g, x, y: negative(multiply(g, floor_divide(x, y))))
+    "remainder", (lambda g: g, lambda g, x, y: negative(multiply(g, floor_divide(x, y)))),
+    dtypes=without("bool complex", "remainder_cpu")
 )
 fmod = WholeDivision(
-    "fmod", (lambda g: g, lambda g, x, y: negative(multiply(g, trunc_divide(x, y))))
+    "fmod", (lambda g: g, lambda g, x, y: negative(multiply(g, trunc_divide(x, y)))),
+    dtypes=without("bool complex", "fmod_cpu")
 )
 
 
@@ -203,6 +243,7 @@ hypot = Elementwise(
         lambda g, x, out: multiply(g, divide(x, out)),
         lambda g, y, out: multiply(g, divide(y, out)),
     ),
+    dtypes=without("complex whole", "hypot_cpu"),
 )
 
 
@@ -219,6 +260,8 @@ atan2 = Elementwise(
         lambda g, x, y: _atan2_slope(g, x, y, negative(x)),
     ),
     result="float",
+    autocast_cuda="widest",
+    dtypes=without("complex", "atan2_cpu"),
 )
 
 
@@ -226,8 +269,17 @@ def _copysign_size(g: Any, x: Any, out: Any) -> Any:
     return where(equal(x, c(0)), c(0), multiply(g, divide(out, x)))
 
 
-copysign = Elementwise("copysign", (_copysign_size, no_slope), result="float")
-nextafter = Elementwise("nextafter", (lambda g, x, y: where(equal(x, y), c(0), g), no_slope))
+copysign = Elementwise(
+    "copysign",
+    (_copysign_size, no_slope),
+    result="float",
+    dtypes=without("complex", "copysign_cpu"),
+)
+nextafter = Elementwise(
+    "nextafter",
+    (lambda g, x, y: where(equal(x, y), c(0), g), no_slope),
+    dtypes=without("complex whole", "nextafter_cpu"),
+)
 
 
 class _Clamp(Elementwise):
@@ -251,7 +303,8 @@ def _clamp_inside(g: Any, x: Any, y: Any, z: Any) -> Any:
 
 # x, lowest, highest
 clamp = _Clamp(
-    "clamp", (_clamp_inside, _clamp_low, _clamp_high), grad_name="ClampBackward1"
+    "clamp", (_clamp_inside, _clamp_low, _clamp_high), grad_name="ClampBackward1",
+    dtypes=without("bool", "clamp_cpu")
 )
 clamp_min = _Clamp(
     "clamp_min",
@@ -289,6 +342,7 @@ addcmul = Elementwise(
         lambda g, y, w: multiply(g, conj(multiply(y, w))),
         None,
     ),
+    autocast_cuda="widest",
 )
 # x + z * y and x - z * y
 add_scaled = Elementwise(
@@ -300,6 +354,7 @@ subtract_scaled = Elementwise(
     "subtract_scaled",
     (lambda g: g, lambda g, z: negative(multiply(g, z)), None),
     grad_name="SubBackward0",
+    dtypes=require_numbers,
 )
 
 
@@ -311,16 +366,17 @@ def _quotient_by(g: Any, y: Any, z: Any, w: Any) -> Any:
 addcdiv = Elementwise(
     "addcdiv",
     (lambda g: g, lambda g, z, w: multiply(g, conj(divide(w, z))), _quotient_by, None),
+    autocast_cuda="widest",
 )
 
 # --- comparison and logic --------------------------------------------------------------------
 
 equal = Elementwise("eq", arity=2, result="bool")
 not_equal = Elementwise("ne", arity=2, result="bool")
-less = Elementwise("lt", arity=2, result="bool")
-less_equal = Elementwise("le", arity=2, result="bool")
-greater = Elementwise("gt", arity=2, result="bool")
-greater_equal = Elementwise("ge", arity=2, result="bool")
+less = Elementwise("lt", arity=2, result="bool", dtypes=without("complex", "lt_cpu"))
+less_equal = Elementwise("le", arity=2, result="bool", dtypes=without("complex", "le_cpu"))
+greater = Elementwise("gt", arity=2, result="bool", dtypes=without("complex", "gt_cpu"))
+greater_equal = Elementwise("ge", arity=2, result="bool", dtypes=without("complex", "ge_cpu"))
 logical_and = Elementwise("logical_and", arity=2, result="bool")
 logical_or = Elementwise("logical_or", arity=2, result="bool")
 logical_xor = Elementwise("logical_xor", arity=2, result="bool")
@@ -388,24 +444,39 @@ def _one_minus_square(x: Any) -> Any:
 
 sqrt = _function("sqrt", lambda g, out: divide(g, multiply(conj(out), c(2))))
 rsqrt = _function(
-    "rsqrt", lambda g, out: _times(multiply(g, c(-0.5)), _cubed(out))
+    "rsqrt", lambda g, out: _times(multiply(g, c(-0.5)), _cubed(out)), autocast_cuda="full"
 )
-reciprocal = _function("reciprocal", lambda g, out: negative(_times(g, multiply(out, out))))
-exp = _function("exp", lambda g, out: _times(g, out))
+reciprocal = _function(
+    "reciprocal", lambda g, out: negative(_times(g, multiply(out, out))), autocast_cuda="full"
+)
+exp = _function("exp", lambda g, out: _times(g, out), autocast_cuda="full")
 exp2 = _function("exp2", lambda g, out: multiply(_times(g, out), c(math.log(2))))
-expm1 = _function("expm1", lambda g, out: _times(g, add(out, c(1))))
-log = _function("log", lambda g, x: divide(g, conj(x)))
-log2 = _function("log2", lambda g, x: divide(g, conj(multiply(x, c(math.log(2))))))
-log10 = _function("log10", lambda g, x: divide(g, conj(multiply(x, c(math.log(10))))))
-log1p = _function("log1p", lambda g, x: divide(g, conj(add(x, c(1)))))
+expm1 = _function("expm1", lambda g, out: _times(g, add(out, c(1))), autocast_cuda="full")
+log = _function("log", lambda g, x: divide(g, conj(x)), autocast_cuda="full")
+log2 = _function(
+    "log2", lambda g, x: divide(g, conj(multiply(x, c(math.log(2))))), autocast_cuda="full"
+)
+log10 = _function(
+    "log10", lambda g, x: divide(g, conj(multiply(x, c(math.log(10))))), autocast_cuda="full"
+)
+log1p = _function(
+    "log1p",
+    lambda g, x: divide(g, conj(add(x, c(1)))),
+    autocast_cuda="full",
+    grad_name="Log1PBackward0",
+)
 sin = _function("sin", lambda g, x: _times(g, cos(x)))
 cos = _function("cos", lambda g, x: negative(_times(g, sin(x))))
-tan = _function("tan", lambda g, out: _times(g, add(multiply(out, out), c(1))))
-asin = _function("asin", lambda g, x: _times(g, rsqrt(_one_minus_square(x))))
-acos = _function("acos", lambda g, x: negative(_times(g, rsqrt(_one_minus_square(x)))))
+tan = _function(
+    "tan", lambda g, out: _times(g, add(multiply(out, out), c(1))), autocast_cuda="full"
+)
+asin = _function("asin", lambda g, x: _times(g, rsqrt(_one_minus_square(x))), autocast_cuda="full")
+acos = _function(
+    "acos", lambda g, x: negative(_times(g, rsqrt(_one_minus_square(x)))), autocast_cuda="full"
+)
 atan = _function("atan", lambda g, x: divide(g, conj(add(multiply(x, x), c(1)))))
-sinh = _function("sinh", lambda g, x: _times(g, cosh(x)))
-cosh = _function("cosh", lambda g, x: _times(g, sinh(x)))
+sinh = _function("sinh", lambda g, x: _times(g, cosh(x)), autocast_cuda="full")
+cosh = _function("cosh", lambda g, x: _times(g, sinh(x)), autocast_cuda="full")
 asinh = _function("asinh", lambda g, x: _times(g, rsqrt(add(multiply(x, x), c(1)))))
 
 
@@ -457,7 +528,13 @@ def _absolute_rule(g: Any, x: Any) -> Any:
     return multiply(g, sgn(x) if x.aval.dtype.is_complex else sign(x))
 
 
-absolute = Elementwise("absolute", (_absolute_rule,), result="real", grad_name="AbsBackward0")
+absolute = Elementwise(
+    "absolute",
+    (_absolute_rule,),
+    result="real",
+    grad_name="AbsBackward0",
+    dtypes=without("bool", "abs_cpu"),
+)
 sign = Elementwise(
     "sign", (no_slope,), refuses=refuse_complex("Unlike NumPy, torch.sign")
 )
@@ -471,11 +548,19 @@ def _sgn_rule(g: Any, x: Any, out: Any) -> Any:
 
 
 sgn = Elementwise("sgn", (_sgn_rule,))
-floor = Elementwise("floor", (no_slope,), refuses=refuse_complex("floor"))
-ceil = Elementwise("ceil", (no_slope,), refuses=refuse_complex("ceil"))
-round_ = Elementwise("round", (no_slope,), scalar="round_")
-trunc = Elementwise("trunc", (no_slope,), refuses=refuse_complex("trunc"))
-frac = Elementwise("frac", (lambda g: g,))
+floor = Elementwise(
+    "floor", (no_slope,), refuses=refuse_complex("floor"), dtypes=without("bool", "floor_vml_cpu")
+)
+ceil = Elementwise(
+    "ceil", (no_slope,), refuses=refuse_complex("ceil"), dtypes=without("bool", "ceil_vml_cpu")
+)
+round_ = Elementwise(
+    "round", (no_slope,), scalar="round_", dtypes=without("bool complex", "round_vml_cpu")
+)
+trunc = Elementwise(
+    "trunc", (no_slope,), refuses=refuse_complex("trunc"), dtypes=without("bool", "trunc_vml_cpu")
+)
+frac = Elementwise("frac", (lambda g: g,), dtypes=without("whole", "frac_cpu"))
 def _no_bool(dtype: Any) -> None:
     if dtype is bool_:
         raise RuntimeError("Boolean inputs not supported for relu")

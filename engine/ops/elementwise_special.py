@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import dtypes
+from ..dtype_support import unordered, without
 from ..dtypes import DType
 from ..tensor import constant as c
 from .base import Elementwise, LibraryElementwise
@@ -80,9 +81,11 @@ def _function(name: str, rule: Any, **options: Any) -> Elementwise:
     return Elementwise(name, (rule,), result="float", **options)
 
 
-def _library(name: str, rule: Any, kernel: str = "", *, half: bool = True) -> Elementwise:
+def _library(
+    name: str, rule: Any, kernel: str = "", *, half: bool = True, **options: Any
+) -> Elementwise:
     refuses = lacks(kernel or f"{name}_cpu", half=half)
-    return LibraryElementwise(name, (rule,), result="float", refuses=refuses)
+    return LibraryElementwise(name, (rule,), result="float", refuses=refuses, **options)
 
 
 def _underived(name: str, **options: Any) -> Elementwise:
@@ -103,16 +106,21 @@ def _bell(x: Any) -> Any:
     return multiply(exp(negative(multiply(x, x))), c(2 / math.sqrt(math.pi)))
 
 
-erf = _function("erf", lambda g, x: multiply(g, _bell(x)))
-erfc = _function("erfc", lambda g, x: negative(multiply(g, _bell(x))))
+erf = _function("erf", lambda g, x: multiply(g, _bell(x)), dtypes=without("complex", "erf_vml_cpu"))
+erfc = _function(
+    "erfc", lambda g, x: negative(multiply(g, _bell(x))), dtypes=without("complex", "erfc_vml_cpu")
+)
 erfinv = _library(
     "erfinv",
     lambda g, out: multiply(
         g, multiply(exp(multiply(out, out)), c(math.sqrt(math.pi) / 2))
     ),
     "erfinv_vml_cpu",
+    autocast_cuda="full",
 )
-lgamma = _function("lgamma", lambda g, x: multiply(g, digamma(x)))
+lgamma = _function(
+    "lgamma", lambda g, x: multiply(g, digamma(x)), dtypes=without("complex", "lgamma_vml_cpu")
+)
 digamma = _function(
     "digamma",
     _in_float32(lambda g, x: multiply(g, trigamma(x))),
@@ -277,7 +285,8 @@ def _xlogy_log(g: Any, x: Any, y: Any) -> Any:
 
 # x * log(y), 0 where x is 0
 xlogy = Elementwise(
-    "xlogy", (_xlogy_log, lambda g, x, y: divide(multiply(g, x), y)), result="float"
+    "xlogy", (_xlogy_log, lambda g, x, y: divide(multiply(g, x), y)), result="float",
+    dtypes=without("complex", "xlogy_cpu")
 )
 xlog1py = Elementwise(
     "xlog1py",
@@ -342,7 +351,11 @@ def _no_step(g: Any) -> Any:
     raise RuntimeError("derivative for aten::heaviside is not implemented")
 
 
-heaviside = Elementwise("heaviside", (_no_step, _no_step))
+heaviside = Elementwise(
+    "heaviside",
+    (_no_step, _no_step),
+    dtypes=unordered("heaviside is not yet implemented for complex tensors."),
+)
 
 
 def _nan_to_num_rule(g: Any, x: Any) -> Any:

@@ -11,6 +11,7 @@ from ..aval import Aval, aval
 from ..tensor import constant, from_array
 from .convolution import NetworkOp
 from .elementwise import multiply, not_equal, where
+from .index_bounds import of_rows
 from .indexing import index_select
 from .movement import reshape
 
@@ -41,6 +42,7 @@ embedding = NetworkOp(
         ),
         None,
     ),
+    index_bounds=of_rows,
 )  # fmt: skip
 
 
@@ -81,6 +83,7 @@ embedding_sparse = NetworkOp(
     "embedding.gather_rows",
     vjp=(_embedding_sparse_vjp, None),
     grad_name="EmbeddingBackward0",
+    index_bounds=of_rows,
 )
 
 
@@ -152,6 +155,7 @@ bag_sum = NetworkOp(
     "embedding.bag_sum",
     vjp=_bag_factors_vjp,
     grad_name="EmbeddingBagBackward0",
+    checks_values=True,
 )
 
 
@@ -181,6 +185,7 @@ bag_sum_sparse = NetworkOp(
     "embedding.bag_sum",
     vjp=_bag_sparse_vjp,
     grad_name="EmbeddingBagBackward0",
+    checks_values=True,
 )
 
 
@@ -239,4 +244,5 @@ bag_largest = NetworkOp(
     "embedding_bag_max_indices",
     lambda weight, index, starts, *, padding_idx: _bag_rows(weight, starts, dtypes.int64),
     "embedding.bag_largest",
+    checks_values=True,
 )

@@ -8,8 +8,8 @@ import numpy as np
 
 from .. import dtypes
 from ..aval import Aval, aval, broadcast_two, dense_like
-from ..dispatch import Op
 from ..dtypes import scalar_type_name
+from ..op import Op
 from ..tensor import Tensor, constant, from_array
 from .complex import conj, imag, make_complex, real
 from .elementwise import add, divide, equal, multiply, negative, subtract, where

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..aval import Aval, aval, dense_like
-from ..dispatch import Op
+from ..op import Op
 from ..tensor import constant, full_flat
 from .complex import real
 from .elementwise import multiply
@@ -45,7 +45,9 @@ def _real_vjp(g: Any, avals: Any, axes: Axes, norm: str) -> Any:
 
 
 # the transform of real numbers; of the last axis the places 0 to n // 2, which tell the others
-real_to_complex = Op("_fft_r2c", _real_aval, "fft.real_to_complex", vjp=_real_vjp)
+real_to_complex = Op(
+    "_fft_r2c", _real_aval, "fft.real_to_complex", vjp=_real_vjp, grad_name="FftR2CBackward0"
+)
 
 
 def _to_real_aval(x: Aval, *, axes: Axes, norm: str, size: int) -> Aval:

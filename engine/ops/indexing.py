@@ -6,11 +6,12 @@ from typing import Any
 
 from .. import dtypes
 from ..aval import Aval, Shape, aval, broadcast_shapes
-from ..dispatch import Op
+from ..op import Op
 from ..result_strides import follow_indexed, preserved_strides
 from ..tensor import Tensor, constant, full_flat
 from .base import Update
 from .elementwise import add, divide, equal, logical_and, multiply, where
+from .index_bounds import along_axis, each_axis, of_all_elements
 from .movement import cast, clone, diagonal, expand, pad, permute, reshape, zeros_like_aval
 from .reduction import sum_to
 
@@ -54,6 +55,7 @@ index = Op(
     vjp=_index_vjp,
     keeps_from=1,
     layout=follow_indexed,
+    index_bounds=each_axis(1),
 )
 
 
@@ -89,7 +91,8 @@ def _index_put_vjp(g: Any, inputs: Any, avals: Any, needs: Any, accumulate: bool
 
 # x with value written (added, for accumulate) at the places that index(x, *indices) reads
 index_put = Update(
-    "index_put", _index_put_aval, "indexing.index_put", vjp=_index_put_vjp, keeps_from=2
+    "index_put", _index_put_aval, "indexing.index_put", vjp=_index_put_vjp, keeps_from=2,
+    autocast_cuda="widest", index_bounds=each_axis(2)
 )
 
 # --- along one axis --------------------------------------------------------------------------
@@ -127,7 +130,9 @@ def _gather_vjp(g: Any, index: Any, avals: Any, axis: int) -> Any:
     return scatter_add(zeros_like_aval(avals[0]), index, g, axis=axis)
 
 
-gather = Op("gather", _gather_aval, "indexing.gather", vjp=(_gather_vjp, None))
+gather = Op(
+    "gather", _gather_aval, "indexing.gather", vjp=(_gather_vjp, None), index_bounds=along_axis
+)
 
 
 def _scatter_aval(x: Aval, index: Aval, source: Aval, *, axis: int) -> Aval:
@@ -168,6 +173,7 @@ scatter = Update(
         None,
         lambda g, index, avals, axis: _cut_gather(g, index, avals[2], axis),
     ),
+    index_bounds=along_axis,
 )
 scatter_add = Update(
     "scatter_add",
@@ -178,6 +184,8 @@ scatter_add = Update(
         None,
         lambda g, index, avals, axis: _cut_gather(g, index, avals[2], axis),
     ),
+    autocast_cuda="widest",
+    index_bounds=along_axis,
 )
 
 
@@ -257,7 +265,8 @@ def _at_least_one(x: Any) -> Any:
 
 # reduce: sum, prod, mean, amax, amin of the sources that meet in a place (and the old element)
 scatter_reduce = Update(
-    "scatter_reduce", _scatter_reduce_aval, "indexing.scatter_reduce", vjp=_scatter_reduce_vjp
+    "scatter_reduce", _scatter_reduce_aval, "indexing.scatter_reduce", vjp=_scatter_reduce_vjp,
+    index_bounds=along_axis
 )
 
 
@@ -275,7 +284,8 @@ def _index_select_vjp(g: Any, index: Any, avals: Any, axis: int) -> Any:
 
 
 index_select = Op(
-    "index_select", _index_select_aval, "indexing.index_select", vjp=(_index_select_vjp, None)
+    "index_select", _index_select_aval, "indexing.index_select", vjp=(_index_select_vjp, None),
+    index_bounds=along_axis
 )
 
 
@@ -304,6 +314,7 @@ index_add = Update(
         None,
         lambda g, index, avals, axis: _picked(g, index, avals[2], axis),
     ),
+    index_bounds=along_axis,
 )
 
 
@@ -361,6 +372,8 @@ index_copy = Update(
         None,
         lambda g, index, avals, axis: _picked(g, index, avals[2], axis),
     ),
+    autocast="widest",
+    index_bounds=along_axis,
 )
 
 
@@ -388,6 +401,7 @@ index_fill = Update(
         None,
         _fill_value_vjp,
     ),
+    index_bounds=along_axis,
 )
 
 # --- masks -----------------------------------------------------------------------------------
@@ -434,6 +448,7 @@ masked_scatter = Update(
     _masked_scatter_aval,
     "indexing.masked_scatter",
     vjp=(lambda g, mask: masked_fill(g, mask, constant(0)), None, _masked_scatter_source),
+    checks_values=True,
 )
 # the elements where the mask is true, then zeros up to ``size``
 collect_masked = Op(
@@ -460,6 +475,7 @@ take = Op(
     lambda x, index: aval(index.shape, x.dtype, None, x.device),
     "indexing.take",
     vjp=(_take_vjp, None),
+    index_bounds=of_all_elements,
 )
 
 
@@ -476,6 +492,7 @@ put = Update(
     lambda x, index, source, *, accumulate: aval(x.shape, x.dtype, None, x.device),
     "indexing.put",
     vjp=(_put_target, None, lambda g, index, avals: _take_like(g, index, avals[2])),
+    index_bounds=of_all_elements,
 )
 
 

@@ -9,8 +9,9 @@ import numpy as np
 
 from .. import dtype_support, dtypes
 from ..aval import Aval, Shape, aval, broadcast_two, dense_like
-from ..dispatch import Op
+from ..dtype_support import without
 from ..dtypes import c_name, scalar_type_name
+from ..op import Op
 from ..tensor import Tensor, constant, full_flat
 from .complex import conj, imag, make_complex
 from .elementwise import add, divide, equal, multiply, negative, subtract, where
@@ -71,10 +72,26 @@ def _matmul_right(g: Any, x: Any, avals: Any) -> Any:
     return matmul(adjoint(x), g)
 
 
+def _product_of_bool(x: Aval, y: Aval) -> None:
+    """PyTorch's error for products of bool, which it has where there is nothing to add up."""
+    if x.dtype is not dtypes.bool_ or not (x.size and y.size):
+        return
+    if x.ndim > 2 or y.ndim > 2:
+        dtype_support.refuse("bmm", x.dtype)
+    dtype_support.refuse("addmm_impl_cpu_" if y.shape[1] > 1 else "addmv_impl_cpu", x.dtype)
+
+
+def _product_name(avals: Any, params: Any) -> str:
+    return "BmmBackward0" if len(avals[0].shape) == 3 == len(avals[1].shape) else "MmBackward0"
+
+
 # the product of (batches of) matrices
 matmul = Op(
     "matmul", _matmul_aval, "matmul.matmul", vjp=(_matmul_left, _matmul_right),
-    grad_name="MmBackward0",
+    grad_name=_product_name,
+    autocast="lower",
+    autocast_cuda="lower",
+    dtypes=_product_of_bool,
 )  # fmt: skip
 
 
@@ -126,10 +143,19 @@ def _linear_bias(g: Any) -> Any:
     return sum_(rows, axis=(0,), keepdims=False)
 
 
+def _linear_name(avals: Any, params: Any) -> str:
+    if len(avals[0].shape) == 2:
+        return "MmBackward0" if avals[2] is None else "AddmmBackward0"
+    return "UnsafeViewBackward0" if avals[2] is None else "ViewBackward0"
+
+
 # x @ weight^T + bias
 linear = Op(
     "linear", _linear_aval, "matmul.linear", vjp=(_linear_input, _linear_weight, _linear_bias),
-    grad_name="AddmmBackward0",
+    grad_name=_linear_name,
+    autocast="lower",
+    autocast_cuda="lower",
+    dtypes=without("bool", "addmm_impl_cpu_"),
 )  # fmt: skip
 
 
@@ -153,7 +179,8 @@ def _distance_vjp(g: Any, x: Any, y: Any, out: Any) -> Any:
 
 # the Euclidean distances of all pairs of rows, by |x|^2 + |y|^2 - 2 x y
 euclidean_distance = Op(
-    "_euclidean_dist", _distance_aval, "linear_solvers.euclidean_distance", vjp=_distance_vjp
+    "_euclidean_dist", _distance_aval, "linear_solvers.euclidean_distance", vjp=_distance_vjp,
+    autocast_cuda="full"
 )
 
 # --- inverses and systems --------------------------------------------------------------------

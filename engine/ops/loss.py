@@ -7,6 +7,7 @@ from typing import Any
 from .. import dtypes
 from ..aval import Aval, Shape, aval
 from ..dispatch import state
+from ..dtype_support import floats_only
 from ..tensor import constant
 from ..transforms.batch import detach
 from .base import Elementwise
@@ -22,6 +23,7 @@ from .elementwise import (
     subtract,
     where,
 )
+from .index_bounds import of_classes
 from .movement import expand, reshape, unsqueeze
 from .reduction import scaled
 from .softmax import log_softmax, log_softmax_gradient
@@ -54,6 +56,9 @@ nll = NetworkOp(
         None,
     ),
     grad_name="NllLossBackward0",
+    autocast_cuda="full",
+    dtypes=floats_only("nll_loss_out_frame"),
+    index_bounds=of_classes,
 )
 
 
@@ -121,6 +126,12 @@ def _cross_entropy_vjp(
     return [log_softmax_gradient(logs, log_softmax(x, axis=1), axis=1), None, None]
 
 
+def _cross_entropy_name(avals: Any, params: Any) -> str:
+    if params.get("smoothing"):
+        return "AddBackward0"
+    return "NllLoss2DBackward0" if len(avals[0].shape) > 2 else "NllLossBackward0"
+
+
 # nll of log_softmax(x), reduced; with ``smoothing`` s: (1 - s) nll + s sum(-weight log_softmax) / C
 # (loss, maxima, log(sum(exp(x - maximum))), sum of the targets' weights)
 cross_entropy = NetworkOp(
@@ -128,7 +139,9 @@ cross_entropy = NetworkOp(
     _cross_entropy_aval,
     "nll_cross_entropy.cross_entropy",
     vjp=_cross_entropy_vjp,
-    grad_name="NllLossBackward0",
+    grad_name=_cross_entropy_name,
+    autocast_cuda="full",
+    index_bounds=of_classes,
 )
 cross_entropy_gradient = NetworkOp(
     "cross_entropy_loss_backward",
@@ -142,7 +155,9 @@ cross_entropy_gradient = NetworkOp(
 # --- parabolas with straight ends ----------------------------------------------------------------
 
 
-def _bent(name: str, grad_name: str, scalar: str, curvature: Any) -> Elementwise:
+def _bent(
+    name: str, grad_name: str, scalar: str, curvature: Any
+) -> tuple[Elementwise, Elementwise]:
     """A loss of (x, target, where the parabola ends), elementwise, with its slope as a second op.
 
     Args:
@@ -167,13 +182,18 @@ def _bent(name: str, grad_name: str, scalar: str, curvature: Any) -> Elementwise
     def back(g: Any, x: Any, y: Any, z: Any) -> Any:
         return negative(slope(g, x, y, z))
 
-    return Elementwise(
+    loss = Elementwise(
         name,
         (lambda g, x, y, z: slope(g, x, y, z), back, None),
         scalar=scalar,
         grad_name=grad_name,
     )
+    return loss, slope
 
 
-smooth_l1 = _bent("smooth_l1_loss", "SmoothL1LossBackward0", "smooth_l1", divide)
-huber = _bent("huber_loss", "HuberLossBackward0", "huber", lambda g, bound: g)
+smooth_l1, smooth_l1_gradient = _bent(
+    "smooth_l1_loss", "SmoothL1LossBackward0", "smooth_l1", divide
+)
+huber, huber_gradient = _bent(
+    "huber_loss", "HuberLossBackward0", "huber", lambda g, bound: g
+)

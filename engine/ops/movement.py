@@ -9,7 +9,8 @@ from typing import Any
 
 from .. import dtypes
 from ..aval import Aval, Shape, aval, contiguous_strides
-from ..dispatch import Op, state
+from ..dispatch import state
+from ..op import Op
 from ..result_strides import (
     follow_all_images,
     follow_images,
@@ -382,7 +383,7 @@ view_update = _ViewUpdate(
     _view_update_aval,
     "elementwise.copy",
     vjp=(_view_update_base, _view_update_value),
-    grad_name="CopySlices",
+    grad_name="torch::autograd::CopySlices",
 )
 
 
@@ -392,7 +393,7 @@ overwrite = _ViewUpdate(
     lambda base, value: _view_update_aval(base, value, chain=()),
     "elementwise.copy",
     vjp=(lambda g: zeros_like_aval(g.aval), lambda g: g),
-    grad_name="CopyBackwards",
+    grad_name="torch::autograd::CopyBackwards",
 )
 
 
@@ -437,6 +438,7 @@ cat = Op(
     "cat_flip_roll_pad.cat",
     vjp=_cat_vjp,
     layout=follow_all_images,
+    autocast="widest",
 )
 # the same for inputs that have a new axis of length 1
 stack = Op(
@@ -445,6 +447,7 @@ stack = Op(
     "cat_flip_roll_pad.cat",
     vjp=_cat_vjp,
     layout=follow_stacked,
+    autocast="widest",
 )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from .. import dtypes
 from ..aval import Aval, Shape, aval
 from ..dispatch import state
+from ..dtype_support import require_floats, require_one_type
 from ..result_strides import follow_images
 from ..tensor import constant
 from . import elementwise as pointwise
@@ -67,6 +68,14 @@ def _total(value: Any, kept: tuple[int, ...]) -> Any:
     return sum_(value, axis=axes, keepdims=False) if axes else value
 
 
+def _with_one_type(kernel: str) -> Any:
+    def check(x: Aval, *parameters: Aval | None) -> None:
+        require_one_type(x, *parameters)
+        require_floats(x, kernel)
+
+    return check
+
+
 # --- over the batch --------------------------------------------------------------------------
 
 
@@ -75,6 +84,11 @@ def _batch_norm_aval(
 ) -> tuple[Aval, ...]:
     statistics = _held(x, (x.shape[1],), weight, bias)
     return _like(x), statistics, statistics, statistics
+
+
+def _batch_norm_types(x: Aval, *parameters: Aval | None) -> None:
+    require_floats(x, "batch_norm")
+    require_one_type(x, *parameters)
 
 
 def _batch_norm_vjp(
@@ -97,6 +111,7 @@ batch_norm_training = NetworkOp(
     "normalization.batch_norm_training",
     layout=follow_images,
     vjp=_batch_norm_vjp,
+    dtypes=_batch_norm_types,
 )
 batch_norm_gradient = NetworkOp(
     "native_batch_norm_backward",
@@ -134,6 +149,7 @@ batch_norm_inference = NetworkOp(
     layout=follow_images,
     vjp=_batch_norm_inference_vjp,
     grad_name="NativeBatchNormBackward0",
+    dtypes=_batch_norm_types,
 )
 
 # momentum * new / divisor + (1 - momentum) * old
@@ -173,6 +189,8 @@ layer_norm = NetworkOp(
     _layer_norm_aval,
     "normalization.layer_norm",
     vjp=_layer_norm_vjp,
+    autocast_cuda="full",
+    dtypes=_with_one_type("LayerNormKernelImpl"),
 )
 layer_norm_gradient = NetworkOp(
     "native_layer_norm_backward",
@@ -217,6 +235,8 @@ group_norm = NetworkOp(
     "normalization.group_norm",
     layout=follow_images,
     vjp=_group_norm_vjp,
+    autocast_cuda="full",
+    dtypes=_with_one_type("GroupNormKernelImpl"),
 )
 group_norm_gradient = NetworkOp(
     "native_group_norm_backward",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from .. import dtypes
 from ..aval import Aval, Shape, aval
+from ..dtype_support import WHOLE, Check, require_floats
 from ..result_strides import follow_images, follow_pictures, follow_pictures_and_points
 from ..tensor import full_flat
 from .convolution import Ints, NetworkOp
@@ -80,6 +82,26 @@ def _count(shape: Shape) -> int:
     return count
 
 
+def _axes(x: Aval) -> int:
+    """How many spatial axes there are, as torch has kernels."""
+    return min(max(x.ndim - 2, 1), 3)
+
+
+def _floats(one: str, two: str, three: str, *others: Any) -> Check:
+    """torch's kernel, by the number of spatial axes, takes floats and ``others``."""
+    return lambda x: require_floats(x, (one, two, three)[_axes(x) - 1], *others)
+
+
+def _max_pool_types(x: Aval) -> None:
+    kernel = ("max_pool1d_impl", "max_pool2d", "max_pool3d")[_axes(x) - 1]
+    require_floats(x, kernel, *[WHOLE] * (_axes(x) > 1))
+
+
+def _node_name(kind: str) -> Callable[[Any, Any], str]:
+    """torch's name of the node, by the number of spatial axes."""
+    return lambda avals, params: f"{kind.format(len(avals[0].shape) - 2)}Backward0"
+
+
 # the largest element of each window, and its place within the spatial axes
 max_pool = NetworkOp(
     "max_pool",
@@ -87,6 +109,8 @@ max_pool = NetworkOp(
     "pooling.max_pool",
     layout=follow_images,
     vjp=lambda g, out1, avals: max_pool_gradient(g[0], out1, shape=avals[0].shape),
+    dtypes=_max_pool_types,
+    grad_name=_node_name("MaxPool{}DWithIndices"),
 )
 
 # ``y`` added at ``places`` of zeros
@@ -125,6 +149,8 @@ avg_pool = NetworkOp(
             divisor_override=divisor_override,
         )
     ),
+    dtypes=_floats("avg_pool2d", "avg_pool2d", "avg_pool3d_out_frame", dtypes.int64),
+    grad_name=_node_name("AvgPool{}D"),
 )  # fmt: skip
 
 
@@ -161,6 +187,8 @@ adaptive_avg_pool = NetworkOp(
     "pooling.adaptive_avg_pool",
     layout=follow_pictures_and_points,
     vjp=lambda g, avals: adaptive_avg_pool_gradient(g, shape=avals[0].shape),
+    dtypes=_floats("adaptive_avg_pool2d", "adaptive_avg_pool2d", "adaptive_avg_pool3d_cpu"),
+    grad_name=_node_name("AdaptiveAvgPool{}D"),
 )
 adaptive_avg_pool_gradient = NetworkOp(
     "adaptive_avg_pool_gradient",
@@ -180,6 +208,8 @@ adaptive_max_pool = NetworkOp(
     "pooling.adaptive_max_pool",
     layout=follow_pictures,
     vjp=lambda g, out1, avals: max_pool_gradient(g[0], out1, shape=avals[0].shape),
+    dtypes=_floats("adaptive_max_pool2d", "adaptive_max_pool2d", "adaptive_max_pool3d_cpu"),
+    grad_name=_node_name("AdaptiveMaxPool{}D"),
 )
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from .. import dtypes
 from ..aval import Aval, Shape, aval
-from ..dispatch import Op, state
+from ..dispatch import state
+from ..dtype_support import without
+from ..op import Op
 from ..tensor import Tensor, constant, from_array
 from .base import Reduction, reduced_shape
 from .elementwise import (
@@ -36,13 +39,18 @@ def restore_axes(g: Any, shape: Shape, axis: tuple[int, ...]) -> Any:
     return reshape(g, tuple(1 if i in axis else n for i, n in enumerate(shape)))
 
 
+def _over_axes(kind: str) -> Callable[[Any, Any], str]:
+    """torch has one node for all elements and another for some axes."""
+    return lambda avals, params: f"{kind}Backward{int(len(params['axis']) < len(avals[0].shape))}"
+
+
 def _sum_vjp(g: Any, avals: Any, axis: Any, keepdims: bool) -> Any:
     if not keepdims:
         g = restore_axes(g, avals[0].shape, axis)
     return expand(g, shape=avals[0].shape)
 
 
-sum_ = Reduction("sum", _sum_vjp, result="sum")
+sum_ = Reduction("sum", _sum_vjp, result="sum", autocast_cuda="full", grad_name=_over_axes("Sum"))
 
 
 def _mean_vjp(g: Any, avals: Any, axis: Any, keepdims: bool) -> Any:
@@ -52,7 +60,7 @@ def _mean_vjp(g: Any, avals: Any, axis: Any, keepdims: bool) -> Any:
     return divide(_sum_vjp(g, avals, axis, keepdims), constant(max(count, 1)))
 
 
-mean = Reduction("mean", _mean_vjp)
+mean = Reduction("mean", _mean_vjp, grad_name=_over_axes("Mean"))
 
 
 def _extreme_vjp(g: Any, out: Any, x: Any, axis: Any, keepdims: bool) -> Any:
@@ -71,8 +79,8 @@ def _extreme_vjp(g: Any, out: Any, x: Any, axis: Any, keepdims: bool) -> Any:
     return divide(kept, sum_(hit, axis=axis, keepdims=True))
 
 
-amax = Reduction("amax", _extreme_vjp)
-amin = Reduction("amin", _extreme_vjp)
+amax = Reduction("amax", _extreme_vjp, dtypes=without("complex", "max_values_cpu"))
+amin = Reduction("amin", _extreme_vjp, dtypes=without("complex", "min_values_cpu"))
 
 
 def prod_gradient(g: Any, x: Any, axis: Any, keepdims: bool) -> Any:
@@ -113,7 +121,9 @@ def _product(x: Any, axis: Any) -> Any:
     return prod(x, axis=axis, keepdims=True)
 
 
-prod = Reduction("prod", _prod_vjp, result="sum")
+prod = Reduction(
+    "prod", _prod_vjp, result="sum", autocast_cuda="full", grad_name=_over_axes("Prod")
+)
 any_ = Reduction("any", result="bool")
 all_ = Reduction("all", result="bool")
 
@@ -151,10 +161,12 @@ min_with_index = Op(
 median_with_index = Op(
     "median_dim", _value_and_index, "sort.median_with_index", vjp=chosen_vjp,
     grad_name="MedianBackward1",
+    dtypes=without("bool", "median_cpu"),
 )  # fmt: skip
 nanmedian_with_index = Op(
     "nanmedian_dim", _value_and_index, "sort.nanmedian_with_index", vjp=chosen_vjp,
     grad_name="NanmedianBackward1",
+    dtypes=without("bool", "median_cpu"),
 )  # fmt: skip
 mode_with_index = Op(
     "mode", _value_and_index, "sort.mode_with_index", vjp=chosen_vjp
@@ -227,7 +239,13 @@ def _norm_vjp(g: Any, x: Any, out: Any, order: float, axis: Any, keepdims: bool)
 
 
 # (sum of abs(x) ** order) ** (1 / order)
-vector_norm = Op("linalg_vector_norm", _norm_aval, "cumulative.vector_norm", vjp=(_norm_vjp,))
+vector_norm = Op(
+    "linalg_vector_norm",
+    _norm_aval,
+    "cumulative.vector_norm",
+    vjp=(_norm_vjp,),
+    autocast_cuda="full",
+)
 
 
 def _logsumexp_vjp(g: Any, x: Any, out: Any, axis: Any, keepdims: bool) -> Any:
@@ -247,6 +265,7 @@ logsumexp = Op(
     ),
     "cumulative.logsumexp",
     vjp=(_logsumexp_vjp,),
+    autocast_cuda="full",
 )
 
 

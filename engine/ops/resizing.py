@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..aval import Aval, Shape, aval
 from ..result_strides import follow_images
 from .convolution import Ints, NetworkOp
@@ -19,6 +21,11 @@ def _gradient_aval(
     return aval(shape, y.dtype, None, y.device)
 
 
+def _node_name(avals: Any, params: Any) -> str:
+    kind = "".join(part.capitalize() for part in params["mode"].split("-"))
+    return f"Upsample{kind}{len(avals[0].shape) - 2}DBackward0"
+
+
 # spatial lengths ``size``; ``steps`` is the distance of the new elements in old ones, by axis
 resize = NetworkOp(
     "resize",
@@ -28,6 +35,7 @@ resize = NetworkOp(
     vjp=lambda g, avals, steps, mode, align: resize_gradient(
         g, shape=avals[0].shape, steps=steps, mode=mode, align=align
     ),
+    grad_name=_node_name,
 )
 resize_gradient = NetworkOp(
     "resize_gradient",

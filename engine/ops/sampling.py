@@ -69,6 +69,10 @@ def _how(mode: str, padding_mode: str, align: bool, order: Ints) -> dict[str, An
     return {"mode": mode, "padding_mode": padding_mode, "align": align, "order": order}
 
 
+def _node_name(avals: Any, params: Any) -> str:
+    return f"GridSampler{len(avals[0].shape) - 2}DBackward0"
+
+
 # [N, C, *places]: the weighed sums of pixels at the places of grid [N, *places, x y (z)]
 grid_sample = NetworkOp(
     "grid_sample",
@@ -82,6 +86,7 @@ grid_sample = NetworkOp(
             g, x, grid, **_how(mode, padding_mode, align, order)
         ),
     ),
+    grad_name=_node_name,
 )
 
 # the transpose in the image: each element of ``y`` added to the pixels that it would be made of

@@ -9,7 +9,9 @@ import numpy as np
 
 from .. import dtypes
 from ..aval import Aval, aval
-from ..dispatch import Op, state
+from ..dispatch import state
+from ..dtype_support import without
+from ..op import Op
 from ..tensor import constant, from_array
 from .elementwise import add, conj, divide, exp, greater, log, multiply, negative, subtract, where
 from .indexing import scatter_add
@@ -28,7 +30,8 @@ def _running_total(x: Aval, *, axis: int, reverse: bool) -> Aval:
 
 # each element and those before it, or, with reverse, those after it
 cumsum = Op("cumsum", _running_total, "cumulative.cumsum",
-            vjp=lambda g, axis, reverse: cumsum(g, axis=axis, reverse=not reverse))  # fmt: skip
+            vjp=lambda g, axis, reverse: cumsum(g, axis=axis, reverse=not reverse),
+            autocast_cuda="full")  # fmt: skip
 
 
 def _cumprod_vjp(g: Any, x: Any, out: Any, axis: int) -> Any:
@@ -53,7 +56,7 @@ def _cumprod_by_rows(g: Any, x: Any, axis: int) -> Any:
     return transpose(total, axis, -1)
 
 
-cumprod = Op("cumprod", _summed, "cumulative.cumprod", vjp=(_cumprod_vjp,))
+cumprod = Op("cumprod", _summed, "cumulative.cumprod", vjp=(_cumprod_vjp,), autocast_cuda="full")
 # for each i the sum over k >= i of x[k] * (product of y[0..k] without y[i])
 cumprod_gradient = Op(
     "cumprod_gradient",
@@ -83,7 +86,13 @@ def _from_the_end(x: Any, axis: int) -> Any:
     return flip(logcumsumexp(flip(x, axes=(axis,)), axis=axis), axes=(axis,))
 
 
-logcumsumexp = Op("logcumsumexp", _summed, "cumulative.logcumsumexp", vjp=(_logcumsumexp_vjp,))
+logcumsumexp = Op(
+    "logcumsumexp",
+    _summed,
+    "cumulative.logcumsumexp",
+    vjp=(_logcumsumexp_vjp,),
+    dtypes=without("whole", "logcumsumexp_out_cpu"),
+)
 
 
 def _extreme_aval(x: Aval, *, axis: int) -> Any:

@@ -37,6 +37,7 @@ softmax = NetworkOp(
     _softmax_aval,
     "softmax.softmax",
     vjp=lambda g, out, axis: softmax_gradient(g, out, axis=axis),
+    autocast_cuda="full",
 )
 
 
@@ -62,6 +63,7 @@ log_softmax = NetworkOp(
     _log_softmax_aval,
     "softmax.log_softmax",
     vjp=lambda g, out, axis: log_softmax_gradient(g, out, axis=axis),
+    autocast_cuda="full",
 )
 
 

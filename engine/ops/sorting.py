@@ -6,7 +6,8 @@ from typing import Any
 
 from .. import dtypes
 from ..aval import Aval, aval
-from ..dispatch import Op
+from ..dtype_support import without
+from ..op import Op
 from ..result_strides import follow_first
 from .base import reduced_shape
 from .indexing import scatter_add
@@ -58,7 +59,9 @@ def _kth_vjp(g: Any, out1: Any, avals: Any, axis: int, keepdims: bool, needs: An
     return (chosen_vjp(g, out1, avals, axis, keepdims),)
 
 
-kthvalue = Op("kthvalue", _kth_aval, "sort.kthvalue", vjp=_kth_vjp)
+kthvalue = Op(
+    "kthvalue", _kth_aval, "sort.kthvalue", vjp=_kth_vjp, dtypes=without("bool", "kthvalue_cpu")
+)
 
 
 def _search_aval(boundaries: Aval, values: Aval, *, right: bool) -> Aval:
@@ -73,4 +76,9 @@ def _search_aval(boundaries: Aval, values: Aval, *, right: bool) -> Aval:
 
 
 # where each value would be inserted into sorted boundaries
-searchsorted = Op("searchsorted", _search_aval, "sort.searchsorted")
+searchsorted = Op(
+    "searchsorted",
+    _search_aval,
+    "sort.searchsorted",
+    dtypes=without("bool complex", "searchsorted_out_cpu"),
+)

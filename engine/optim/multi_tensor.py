@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 from mindtorch.kernels.codegen.compile_lock import Compiling
+from mindtorch.kernels.scalar.updates import Update as Update
 
 from .. import dtypes
 from ..autograd.inplace import copy_data
 from ..devices import cuda
 from ..devices.device import cpu
 from ..dispatch import graph_under_way
-from ..ops.movement import clone
 from ..tensor import Tensor, constant, full_flat, make
 
 _TYPES = (dtypes.float32, dtypes.float64)
@@ -121,25 +121,19 @@ def _kernels() -> Any:
 _module: Any = None
 
 
-def _on_device(name: str, tensor: Tensor, *lists: Any, **settings: Any) -> None:
-    """An update by CUDA's kernel, on the device of a tensor."""
-    with cuda.on(tensor.aval.device):
-        getattr(cuda.kernels("multi_tensor_update"), name)(*lists, **settings)
-
-
 def _kernel(name: str, dtype: Any) -> Any:
     return _kernels().update(name, dtype.np)
 
 
-def expect(name: str, tensors: Sequence[Tensor]) -> None:
-    """Say that ``tensors`` will have updates of this name: where kernels are compiled for them, the
+def expect(update: Update, tensors: Sequence[Tensor]) -> None:
+    """Say that ``tensors`` will have such updates: where kernels are compiled for them, the
     update's is compiled meanwhile."""
     for dtype in {t.aval.dtype for t in tensors if t.aval.device is cpu} & set(_TYPES):
-        Compiling.expected[name, dtype] = partial(_group_update, name, dtype.np)
+        Compiling.expected[update.name, dtype] = partial(_group_update, update, dtype.np)
 
 
-def _group_update(name: str, dtype: Any) -> Any:
-    return _kernels().group_update(name, dtype)
+def _group_update(update: Update, dtype: Any) -> Any:
+    return _kernels().group_update(update, dtype)
 
 
 _MOST_WATCHED = 64  # parameters that one generated expression compares
@@ -189,19 +183,18 @@ class Fused:
         self._avals: list[Any] = []
         self._alike: list[Any] = []
         self._fits = self._counts_itself = False
+        self._made: Update | None = None
         self._update: Any = None
-        self._amsgrad = False
-        self._none_fresh: Any = None
+        self._counts: Any = None
         self._repeated = 0  # updates since a tensor's memory has changed
         self._unmoved: Callable[[dict[Any, Any], Sequence[Tensor]], bool] | None = None
-        self._names: Sequence[str] = ()
 
-    def stands(
-        self, state: dict[Any, Any], parameters: Sequence[Tensor], names: Sequence[str]
+    def unchanged(
+        self, update: Update, state: dict[Any, Any], parameters: Sequence[Tensor]
     ) -> bool:
-        """Whether all that the last update was made of is where it was, so that its ``.._again``
-        may follow; the arguments are those of :meth:`watch`."""
-        if self._unmoved is None or names is not self._names or graph_under_way() is not None:
+        """Whether the last step was of this update, and all that it was made of is where it was,
+        so that :meth:`again` may follow; the other arguments are those of :meth:`watch`."""
+        if self._unmoved is None or update is not self._made or graph_under_way() is not None:
             return False
         try:
             return self._unmoved(state, parameters)
@@ -211,32 +204,31 @@ class Fused:
     def watch(
         self, state: dict[Any, Any], parameters: Sequence[Tensor], names: Sequence[str]
     ) -> None:
-        """After an update of ``parameters`` with their gradients and with what ``state`` holds of
-        each under ``names``."""
+        """Prepare for :meth:`unchanged`, after a step of ``parameters`` with their gradients and
+        with what ``state`` holds of each under ``names``."""
         few = max(len(state), len(parameters)) <= _MOST_WATCHED
         if self._repeated == _REPEATED and self._counts_itself and few:
-            self._unmoved, self._names = _unmoved(state, parameters, names), names
-            self._none_fresh = np.zeros(len(parameters), np.int64)
+            self._unmoved = _unmoved(state, parameters, names)
 
     def _rows(
-        self, name: str, gradients: Sequence[Tensor], own: Sequence[Tensor], counters: int = 0
+        self, update: Update, gradients: Sequence[Tensor], own: Sequence[Tensor], counters: int
     ) -> bool:
-        """Whether the kernel ``name`` can take them all; then both bundles have their addresses.
+        """Whether a kernel can take them all; then both bundles have their addresses.
 
         ``own`` are lists laid out as the gradients, and step counters for the last ``counters``.
         """
         count = len(gradients)
         avals = [t.aval for t in own]
+        if update is not self._made:
+            self._made, self._avals, self._repeated, self._unmoved = update, [], -1, None
         if avals != self._avals:
             self._avals = avals
             alike, counts = avals[: len(avals) - counters], avals[len(avals) - counters :]
             self._alike = avals[:count]
             self._fits = fits(own[:count]) and alike == avals[:count] * (len(alike) // count)
-            self._counts_itself = name == "sgd" or (
-                bool(counters) and all(map(_is_counter, counts))
-            )
+            self._counts_itself = all(map(_is_counter, counts))
             if self._fits:
-                self._update = _group_update(name, avals[0].dtype.np)
+                self._update = _group_update(update, avals[0].dtype.np)
         if not self._fits or [g.aval for g in gradients] != self._alike:
             return False
         before = self._gradients.rows, self._own.rows
@@ -247,111 +239,58 @@ class Fused:
             self._repeated, self._unmoved = 0, None
         return True
 
-    def _run(self, more: Any, *numbers: Any) -> None:
-        own = self._own
-        self._update(own.total, own.rows, self._gradients.rows[0], more, own.sizes, *numbers)
-        own.count_writes()
-
-    def sgd(
-        self, parameters: Sequence[Tensor], gradients: Sequence[Tensor],
-        buffers: Sequence[Tensor | None], *, lr: float, momentum: float, dampening: float,
-        weight_decay: float, nesterov: bool, maximize: bool,
-    ) -> list[Tensor] | None:  # fmt: skip
-        """One step of stochastic gradient descent; the momentum buffers, made where None. None
-        where no kernel can take the tensors: then nothing was done."""
-        if graph_under_way() is not None:
-            return None
-        missing = any(b is None for b in buffers)
-        held: list[Any] = list(buffers)
-        if missing:  # their gradients are laid out as they will be
-            held = [g if b is None else b for b, g in zip(buffers, gradients, strict=True)]
-        on_device = _same_on_device(parameters, gradients, held or parameters)
-        if not on_device and not self._rows("sgd", gradients, [*parameters, *held]):
-            return None
-        fresh = np.zeros(len(parameters), np.int64)
-        if missing:
-            fresh[:] = [b is None for b in buffers]
-            held = [
-                clone.evaluate(0, (g,), {}) if b is None else b
-                for b, g in zip(buffers, gradients, strict=True)
-            ]
-        if on_device:
-            lists = [[t.flat for t in many] for many in (parameters, gradients, held or parameters)]
-            _on_device(
-                "sgd", parameters[0], *lists, fresh, lr=lr, momentum=momentum, dampening=dampening,
-                weight_decay=weight_decay, nesterov=nesterov, maximize=maximize,
-            )  # fmt: skip
-            _written([*parameters, *held])
-        else:
-            if missing:
-                self._rows("sgd", gradients, [*parameters, *held])
-            self._run_sgd(fresh, lr, momentum, dampening, weight_decay, nesterov, maximize)
-        return held
-
-    def sgd_again(
-        self, *, lr: float, momentum: float, dampening: float, weight_decay: float, nesterov: bool,
-        maximize: bool,
-    ) -> None:  # fmt: skip
-        """One more step of gradient descent with the same tensors."""
-        fresh = self._none_fresh
-        self._run_sgd(fresh, lr, momentum, dampening, weight_decay, nesterov, maximize)
-
-    def _run_sgd(
-        self, fresh: Any, lr: float, momentum: float, dampening: float, weight_decay: float,
-        nesterov: bool, maximize: bool,
-    ) -> None:  # fmt: skip
-        self._run(
-            fresh, float(lr), float(momentum), float(dampening), float(weight_decay),
-            int(nesterov), int(maximize),
-        )  # fmt: skip
-
-    def adam(
-        self, parameters: Sequence[Tensor], gradients: Sequence[Tensor], first: Sequence[Tensor],
-        second: Sequence[Tensor], largest: Sequence[Tensor], steps: Any, *, lr: float,
-        beta1: float, beta2: float, eps: float, weight_decay: float, decoupled: bool,
-        maximize: bool,
+    def takes(
+        self, update: Update, parameters: Sequence[Tensor], gradients: Sequence[Tensor],
+        states: Sequence[Sequence[Tensor]], counters: Sequence[Tensor] = (),
     ) -> bool:  # fmt: skip
-        """One step of Adam (decoupled weight decay: AdamW). ``steps`` are the counters, to which
-        one is added, or numbers that count from 1. False where no kernel can take the tensors:
-        then nothing was done."""
+        """Whether a kernel can take the tensors, now."""
         if graph_under_way() is not None:
             return False
-        counters = steps if isinstance(steps[0], Tensor) else []
-        own = [*parameters, *first, *second, *largest, *counters]
         if parameters[0].aval.device is not cpu:
-            if not _same_on_device(
-                gradients, parameters, first, second, *([largest] if largest else [])
-            ):
-                return False
-            lists = [[t.flat for t in m] for m in (parameters, gradients, first, second, largest)]
-            _on_device(
-                "adam", parameters[0], *lists, _counted(steps), lr=lr, beta1=beta1, beta2=beta2,
-                eps=eps, weight_decay=weight_decay, decoupled=decoupled, maximize=maximize,
-            )  # fmt: skip
-            _written(own)
-        else:
-            if not self._rows("adam", gradients, own, len(counters)):
-                return False
-            self._amsgrad = bool(largest)
-            counts = _NO_COUNTS if self._counts_itself else _counted(steps)
-            self._run_adam(counts, lr, beta1, beta2, eps, weight_decay, decoupled, maximize)
+            return _same_on_device(gradients, parameters, *states)
+        own = [*parameters, *(t for many in states for t in many), *counters]
+        return self._rows(update, gradients, own, len(counters))
+
+    def step(
+        self, update: Update, parameters: Sequence[Tensor], gradients: Sequence[Tensor],
+        states: Sequence[Sequence[Tensor]], steps: Sequence[Any], maximize: bool,
+        settings: Sequence[float],
+    ) -> bool:  # fmt: skip
+        """One step of all parameters.
+
+        Args:
+            states: a list for each of the update's states.
+            steps: the step counters, to which one is added, or numbers, of which the first is 1.
+            maximize: whether gradients are negated.
+            settings: the update's.
+
+        Returns:
+            False where no kernel can take the tensors: then nothing was done.
+        """
+        counters = steps if isinstance(steps[0], Tensor) else ()
+        if not self.takes(update, parameters, gradients, states, counters):
+            return False
+        if parameters[0].aval.device is cpu:
+            counts = bool(counters) and self._counts_itself
+            self._counts = _NO_COUNTS if counts else _counted(steps)
+            self.again(maximize, settings)
+            return True
+        lists = [[t.flat for t in many] for many in (parameters, gradients, *states)]
+        with cuda.on(parameters[0].aval.device):
+            cuda.kernels("multi_tensor_update").step(
+                update, *lists[:2], lists[2:], _counted(steps).tolist(), maximize, *settings
+            )
+        _written([*parameters, *(t for many in states for t in many), *counters])
         return True
 
-    def adam_again(
-        self, *, lr: float, beta1: float, beta2: float, eps: float, weight_decay: float,
-        decoupled: bool, maximize: bool,
-    ) -> None:  # fmt: skip
-        """One more step of Adam with the same tensors."""
-        self._run_adam(_NO_COUNTS, lr, beta1, beta2, eps, weight_decay, decoupled, maximize)
-
-    def _run_adam(
-        self, counts: Any, lr: float, beta1: float, beta2: float, eps: float, weight_decay: float,
-        decoupled: bool, maximize: bool,
-    ) -> None:  # fmt: skip
-        self._run(
-            counts, float(lr), float(beta1), float(beta2), float(eps), float(weight_decay),
-            int(decoupled), int(self._amsgrad), int(maximize),
-        )
+    def again(self, maximize: bool, settings: Sequence[float]) -> None:
+        """One more step with the same tensors."""
+        own = self._own
+        self._update(
+            own.total, own.rows, self._gradients.rows[0], self._counts, own.sizes, int(maximize),
+            *map(float, settings),
+        )  # fmt: skip
+        own.count_writes()
 
 
 _NO_COUNTS = np.empty(0, np.float64)

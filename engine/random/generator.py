@@ -6,7 +6,6 @@ before the first draw.
 
 from __future__ import annotations
 
-import functools
 import math
 import os
 import struct
@@ -18,6 +17,7 @@ import numpy as np
 from mindtorch.kernels.support.fork_safe_lock import reentrant_lock
 
 from ..tensor import captures, capturing
+from .number_types import DIGITS, c_name, largest, representable, rounded, smallest, type_name
 from .rollback import journals, note
 
 Array = np.ndarray[Any, Any]
@@ -25,15 +25,8 @@ Array = np.ndarray[Any, Any]
 DEFAULT_SEED = 67280421310721
 STATE_SIZE = 5056
 _BLOCK = 624
-_DIGITS = {"float64": 53, "float32": 24, "float16": 11, "bfloat16": 8}
 _COMPLEX = {"complex64": np.float32, "complex128": np.float64}
 _NATIVE = frozenset(("float32", "float64", "int64", "uint8"))
-
-
-@functools.cache
-def _name(dtype: np.dtype[Any]) -> str:
-    """numpy works a type's name out anew each time it is asked."""
-    return dtype.name
 
 
 _entries: dict[tuple[str, str], Callable[..., None]] = {}
@@ -106,7 +99,7 @@ def _reject_overlap(array: Array) -> None:
 
 
 def _real_view(array: Array) -> Array:
-    real = np.dtype(_COMPLEX[_name(array.dtype)])
+    real = np.dtype(_COMPLEX[type_name(array.dtype)])
     return np.lib.stride_tricks.as_strided(
         array.reshape(-1).view(real) if array.flags.c_contiguous else array.real,
         (*array.shape, 2),
@@ -251,7 +244,7 @@ class Generator:
 
     def _draw(self, name: str, out: Array, *arguments: Any, cached: bool = False) -> None:
         """Run kernel ``name`` on a flat array of a type the kernel has."""
-        kind = _name(out.dtype)
+        kind = type_name(out.dtype)
         entry = _entries.get((name, kind)) or _entry(name, kind)
         if captures or journals:
             self._about_to_draw()
@@ -298,11 +291,11 @@ class Generator:
         return array
 
     def _fill_float(self, array: Array, name: str, *arguments: Any, cached: bool = False) -> Array:
-        kind = _name(array.dtype)
+        kind = type_name(array.dtype)
         if kind in ("float32", "float64"):
             wide: Any = None
         else:
-            wide = np.float32 if kind in _DIGITS else np.float64
+            wide = np.float32 if kind in DIGITS else np.float64
         return self._fill(array, name, *arguments, wide=wide, cached=cached)
 
     # Samplers. Each fills ``array`` and returns it.
@@ -310,7 +303,7 @@ class Generator:
     def uniform(self, array: Array, low: float = 0.0, high: float = 1.0) -> Array:
         """Uniform on [low, high)."""
         low, high = float(low), float(high)
-        kind = _name(array.dtype)
+        kind = type_name(array.dtype)
         if kind == "float32" and low <= high:
             if array.__class__ is np.ndarray and array.flags.c_contiguous and array.size:
                 self._draw("uniform_single", array.reshape(-1), low, high)
@@ -340,7 +333,7 @@ class Generator:
         std = float(std)
         if not std >= 0.0:
             raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
-        kind = _name(array.dtype)
+        kind = type_name(array.dtype)
         if kind in _COMPLEX:
             self.normal(_real_view(array), 0.0, std / math.sqrt(2.0))
             if mean != 0:
@@ -386,12 +379,12 @@ class Generator:
         return self._fill_float(array, "cauchy", float(median), float(sigma))
 
     def _choose(self, array: Array, p: float, value: float) -> Array:
-        if _name(array.dtype) in ("float32", "float64", "uint8"):
+        if type_name(array.dtype) in ("float32", "float64", "uint8"):
             return self._fill(array, "choose", p, value)
         if array.dtype == np.bool_:
             self._fill(array.view(np.uint8), "choose", p, value)
             return array
-        wide = np.float32 if _name(array.dtype) in _DIGITS else np.uint8
+        wide = np.float32 if type_name(array.dtype) in DIGITS else np.uint8
         return self._fill(array, "choose", p, value, wide=wide)
 
     def bernoulli(self, array: Array, p: float = 0.5) -> Array:
@@ -407,7 +400,7 @@ class Generator:
         probabilities = np.broadcast_to(p_array, array.shape)
         if not bool(((probabilities >= 0) & (probabilities <= 1)).all()):
             raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
-        double = _name(p_array.dtype) == "float64"
+        double = type_name(p_array.dtype) == "float64"
         view, chances = array, probabilities
         if not array.flags.c_contiguous:
             _reject_overlap(array)
@@ -426,7 +419,7 @@ class Generator:
     def dropout_noise(self, array: Array, p: float) -> Array:
         """0 with probability ``p``, else ``1 / (1 - p)`` in the type of ``array``."""
         keep = 1.0 - float(p)
-        if _name(array.dtype) == "float64":
+        if type_name(array.dtype) == "float64":
             return self._choose(array, keep, 1.0 / keep)
         scale = np.float32(1) / np.float32(keep)
         return self._choose(array, keep, float(array.dtype.type(scale)))
@@ -438,7 +431,7 @@ class Generator:
         """
         if array.size == 0:
             return array
-        work = np.float64 if _name(array.dtype) == "float64" else np.float32
+        work = np.float64 if type_name(array.dtype) == "float64" else np.float32
         low, high = (float(work(bound)) for bound in (low, high))
         flat = np.empty(array.size, work)
         self._draw("rrelu_slopes", flat, np.ascontiguousarray(x, work).reshape(-1), low, high)
@@ -448,8 +441,8 @@ class Generator:
     def random(self, array: Array, low: int | None = None, high: int | None = None) -> Array:
         """Integers of [low, high); without ``high`` up to the type's largest, without both the
         non-negative ones of the type (for floats up to 2**digits)."""
-        kind = _name(array.dtype)
-        top = _largest(array.dtype)
+        kind = type_name(array.dtype)
+        top = largest(array.dtype)
         if low is None and high is None:
             if kind == "bool":
                 span = 2
@@ -472,8 +465,8 @@ class Generator:
                 f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
             )
         high = top + 1 if high is None else int(high)
-        if kind in _DIGITS:
-            low, high = _representable(array.dtype, low, high)
+        if kind in DIGITS:
+            low, high = representable(array.dtype, low, high)
             if low >= high:
                 raise RuntimeError(
                     "random_ expects 'from' casted to dtype to be less than 'to' casted to dtype, "
@@ -483,12 +476,12 @@ class Generator:
             bottom = 0 if array.dtype.kind in "bu" else -top - 1
             for text, bound in (("from", low), ("to - 1", high - 1)):
                 if not bottom <= bound <= top:
-                    raise RuntimeError(f"{text} is out of bounds for {_c_name(kind)}")
+                    raise RuntimeError(f"{text} is out of bounds for {c_name(kind)}")
         span = high - low
         return self._integers(array, low, span, span >= 2**28)
 
     def _integers(self, array: Array, low: int, span: int, large: bool) -> Array:
-        kind = _name(array.dtype)
+        kind = type_name(array.dtype)
         target = array.view(np.uint8) if kind == "bool" else array
         if kind in ("float16", "bfloat16"):
             wide: Any = np.float32
@@ -551,7 +544,7 @@ class Generator:
         if array.size:
             out = np.empty(array.size, np.float64)
             self._draw(name, out, *flats)
-            array[...] = _rounded(out, array.dtype).reshape(array.shape)
+            array[...] = rounded(out, array.dtype).reshape(array.shape)
         return array
 
     def standard_gamma(self, array: Array, alphas: Array) -> Array:
@@ -560,60 +553,15 @@ class Generator:
             return array
         work = np.float64 if alphas.dtype.name == "float64" else np.float32
         flat = np.ascontiguousarray(alphas, work).reshape(-1)
-        tiny = float(_smallest(array.dtype))
+        tiny = float(smallest(array.dtype))
         out = np.empty(array.size, np.float64)
         entry = _entry("standard_gamma", np.dtype(work).name)
         self._about_to_draw()
         with self._lock:
             self._ready()
             entry(self._key, self._control, self._cache, out, flat, tiny)
-        array[...] = _rounded(out, array.dtype).reshape(array.shape)
+        array[...] = rounded(out, array.dtype).reshape(array.shape)
         return array
-
-
-def _rounded(values: Array, dtype: Any) -> Array:
-    """float64 to ``dtype``; to a half type through float32, as torch's casts go."""
-    if dtype.name in ("float16", "bfloat16"):
-        values = values.astype(np.float32)
-    return values.astype(dtype)
-
-
-def _smallest(dtype: Any) -> float:
-    if dtype.name == "bfloat16":
-        return 2.0**-126
-    return float(np.finfo(dtype).tiny)
-
-
-@functools.cache
-def _largest(dtype: Any) -> int:
-    if dtype.name in _DIGITS:
-        return int(2 ** _DIGITS[dtype.name])
-    if dtype == np.bool_:
-        return 1
-    return int(np.iinfo(dtype).max)
-
-
-def _c_name(kind: str) -> str:
-    return {
-        "int8": "signed char", "uint8": "unsigned char", "int16": "short int", "int32": "int",
-        "int64": "long", "uint16": "unsigned short", "uint32": "unsigned int",
-    }.get(kind, kind)  # fmt: skip
-
-
-def _representable(dtype: Any, low: int, high: int) -> tuple[int, int]:
-    """Bounds moved inward to values of a float type, where they lie beyond its digits."""
-    digits = _DIGITS[dtype.name]
-
-    def cast(value: int) -> int:
-        return int(float(dtype.type(np.float32(value) if digits < 24 else value)))
-
-    next_low = cast(low + 1)
-    if next_low < low:
-        low = next_low + (1 << max(abs(low + 1).bit_length() - digits, 0))
-    last = cast(high - 1)
-    if last >= high:
-        high = last - (1 << max(abs(high - 1).bit_length() - digits, 0))
-    return low, high
 
 
 default_generator = Generator()

@@ -1,8 +1,8 @@
 """Autocast: ops that take their inputs in a lower precision, in full precision, or in the widest.
 
 In a block the thread's mode has the bit AUTOCAST, so that a call of an op casts its inputs first,
-by :data:`POLICIES`; at other times autocast costs nothing. What is composed of several ops is
-cast as a whole by :func:`whole`.
+by the policies that ops are declared with; at other times autocast costs nothing. What is composed
+of several ops is cast as a whole by :func:`whole`.
 """
 
 from __future__ import annotations
@@ -16,31 +16,12 @@ from .. import dtypes
 from ..autograd import tape
 from ..dispatch import state as dispatch_state
 from ..dtypes import DType
+from ..op import Op
 from ..ops.movement import cast as cast_op
 from ..tensor import Tensor, version_of
 
 LOWER, FULL, WIDEST, PLAIN = "lower", "full", "widest", "plain"
 QUOTIENT = "quotient"  # in full precision where the dividend is a number
-
-# of single ops, by torch's lists for the CPU; those of compositions stand where these are named
-POLICIES = {
-    "matmul": LOWER, "linear": LOWER, "convolution": LOWER,
-    "cat": WIDEST, "stack": WIDEST, "index_copy": WIDEST,
-}  # fmt: skip
-# by torch's lists for CUDA
-CUDA_POLICIES = {
-    "matmul": LOWER, "linear": LOWER, "convolution": LOWER, "scaled_dot_product_attention": LOWER,
-    **dict.fromkeys((
-        "acos", "asin", "cosh", "erfinv", "exp", "expm1", "log", "log10", "log2", "log1p",
-        "reciprocal", "rsqrt", "sinh", "tan", "power", "power_two", "power_three", "power_half",
-        "power_minus_half", "power_minus_one", "power_minus_two", "square", "softplus",
-        "native_layer_norm", "native_group_norm", "logsumexp", "softmax", "log_softmax", "cumsum",
-        "cumprod", "prod", "sum", "linalg_vector_norm", "nll_loss_forward", "cross_entropy_loss",
-        "_euclidean_dist",
-    ), FULL),
-    **dict.fromkeys(("addcdiv", "addcmul", "atan2", "index_put", "scatter_add"), WIDEST),
-    "divide": QUOTIENT,
-}  # fmt: skip
 
 
 class Mode:
@@ -108,16 +89,16 @@ def switch(mode: Mode, enabled: bool) -> None:
     dispatch_state.cast_inputs_by(as_cast if state.casting else None)
 
 
-def as_cast(name: str, *inputs: Any) -> tuple[Any, ...]:
-    """The inputs that op ``name`` gets in this thread.
+def as_cast(op: Op, *inputs: Any) -> tuple[Any, ...]:
+    """The inputs that ``op`` gets in this thread.
 
     Functions that take views of their inputs before the op ask for themselves: a view's cast is not
     kept.
     """
-    if state.cpu.enabled:
-        inputs = cast_inputs(POLICIES.get(name, PLAIN), inputs, state.cpu)
-    if state.cuda.enabled:
-        inputs = cast_inputs(CUDA_POLICIES.get(name, PLAIN), inputs, state.cuda)
+    if state.cpu.enabled and op.autocast is not None:
+        inputs = cast_inputs(op.autocast, inputs, state.cpu)
+    if state.cuda.enabled and op.autocast_cuda is not None:
+        inputs = cast_inputs(op.autocast_cuda, inputs, state.cuda)
     return inputs
 
 
@@ -198,21 +179,30 @@ def whole(
 
     @functools.wraps(function)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        if not state.casting:
-            return function(*args, **kwargs)
-        cast_whole = False
-        for mode, chosen in ((state.cpu, policy), (state.cuda, cuda)):
-            if mode.enabled and chosen is not None:
-                args = cast_inputs(chosen, [_each(chosen, a, mode) for a in args], mode)
-                values = cast_inputs(chosen, kwargs.values(), mode)
-                kwargs = dict(zip(kwargs, values, strict=True))
-                cast_whole = True
-        if not cast_whole:
+        found = cast_call((policy, cuda), args, kwargs) if state.casting else None
+        if found is None:
             return function(*args, **kwargs)
         with off():
-            return function(*args, **kwargs)
+            return function(*found[0], **found[1])
 
     return wrapped
+
+
+def cast_call(
+    policies: tuple[str | None, str | None], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+    """The arguments of a call that is cast as a whole, by the policies for the CPU and for CUDA.
+
+    None where it is not: its ops cast by themselves.
+    """
+    whole = False
+    for mode, policy in zip((state.cpu, state.cuda), policies, strict=True):
+        if mode.enabled and policy is not None:
+            args = cast_inputs(policy, [_each(policy, a, mode) for a in args], mode)
+            values = cast_inputs(policy, kwargs.values(), mode)
+            kwargs = dict(zip(kwargs, values, strict=True))
+            whole = True
+    return (args, kwargs) if whole else None
 
 
 def _each(policy: str, value: Any, mode: Mode) -> Any:

@@ -13,8 +13,23 @@ import numpy as np
 
 from ..autograd.inplace import copy_
 from ..aval import aval, contiguous_strides
-from ..dispatch import Op
-from ..ops import movement
+from ..op import Op
+from ..ops import (
+    complex,
+    copies,
+    elementwise,
+    factorizations,
+    fft,
+    indexing,
+    linear_algebra,
+    movement,
+    pooling,
+    reduction,
+    resizing,
+    scan,
+    softmax,
+    sorting,
+)
 from ..ops.base import Elementwise, Reduction
 from ..ops.elementwise import add, less, multiply, where
 from ..ops.indexing import gather, index_put, scatter, scatter_add
@@ -23,12 +38,12 @@ from ..ops.linear_algebra import matmul, swapped
 from ..tensor import Tensor, constant, from_array, full_flat
 
 Rule = Callable[..., Any]
-RULES: dict[str, Rule] = {}
+_RULES: dict[Op, Rule] = {}
 
 
 def apply(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
     """The results for all examples by a rule; NotImplemented without one."""
-    rule = RULES.get(op.name)
+    rule = _RULES.get(op)
     if rule is not None:
         return rule(op, batched, inputs, params, size)
     if isinstance(op, Elementwise):
@@ -57,10 +72,11 @@ def loop(
     )
 
 
-def rules(*names: str) -> Callable[[Rule], Rule]:
+def rule_for(*ops: Op) -> Callable[[Rule], Rule]:
+    """Make the function below the rule of these ops."""
+
     def register(rule: Rule) -> Rule:
-        for name in names:
-            RULES[name] = rule
+        _RULES.update(dict.fromkeys(ops, rule))
         return rule
 
     return register
@@ -103,10 +119,11 @@ def _shift(value: Any) -> Any:
     return value + 1 if isinstance(value, int) else tuple(a + 1 for a in value)
 
 
-@rules(
-    "unsqueeze", "squeeze", "slice", "select", "diagonal", "diag_embed", "flip", "_fft_c2c",
-    "_fft_r2c", "_fft_c2r",
-)
+@rule_for(
+    movement.unsqueeze, movement.squeeze, movement.slice_, movement.select, movement.diagonal,
+    indexing.diag_embed, movement.flip, fft.complex_to_complex, fft.real_to_complex,
+    fft.complex_to_real,
+)  # fmt: skip
 def _axes_shifted(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
     """Axes count from the batch on."""
     names = ("axis", "axes", "first", "second")
@@ -114,42 +131,43 @@ def _axes_shifted(op: Op, batched: Any, inputs: Any, params: dict[str, Any], siz
     return op(*inputs, **moved)
 
 
-@rules(
-    "alias", "_to_copy", "tril", "triu", "view_dtype", "view_as_real_copy",
-    "view_as_complex_copy", "linalg_inv_ex",
-    "cofactors", "linalg_det", "linalg_slogdet", "linalg_cholesky_ex", "linalg_qr", "linalg_eigh",
-    "linalg_svd", "linalg_eig", "linalg_lu_factor_ex", "lu_permutation", "linalg_ldl_factor_ex",
-    "geqrf",
+@rule_for(
+    movement.alias_view, copies.cast, indexing.tril, indexing.triu, complex.view_dtype,
+    complex.view_as_real_copy, complex.view_as_complex_copy, linear_algebra.inverse_info,
+    linear_algebra.cofactors, linear_algebra.det, linear_algebra.slogdet,
+    linear_algebra.cholesky_info, factorizations.qr, factorizations.eigh, factorizations.svd,
+    factorizations.eig, factorizations.lu_factor, factorizations.permutation,
+    factorizations.ldl_factor, factorizations.geqrf,
 )  # fmt: skip
 def _unchanged(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
     """Axes count from the end, or do not matter."""
     return op(*inputs, **params)
 
 
-@rules("permute")
+@rule_for(movement.permute)
 def _permute(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
     return op(*inputs, axes=(0, *_shift(params["axes"])))
 
 
-@rules("expand")
+@rule_for(movement.expand)
 def _expand(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
     shape = params["shape"]
     return op(with_rank(inputs[0], len(shape)), shape=(size, *shape))
 
 
-@rules("view")
+@rule_for(movement.view)
 def _view(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
     return movement.reshape(inputs[0], (size, *params["shape"]))
 
 
-@rules("unfold")
+@rule_for(movement.unfold)
 def _unfold(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
     if inputs[0].aval.ndim == 1:
         return NotImplemented
     return op(*inputs, **{**params, "axis": params["axis"] + 1})
 
 
-@rules("as_strided")
+@rule_for(movement.as_strided)
 def _as_strided(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
     strides = (inputs[0].aval.strides[0], *params["strides"])
     return op(
@@ -157,7 +175,7 @@ def _as_strided(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size:
     )
 
 
-@rules("clone")
+@rule_for(copies.clone)
 def _clone(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
     strides = params.get("strides")
     if strides is not None:
@@ -166,33 +184,33 @@ def _clone(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int)
     return op(*inputs, strides=strides)
 
 
-@rules("slice_backward")
+@rule_for(movement.slice_gradient)
 def _slice_gradient(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
     moved = {**params, "shape": (size, *params["shape"]), "axis": params["axis"] + 1}
     return op(*inputs, **moved)
 
 
-@rules("roll")
+@rule_for(movement.roll)
 def _roll(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
     if not params["axes"]:
         return NotImplemented
     return op(*inputs, shifts=params["shifts"], axes=_shift(params["axes"]))
 
 
-@rules("constant_pad_nd")
+@rule_for(movement.pad)
 def _pad(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
     if batched[1]:
         return NotImplemented
     return op(*inputs, padding=((0, 0), *params["padding"]))
 
 
-@rules("cat", "stack")
+@rule_for(movement.cat, movement.stack)
 def _cat(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
     wholes = [everywhere(x, b, size) for x, b in zip(inputs, batched, strict=True)]
     return op(*wholes, axis=params["axis"] + 1)
 
 
-@rules("view_update")
+@rule_for(movement.view_update)
 def _view_update(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
     """The chain of views is taken of all examples at once, as rules of its ops say."""
     base = movement.clone(everywhere(inputs[0], batched[0], size), strides=None)
@@ -208,7 +226,9 @@ def _view_update(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size
 # --- along axes ---------------------------------------------------------------------------------
 
 
-@rules("var", "std", "linalg_vector_norm", "logsumexp", "xor_sum")
+@rule_for(
+    reduction.var, reduction.std, reduction.vector_norm, reduction.logsumexp, reduction.xor_sum,
+)  # fmt: skip
 def _reduction(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
     """The axes count from the batch on; a number gets an axis to fold."""
     x = inputs[0]
@@ -218,7 +238,7 @@ def _reduction(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: 
     return op(x, **{**params, "axis": tuple(a + 1 for a in params["axis"])})
 
 
-@rules("argmax", "argmin")
+@rule_for(reduction.argmax, reduction.argmin)
 def _place_of_extreme(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
     if params["axis"] is not None and inputs[0].aval.ndim > 1:
         return op(*inputs, **{**params, "axis": params["axis"] + 1})
@@ -231,11 +251,13 @@ def _place_of_extreme(op: Op, batched: Any, inputs: Any, params: dict[str, Any],
     return with_rank(found, rank) if params["keepdims"] else found
 
 
-@rules(
-    "max_dim", "min_dim", "median_dim", "nanmedian_dim", "mode", "kthvalue", "sort", "topk",
-    "cumsum", "cumprod", "cumprod_gradient", "logcumsumexp", "cummax", "cummin", "softmax",
-    "softmax_gradient", "log_softmax", "log_softmax_gradient", "gather", "scatter", "scatter_add",
-    "scatter_reduce",
+@rule_for(
+    reduction.max_with_index, reduction.min_with_index, reduction.median_with_index,
+    reduction.nanmedian_with_index, reduction.mode_with_index, sorting.kthvalue, sorting.sort,
+    sorting.topk, scan.cumsum, scan.cumprod, scan.cumprod_gradient, scan.logcumsumexp, scan.cummax,
+    scan.cummin, softmax.softmax, softmax.softmax_gradient, softmax.log_softmax,
+    softmax.log_softmax_gradient, indexing.gather, indexing.scatter, indexing.scatter_add,
+    indexing.scatter_reduce,
 )  # fmt: skip
 def _along(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
     """One axis, the same of all inputs; numbers stay numbers."""
@@ -263,12 +285,12 @@ def _along_nothing(op: Op, x: Tensor, params: dict[str, Any]) -> Any:
     return flat if several else flat[0]
 
 
-@rules("masked_fill", "complex")
+@rule_for(indexing.masked_fill, elementwise.make_complex)
 def _pointwise(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
     """Examples are aligned behind the batch."""
     rank = max(_rank(x, b) for x, b in zip(inputs, batched, strict=True))
     aligned = [with_rank(x, rank) if b else x for x, b in zip(inputs, batched, strict=True)]
-    if op.name == "masked_fill" and batched[2]:
+    if op is indexing.masked_fill and batched[2]:
         value = movement.cast(aligned[2], dtype=inputs[0].aval.dtype)
         return where(aligned[1], value, aligned[0])
     return op(*aligned)
@@ -294,7 +316,7 @@ def _batched_indices(batched: Any, indices: Any, size: int) -> tuple[list[Any], 
     return [counted(size, common), *aligned], common, given[0] if adjacent else 0
 
 
-@rules("index")
+@rule_for(indexing.index)
 def _index(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
     indices, common, before = _batched_indices(batched[1:], inputs[1:], size)
     found = index_at(everywhere(inputs[0], batched[0], size), *indices)
@@ -306,7 +328,7 @@ def _index(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int)
     return movement.permute(found, axes=(0, *rest, *range(1, 1 + common), *tail))
 
 
-@rules("index_put")
+@rule_for(indexing.index_put)
 def _index_put(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
     indices, common, before = _batched_indices(batched[2:], inputs[2:], size)
     x = everywhere(inputs[0], batched[0], size)
@@ -334,7 +356,7 @@ def _spread(index: Tensor, batched: bool, like: Tensor, axis: int, size: int) ->
     return movement.expand(movement.reshape(places, tuple(ones)), shape=tuple(shape))
 
 
-@rules("index_select")
+@rule_for(indexing.index_select)
 def _index_select(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
     axis = params["axis"] + 1
     x = everywhere(inputs[0], batched[0], size)
@@ -345,12 +367,12 @@ def _index_select(op: Op, batched: Any, inputs: Any, params: dict[str, Any], siz
     return gather(x, _spread(inputs[1], True, x, axis, size), axis=axis)
 
 
-@rules("index_add", "index_copy", "index_fill")
+@rule_for(indexing.index_add, indexing.index_copy, indexing.index_fill)
 def _index_write(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
     axis = params["axis"] + 1
     x = everywhere(inputs[0], batched[0], size)
     source = inputs[2]
-    filled = op.name == "index_fill"
+    filled = op is indexing.index_fill
     if x.aval.ndim == 1 or not (filled or _rank(source, batched[2]) == x.aval.ndim - 1):
         return NotImplemented
     if not filled:
@@ -362,7 +384,7 @@ def _index_write(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size
         source = movement.cast(source, dtype=x.aval.dtype)
         source = with_rank(source, x.aval.ndim - 1) if batched[2] else source
         source = movement.expand(source, shape=places.aval.shape)
-    return (scatter_add if op.name == "index_add" else scatter)(x, places, source, axis=axis)
+    return (scatter_add if op is indexing.index_add else scatter)(x, places, source, axis=axis)
 
 
 def _of_all(index: Tensor, count: int, size: int) -> Tensor:
@@ -371,9 +393,9 @@ def _of_all(index: Tensor, count: int, size: int) -> Tensor:
     return add(forward, multiply(counted(size, index.aval.ndim - 1), constant(count)))
 
 
-@rules("take", "put")
+@rule_for(indexing.take, indexing.put)
 def _take(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
-    if op.name == "take" and not batched[0]:
+    if op is indexing.take and not batched[0]:
         return op(*inputs)
     x, index, *source = (
         everywhere(each, b, size) for each, b in zip(inputs, batched, strict=True)
@@ -385,7 +407,10 @@ def _take(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) 
 # --- products and networks ----------------------------------------------------------------------
 
 
-@rules("matmul", "linalg_solve_triangular", "cholesky_solve", "_euclidean_dist")
+@rule_for(
+    linear_algebra.matmul, linear_algebra.solve_triangular, linear_algebra.cholesky_solve,
+    linear_algebra.euclidean_distance,
+)  # fmt: skip
 def _matrices(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
     """Axes before the last two are broadcast: they are aligned behind the batch."""
     ranks = [_rank(x, b) for x, b in zip(inputs, batched, strict=True)]
@@ -394,18 +419,21 @@ def _matrices(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: i
     ], **params)
 
 
-@rules("linalg_solve_ex", "linalg_ldl_solve", "linalg_householder_product", "linalg_lstsq")
+@rule_for(
+    linear_algebra.solve_info, factorizations.ldl_solve, factorizations.householder_product,
+    linear_algebra.lstsq,
+)  # fmt: skip
 def _same_batch(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
     """Both inputs get the batch, so that all results have it."""
     inputs = [everywhere(x, b, size) for x, b in zip(inputs, batched, strict=True)]
-    if op.name in ("linalg_solve_ex", "linalg_ldl_solve"):
+    if op in (linear_algebra.solve_info, factorizations.ldl_solve):
         rank = max(x.aval.ndim - 1 for x in inputs)
         # pivots, which are integers, have one axis less than matrices
         inputs = [with_rank(x, rank - (x.aval.dtype.category < 2)) for x in inputs]
     return op(*inputs, **params)
 
 
-@rules("linalg_pinv")
+@rule_for(linear_algebra.pinv)
 def _pinv(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
     """The limits belong to matrices: theirs are the axes before the last two."""
     x = everywhere(inputs[0], batched[0], size)
@@ -414,7 +442,7 @@ def _pinv(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) 
     return op(x, *limits, **params)
 
 
-@rules("linear")
+@rule_for(linear_algebra.linear)
 def _linear(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
     x, weight, bias = inputs
     if not any(batched[1:]):
@@ -432,13 +460,14 @@ def _linear(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int
     return movement.squeeze(result, axes=(result.aval.ndim - 2,)) if vector else result
 
 
-@rules(
-    "max_pool", "max_pool_gradient", "avg_pool", "avg_pool_gradient", "adaptive_avg_pool",
-    "adaptive_avg_pool_gradient", "adaptive_max_pool", "resize", "resize_gradient",
+@rule_for(
+    pooling.max_pool, pooling.max_pool_gradient, pooling.avg_pool, pooling.avg_pool_gradient,
+    pooling.adaptive_avg_pool, pooling.adaptive_avg_pool_gradient, pooling.adaptive_max_pool,
+    resizing.resize, resizing.resize_gradient,
 )  # fmt: skip
 def _images(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
     """Examples of a batch of images are images of a longer batch."""
-    images = 2 if op.name == "max_pool_gradient" else 1
+    images = 2 if op is pooling.max_pool_gradient else 1
     if any(batched[images:]):
         return NotImplemented
     wholes = [

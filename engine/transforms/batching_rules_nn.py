@@ -8,14 +8,14 @@ from __future__ import annotations
 from typing import Any
 
 from .. import dtypes
-from ..dispatch import Op
-from ..ops import movement
+from ..op import Op
+from ..ops import attention, convolution, embedding, loss, movement, normalization, sampling
 from ..ops.elementwise import add, divide, equal, multiply, not_equal, subtract, where
 from ..ops.indexing import index
 from ..ops.reduction import sum_
 from ..tensor import Tensor, constant, full_flat
 from .batch import detach
-from .batching_rules import counted, everywhere, rules, with_rank
+from .batching_rules import counted, everywhere, rule_for, with_rank
 
 
 def _samples(x: Tensor) -> Tensor:
@@ -57,7 +57,7 @@ def _all(batched: Any, inputs: Any, size: int) -> list[Any]:
 # --- convolution --------------------------------------------------------------------------------
 
 
-@rules("convolution")
+@rule_for(convolution.convolution)
 def _convolution(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
     """Without a weight for each example a longer batch, else a group for each example."""
     x, weight, bias = inputs
@@ -77,7 +77,7 @@ def _convolution(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size
     return add(found, _along_channels(own_bias, found.aval.ndim - 1))
 
 
-@rules("convolution_input_gradient")
+@rule_for(convolution.convolution_input_gradient)
 def _convolution_input(
     op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int
 ) -> Any:
@@ -90,7 +90,7 @@ def _convolution_input(
     return _from_channels(op(_channels(y), _samples(inputs[1]), **wider), size)
 
 
-@rules("convolution_weight_gradient")
+@rule_for(convolution.convolution_weight_gradient)
 def _convolution_weight(
     op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int
 ) -> Any:
@@ -106,7 +106,7 @@ def _convolution_weight(
 # --- normalisation ------------------------------------------------------------------------------
 
 
-@rules("native_batch_norm")
+@rule_for(normalization.batch_norm_training)
 def _batch_norm(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
     x, weight, bias = _all(batched, inputs, size)
     out, *statistics = op(
@@ -118,7 +118,7 @@ def _batch_norm(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size:
     return (_from_channels(out, size), *[_from_samples(each, size) for each in statistics])
 
 
-@rules("batch_norm_inference")
+@rule_for(normalization.batch_norm_inference)
 def _batch_norm_inference(
     op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int
 ) -> Any:
@@ -127,12 +127,12 @@ def _batch_norm_inference(
     return _from_channels(op(_channels(x), *given, **params), size)
 
 
-@rules("move_average")
+@rule_for(normalization.move_average)
 def _move_average(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
     return op(*_all(batched, inputs, size), **params)
 
 
-@rules("native_batch_norm_backward")
+@rule_for(normalization.batch_norm_gradient)
 def _batch_norm_gradient(
     op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int
 ) -> Any:
@@ -149,7 +149,7 @@ def _affine(x: Tensor, weight: Any, bias: Any) -> Tensor:
     return x if bias is None else add(x, bias)
 
 
-@rules("native_group_norm")
+@rule_for(normalization.group_norm)
 def _group_norm(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
     x = _samples(everywhere(inputs[0], batched[0], size))
     own = batched[1] or batched[2]
@@ -161,7 +161,7 @@ def _group_norm(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size:
     return out, mean, deviation
 
 
-@rules("native_group_norm_backward")
+@rule_for(normalization.group_norm_gradient)
 def _group_norm_gradient(
     op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int
 ) -> Any:
@@ -186,7 +186,7 @@ def _group_norm_gradient(
     )
 
 
-@rules("native_layer_norm", "rms_norm")
+@rule_for(normalization.layer_norm, normalization.rms_norm)
 def _last_axes(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
     """The normalised axes are the last ones."""
     if not any(batched[1:]):
@@ -200,7 +200,7 @@ def _last_axes(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: 
     return (_affine(out, *affine, *[None] * (2 - len(affine))), *statistics)
 
 
-@rules("native_layer_norm_backward", "rms_norm_backward")
+@rule_for(normalization.layer_norm_gradient, normalization.rms_norm_gradient)
 def _last_axes_gradient(
     op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int
 ) -> Any:
@@ -228,7 +228,7 @@ def _last_axes_gradient(
 # --- attention, losses, lookups -----------------------------------------------------------------
 
 
-@rules("scaled_dot_product_attention", "scaled_dot_product_attention_backward")
+@rule_for(attention.attention, attention.attention_gradient)
 def _attention(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
     """Attention has one axis of samples and one of heads; a mask is broadcast to them."""
     mask = 3 if len(inputs) == 4 else 4
@@ -244,7 +244,7 @@ def _attention(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: 
     return tuple(_from_samples(r, size) for r in found)
 
 
-@rules("nll_loss_forward", "nll_loss_backward")
+@rule_for(loss.nll, loss.nll_gradient)
 def _nll(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
     if batched[2]:
         return NotImplemented
@@ -267,7 +267,7 @@ def _count(target: Tensor, weight: Any, like: Tensor, ignore_index: int) -> Tens
     return sum_(each, axis=tuple(range(1, each.aval.ndim)), keepdims=False)
 
 
-@rules("cross_entropy_loss")
+@rule_for(loss.cross_entropy)
 def _cross_entropy(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
     """The loss of each target, reduced within its example."""
     if batched[2]:
@@ -283,7 +283,7 @@ def _cross_entropy(op: Op, batched: Any, inputs: Any, params: dict[str, Any], si
     return losses, shifts, logs, count
 
 
-@rules("cross_entropy_loss_backward")
+@rule_for(loss.cross_entropy_gradient)
 def _cross_entropy_gradient(
     op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int
 ) -> Any:
@@ -300,7 +300,7 @@ def _cross_entropy_gradient(
     return _from_samples(found, size)
 
 
-@rules("embedding")
+@rule_for(embedding.embedding)
 def _embedding(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
     """Tables of all examples below each other."""
     if params.get("scale_by_frequency"):
@@ -317,7 +317,7 @@ def _embedding(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: 
     return where(movement.reshape(padded, (*padded.aval.shape, 1)), detach(found), found)
 
 
-@rules("embedding_dense_backward")
+@rule_for(embedding.embedding_gradient)
 def _embedding_gradient(
     op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int
 ) -> Any:
@@ -330,7 +330,7 @@ def _embedding_gradient(
     return _from_samples(op(y, below, rows=size * rows, padding_idx=None), size)
 
 
-@rules("grid_sample", "grid_spread", "grid_slopes")
+@rule_for(sampling.grid_sample, sampling.grid_spread, sampling.grid_slopes)
 def _sampled(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
     """Examples of a batch of images, each with its grid, are images of a longer batch."""
     if "shape" in params:

@@ -17,8 +17,9 @@ from typing import Any, ClassVar
 
 from ..autograd import inplace
 from ..compile.lazy.script_mode import pause
-from ..dispatch import Op, state
+from ..dispatch import state
 from ..interpreter import Interpreter
+from ..op import Op
 from ..tensor import Tensor
 
 OP, NODE, USER = "cpu_op", "cpu_op", "user_annotation"

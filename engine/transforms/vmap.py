@@ -8,7 +8,6 @@ examples (gradients around it). Rules of single ops are in :mod:`.batching_rules
 
 from __future__ import annotations
 
-import functools
 import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,8 +20,9 @@ from ..aval import Aval, aval
 from ..bounded_cache import Bounded
 from ..devices.cuda import drawing
 from ..devices.device import empty_on
-from ..dispatch import GRAD, Op, Plan, check_devices, state
+from ..dispatch import GRAD, state
 from ..interpreter import Interpreter
+from ..op import Op, Plan, check_devices
 from ..ops.base import normalize_axis
 from ..ops.indexing import move_axis
 from ..ops.movement import cast, cat, clone, expand, select, unsqueeze
@@ -136,17 +136,12 @@ def is_known(tensor: Tensor) -> bool:
     return not any(x.traces for x in state.interpreters)
 
 
-def by_example(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate a function on arrays without derivative: vmap calls it once for each example."""
-
-    @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        level = innermost()
-        if level is None or not any(isinstance(x, Tensor) and level.batched(x) for x in args):
-            return function(*args, **kwargs)
-        return level.each(function, args, kwargs)
-
-    return call
+def by_example(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    """A function on arrays without derivative, which vmap calls once for each example."""
+    level = innermost()
+    if level is None or not any(isinstance(x, Tensor) and level.batched(x) for x in args):
+        return function(*args, **kwargs)
+    return level.each(function, args, kwargs)
 
 
 def tracked_below(tensor: Any) -> bool:

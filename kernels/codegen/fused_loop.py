@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import ml_dtypes
 import numpy as np
 
+from ..scalar.facts import facts_of
 from .typed_scalar import TypedScalars, arithmetic_type, for_type, parts_type
 
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
@@ -61,20 +62,12 @@ def store(dtype: np.dtype[Any], value: str, compute: np.dtype[Any]) -> str:
     return value
 
 
-# functions of two operands that torch computes on operands rounded to their common short type
-_ROUNDED = {
-    "add", "subtract", "power", "remainder", "fmod", "atan2", "hypot", "copysign", "nextafter",
-    "xlogy", "xlog1py", "logaddexp", "logaddexp2", "heaviside", "eq", "ne", "lt", "le", "gt", "ge",
-}  # fmt: skip
-
-
 def rounded(function: str, place: int, mode: str, compute: np.dtype[Any]) -> bool:
     """Whether an operand of another type is first rounded to float16 or bfloat16."""
     if compute not in (_FLOAT16, _BFLOAT16):
         return False
-    if function in ("multiply", "divide"):
-        return place == 0 or mode != "s"
-    return function in _ROUNDED
+    rounds = facts_of(function).rounds
+    return rounds == "all" or (rounds == "tensors" and (place == 0 or mode != "s"))
 
 
 def statements(

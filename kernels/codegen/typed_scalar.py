@@ -16,11 +16,10 @@ import ml_dtypes
 import numpy as np
 
 from ..scalar import bessel, complex_numbers, real, special
+from ..scalar.facts import facts_of
 
 SHORT_FLOATS = (np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16))
 _BOOL = np.dtype(np.bool_)
-# what rounding means for a type that holds whole numbers only
-_WHOLE = ("floor", "ceil", "trunc", "round", "round_", "conj")
 _module: dict[str, ast.FunctionDef] = {}
 _SUPPLIED = {*real.MATHEMATICS, *bessel.SUPPLIED}
 # functions too large to be part of every loop that calls them
@@ -73,10 +72,8 @@ def for_type(name: str, dtype: np.dtype[Any]) -> str:
             return f"integer_{name}"
         if name == "bitwise_not" and dtype == _BOOL:
             return "logical_not"
-        if name in _WHOLE:
-            return "positive"
-        if name == "isinf":
-            return "isnan"
+        if facts_of(name).of_whole:
+            return facts_of(name).of_whole
     if dtype.kind == "c" and f"complex_{name}" in definitions():
         return f"complex_{name}"
     return name if name in definitions() or name in _SUPPLIED else f"{name}_"

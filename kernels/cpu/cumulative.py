@@ -13,7 +13,7 @@ from mindtorch.kernels.codegen.jit import entry_point, kernel
 
 from . import reduction, strided_copy, variance
 from .cat_flip_roll_pad import dense, picture
-from .elementwise import complex_logaddexp
+from .complex_numbers import logaddexp as complex_logaddexp
 from .strided_copy import ordered
 from .thread_pool import parallel_for
 from .via_float32 import is_half, narrow, widened

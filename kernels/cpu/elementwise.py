@@ -17,8 +17,9 @@ import numpy as np
 from mindtorch.kernels.codegen.fused_loop import Step, Steps, load, statements
 from mindtorch.kernels.codegen.jit import entry_point, from_source, kernel
 from mindtorch.kernels.codegen.typed_scalar import TypedScalars, cast_type
+from mindtorch.kernels.scalar.facts import facts_of
 
-from . import float_bits, strided_copy, thread_pool
+from . import complex_numbers, float_bits, strided_copy, thread_pool
 from .float32_math import mathematics
 
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
@@ -160,12 +161,6 @@ def fused_plan(
 
 _COPIED_FROM = 2048
 _FAR = 16  # elements: each lies in a cache line of its own
-# functions whose loops LLVM makes vectors of, or has no need to, where elements lie apart
-_LIGHT = frozenset(
-    "absolute add addcmul ceil cube eq floor ge gt isnan le leaky_relu lerp logical_and "
-    "logical_not logical_or lt maximum minimum multiply ne negative positive relu round_ sign "
-    "square subtract threshold trunc where".split()
-)
 
 
 def _worth_a_copy(
@@ -178,8 +173,7 @@ def _worth_a_copy(
     apart = [s[-1] for s in strides[outs:] if s[-1] not in (0, 1)]
     if len(lengths) > 1 and max(apart) >= _FAR:
         return True
-    light = _LIGHT if len(apart) == 1 else {*_LIGHT, "divide"}
-    return any(step.function not in light for step in steps)
+    return not all(1 <= facts_of(step.function).light <= len(apart) for step in steps)
 
 
 def _on_copies(
@@ -317,42 +311,11 @@ def _walking_source(
 
 # --- complex numbers: numpy's loops ----------------------------------------------------------
 
-_COMPLEX: dict[str, Callable[..., Any]] = {
-    "add": np.add, "subtract": np.subtract, "multiply": np.multiply, "divide": np.true_divide,
-    "negative": np.negative, "power": np.power, "square": np.square, "reciprocal": np.reciprocal,
-    "cube": lambda x: x * x * x,
-    "exp": np.exp, "log": np.log, "log2": np.log2, "log10": np.log10, "log1p": np.log1p,
-    "expm1": np.expm1, "exp2": np.exp2, "sqrt": np.sqrt, "sin": np.sin, "cos": np.cos,
-    "tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "sinh": np.sinh,
-    "cosh": np.cosh, "tanh": np.tanh, "asinh": np.arcsinh, "acosh": np.arccosh,
-    "atanh": np.arctanh, "absolute": np.abs, "eq": np.equal, "ne": np.not_equal,
-    "isnan": np.isnan, "isinf": np.isinf, "isfinite": np.isfinite, "where": np.where,
-    "logical_and": np.logical_and, "logical_or": np.logical_or, "logical_xor": np.logical_xor,
-    "logical_not": np.logical_not, "conj": np.conj, "positive": np.positive,
-    "rsqrt": lambda x: 1 / np.sqrt(x), "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
-    "silu": lambda x: x / (1 + np.exp(-x)), "tanhshrink": lambda x: x - np.tanh(x),
-    "sgn": lambda x: np.where(x == 0, 0, x / np.where(x == 0, 1, np.abs(x))),
-    "lerp": lambda x, y, w: np.where(np.abs(w) < 0.5, x + w * (y - x), y - (y - x) * (1 - w)),
-    "addcmul": lambda x, y, z, v: x + v * y * z, "addcdiv": lambda x, y, z, v: x + v * y / z,
-    "sinc": lambda x: np.sinc(x), "nan_to_num": lambda x, n, h, lo: np.nan_to_num(x),
-}  # fmt: skip
-
-
-def complex_logaddexp(x: Any, y: Any) -> Any:
-    larger = x.real >= y.real
-    found = np.where(larger, x, y) + np.log1p(np.exp(np.where(larger, y - x, x - y)))
-    same = (x.real == y.real) & np.isinf(x.real)
-    found = np.where(same, np.where(x.real < 0, y, np.log(np.exp(x) + np.exp(y))), found)
-    return np.where(np.isnan(x) | np.isnan(y), complex(np.nan, np.nan), found)
-
-
-_COMPLEX["logaddexp"] = complex_logaddexp
-
 
 def _complex_plan(name: str, out: Any, ins: Layouts, compute: Any) -> Any:
-    if name not in _COMPLEX:
+    function = getattr(complex_numbers, name, None)
+    if function is None:
         raise NotImplementedError(f"'{name}' is not implemented for complex numbers")
-    function = _COMPLEX[name]
     if isinstance(function, np.ufunc):
         if function(*[np.empty(0, compute) for _ in ins]).dtype == out.dtype:
             return _written_by_numpy(function, out, ins, compute)

@@ -1,12 +1,12 @@
 """Updates of all parameters of a model in one call.
 
 Tensors are given by the addresses of their elements and their sizes (int64 arrays); all have one
-element type and lie without gaps. Arithmetic is done element by element in the order in which torch
-does it.
+element type and lie without gaps. What a step does to an element is of ``kernels.scalar.updates``.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -14,8 +14,10 @@ import numpy as np
 from numba import carray, from_dtype, types
 from numba.extending import intrinsic
 
-from mindtorch.kernels.codegen.jit import entry_point, kernel
+from mindtorch.kernels.codegen.jit import entry_point, from_source, kernel
+from mindtorch.kernels.scalar import updates
 
+from .float_bits import fma
 from .thread_pool import get_num_threads, parallel_for
 
 
@@ -54,99 +56,48 @@ def _count(counters: Any, counts: Any) -> None:
         counts[t] = _counted(counters[t])
 
 
-def _loops(pointer: Any, kind: Any) -> dict[str, Any]:
-    """The updates for one element type.
+_STEP = """
+def step(own, gradients, counts, sizes, start, stop, maximize, {settings}):
+    sign = kind(-1.0) if maximize else kind(1.0)
+    before = 0
+    for t in range(sizes.size):
+        skipped = max(start - before, 0)
+        n, at = min(stop - before, sizes[t]) - skipped, skipped * {size}
+        before += sizes[t]
+        count = counts[t] if counts.size else counted(own[own.shape[0] - 1, t])
+        if n <= 0:
+            continue
+        g = carray(pointer(gradients[t] + at), n)
+        {arrays}
+        {numbers}, = numbers(count, {settings})
+        {rounded}
+        for i in range(n):
+            {elements}, = element({before}, {numbers})
+"""  # numbers of a loop count from 0: numba does not make vectors of one that may begin anywhere
 
-    Numbers of a loop count from 0: numba does not make vectors of one that may begin anywhere.
-    """
-    size = np.dtype(kind).itemsize
 
-    @kernel(fastmath={"contract"})
-    def sgd(
-        own: Any, g_: Any, fresh: Any, sizes: Any, start: int, stop: int, lr: float,
-        momentum: float, dampening: float, decay: float, nesterov: int, maximize: int,
-    ) -> None:  # fmt: skip
-        rate, weight = kind(-lr), kind(decay)
-        keep, take = kind(momentum), kind(1.0 - dampening)
-        sign = kind(-1.0) if maximize else kind(1.0)
-        before = 0
-        for t in range(sizes.size):
-            skipped = max(start - before, 0)
-            n, at = min(stop - before, sizes[t]) - skipped, skipped * size
-            before += sizes[t]
-            if n <= 0:
-                continue
-            p, g = carray(pointer(own[0, t] + at), n), carray(pointer(g_[t] + at), n)
-            if momentum == 0.0:
-                for i in range(n):
-                    d = g[i] * sign
-                    d = d + weight * p[i] if decay != 0.0 else d
-                    p[i] = p[i] + rate * d
-                continue
-            m = carray(pointer(own[1, t] + at), n)
-            first = fresh[t] != 0
-            for i in range(n):
-                d = g[i] * sign
-                d = d + weight * p[i] if decay != 0.0 else d
-                b = d if first else m[i] * keep + d * take
-                m[i] = b
-                d = d + keep * b if nesterov else b
-                p[i] = p[i] + rate * d
+@functools.cache
+def _step(update: updates.Update, kind: Any) -> Any:
+    """The loop that makes ``update`` of all tensors, for an element type."""
+    own, numbers = ["p", *update.state_names], update.number_names
+    arrays = [f"{name} = carray(pointer(own[{k}, t] + at), n)" for k, name in enumerate(own)]
+    source = _STEP.format(
+        settings=", ".join(update.settings), size=np.dtype(kind).itemsize,
+        arrays="; ".join(arrays), numbers=", ".join(f"{name}_" for name in numbers),
+        rounded="; ".join(f"{name}_ = kind({name}_)" for name in numbers),
+        elements=", ".join(f"{name}[i]" for name in own),
+        before=", ".join([f"{own[0]}[i], g[i] * sign", *(f"{name}[i]" for name in own[1:])]),
+    )  # fmt: skip
+    names = {
+        "kind": kind, "carray": carray, "counted": _counted, "numbers": kernel(update.numbers),
+        "pointer": pointer32 if kind is np.float32 else pointer64,
+        "element": updates.with_operations(update, {"sqrt": np.sqrt, "fma": fma}, kernel),
+    }  # fmt: skip
+    return from_source(source, "step", names)
 
-    @kernel
-    def adam(
-        own: Any, g_: Any, counts: Any, sizes: Any, start: int, stop: int, lr: float,
-        beta1: float, beta2: float, eps: float, decay: float, decoupled: int, amsgrad: int,
-        maximize: int,
-    ) -> None:  # fmt: skip
-        small = kind(eps)
-        blend, keep, take = kind(1.0 - beta1), kind(beta2), kind(1.0 - beta2)
-        shrink, weight = kind(1.0 - lr * decay), kind(decay)
-        sign = kind(-1.0) if maximize else kind(1.0)
-        before = 0
-        for t in range(sizes.size):
-            skipped = max(start - before, 0)
-            n, at = min(stop - before, sizes[t]) - skipped, skipped * size
-            before += sizes[t]
-            step = counts[t] if counts.size else _counted(own[own.shape[0] - 1, t])
-            if n <= 0:
-                continue
-            p, g = carray(pointer(own[0, t] + at), n), carray(pointer(g_[t] + at), n)
-            m, v = carray(pointer(own[1, t] + at), n), carray(pointer(own[2, t] + at), n)
-            correction = 1.0 - beta1**step
-            rate = kind(-(lr / correction))
-            root = kind((1.0 - beta2**step) ** 0.5)
-            if amsgrad:
-                w = carray(pointer(own[3, t] + at), n)
-                for i in range(n):
-                    d = g[i] * sign
-                    x = p[i]
-                    if decay != 0.0:
-                        if decoupled:
-                            x = x * shrink
-                        else:
-                            d = d + weight * x
-                    a = m[i] + blend * (d - m[i])
-                    b = v[i] * keep + take * d * d
-                    top = w[i] if w[i] > b else b
-                    m[i] = a
-                    v[i] = b
-                    w[i] = top
-                    p[i] = x + rate * (a / (np.sqrt(top) / root + small))
-                continue
-            for i in range(n):
-                d = g[i] * sign
-                x = p[i]
-                if decay != 0.0:
-                    if decoupled:
-                        x = x * shrink
-                    else:
-                        d = d + weight * x
-                a = m[i] + blend * (d - m[i])
-                b = v[i] * keep + take * d * d
-                m[i] = a
-                v[i] = b
-                p[i] = x + rate * (a / (np.sqrt(b) / root + small))
+
+def _of_all(pointer: Any, kind: Any) -> dict[str, Any]:
+    """What is done to all tensors of one element type."""
 
     @kernel(fastmath={"reassoc", "contract"})
     def squares(g_: Any, sizes: Any, norms: Any) -> None:
@@ -180,9 +131,7 @@ def _loops(pointer: Any, kind: Any) -> dict[str, Any]:
                 return False
         return True
 
-    return {
-        "sgd": sgd, "adam": adam, "squares": squares, "scale": scale, "all_finite": all_finite,
-    }  # fmt: skip
+    return {"squares": squares, "scale": scale, "all_finite": all_finite}
 
 
 @kernel
@@ -203,8 +152,8 @@ def address(dtype: np.dtype[Any]) -> Callable[[Any], int]:
 
 
 _BY_TYPE = {
-    np.dtype(np.float32): _loops(pointer32, np.float32),
-    np.dtype(np.float64): _loops(pointer64, np.float64),
+    np.dtype(np.float32): _of_all(pointer32, np.float32),
+    np.dtype(np.float64): _of_all(pointer64, np.float64),
 }
 
 
@@ -217,41 +166,40 @@ _SERIAL = 65536  # elements that one thread updates sooner than two
 _LINE = 4096  # threads begin at multiples of so many elements, counted over all tensors
 _integers, _counts = types.Array(types.int64, 1, "C"), types.Array(types.float64, 1, "C")
 _table = types.Array(types.int64, 2, "C")
-_NUMBERS = {
-    "sgd": (*[types.float64] * 4, *[types.int64] * 2),
-    "adam": (*[types.float64] * 5, *[types.int64] * 3),
-}
 
 
-def group_update(name: str, dtype: Any) -> Callable[..., None]:
-    """``f(total, own, gradients, more, sizes, *numbers)``: one step of "sgd" or "adam".
+def group_update(update: updates.Update, dtype: Any) -> Callable[..., None]:
+    """``f(total, own, gradients, counts, sizes, maximize, *settings)``: one step of all tensors.
 
     Args:
         total: how many elements the tensors have together.
-        own: addresses, a column for each tensor: of parameters, "sgd": momentum buffers; "adam":
-            both means, with amsgrad the largest second ones, and float32 step counters.
+        own: addresses, a column for each tensor: of parameters, of states, and of float32 step
+            counters where ``counts`` is empty.
         gradients: addresses.
-        more: "sgd": which buffers are new (int64); "adam": the number of each tensor's step
-            (float64), empty where it is in the counters, which are counted up.
+        counts: the number of each tensor's step, which begins with 1 (float64); empty where it is
+            in the counters, which are counted up.
         sizes: elements of each tensor; each thread updates as many of all of them.
-        numbers: the settings, as the loops name them.
+        maximize: whether gradients are negated.
+        settings: the update's, float64.
     """
-    arrays = (_table, _integers, _integers if name == "sgd" else _counts, _integers)
-    signature = (*arrays, types.int64, types.int64, *_NUMBERS[name])
-    loop = entry_point(_BY_TYPE[np.dtype(dtype)][name], signature)
+    signature = (
+        _table, _integers, _counts, _integers, *[types.int64] * 3,
+        *[types.float64] * len(update.settings),
+    )  # fmt: skip
+    loop = entry_point(_step(update, np.dtype(dtype).type), signature)
 
     def update_group(
-        total: int, own: Any, gradients: Any, more: Any, sizes: Any, *numbers: Any
+        total: int, own: Any, gradients: Any, counts: Any, sizes: Any, *settings: Any
     ) -> None:
         if total < 2 * _SERIAL or get_num_threads() == 1:
-            loop(own, gradients, more, sizes, 0, total, *numbers)
+            loop(own, gradients, counts, sizes, 0, total, *settings)
             return
-        if name == "adam" and not more.size:
-            more = np.empty(len(sizes), np.float64)
-            _count(own[-1], more)
+        if not counts.size:
+            counts = np.empty(len(sizes), np.float64)
+            _count(own[-1], counts)
 
         def part(start: int, stop: int) -> None:
-            loop(own, gradients, more, sizes, start * _LINE, min(stop * _LINE, total), *numbers)
+            loop(own, gradients, counts, sizes, start * _LINE, min(stop * _LINE, total), *settings)
 
         parallel_for(-(-total // _LINE), part)
 

@@ -58,7 +58,7 @@ def plan(
     out = out_layouts[0]
     compute = np.dtype(compute_dtype) if compute_dtype is not None else out.dtype
     types = (out.dtype, compute, *[x.dtype for x in in_layouts])
-    if any(t.kind == "c" for t in types) and name not in complex_numbers.NAMES:
+    if any(t.kind == "c" for t in types) and not complex_numbers.is_written(name):
         return None
     step = Step(name, tuple(range(len(in_layouts))), compute, out.dtype)
     return fused_plan((step,), (0,), out_layouts, in_layouts)

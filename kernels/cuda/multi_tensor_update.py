@@ -14,6 +14,8 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
+from mindtorch.kernels.scalar import updates
+
 from . import launch
 from .device_math import mathematics
 
@@ -21,114 +23,54 @@ TOGETHER = 8
 
 
 @functools.cache
-def _sgd(dtype: Any) -> Any:
-    kind = dtype.type
-
-    @launch.device
-    def update(
-        p: Any, g: Any, m: Any, i: int, fresh: float, lr: float, momentum: float,
-        dampening: float, decay: float, nesterov: int, maximize: int,
-    ) -> None:  # fmt: skip
-        d = -g[i] if maximize else g[i]
-        x = p[i]
-        if decay != 0.0:
-            d = d + kind(decay) * x
-        if momentum != 0.0:
-            b = d if fresh != 0.0 else m[i] * kind(momentum) + d * kind(1.0 - dampening)
-            m[i] = b
-            d = d + kind(momentum) * b if nesterov else b
-        p[i] = x + kind(-lr) * d
-
-    names = "lr, momentum, dampening, decay, nesterov, maximize"
-    return _together(update, "p g m", names)
-
-
-@functools.cache
-def _adam(dtype: Any) -> Any:
-    kind, sqrt = dtype.type, mathematics(dtype)["sqrt"]
-
-    @launch.device
-    def update(
-        p: Any, g: Any, m: Any, v: Any, w: Any, i: int, rate: float, root: float, lr: float,
-        beta1: float, beta2: float, eps: float, decay: float, decoupled: int, largest: int,
-        maximize: int,
-    ) -> None:  # fmt: skip
-        d = -g[i] if maximize else g[i]
-        x = p[i]
-        if decay != 0.0:
-            if decoupled:
-                x = x * kind(1.0 - lr * decay)
-            else:
-                d = d + kind(decay) * x
-        a = m[i] + kind(1.0 - beta1) * (d - m[i])
-        b = v[i] * kind(beta2) + kind(1.0 - beta2) * d * d
-        m[i] = a
-        v[i] = b
-        if largest:
-            b = w[i] if w[i] > b else b
-            w[i] = b
-        p[i] = x + kind(rate) * (a / (sqrt(b) / kind(root) + kind(eps)))
-
-    names = "lr, beta1, beta2, eps, decay, decoupled, largest, maximize"
-    return _together(update, "p g m v w", names, 2)
-
-
-def _together(update: Any, lists: str, names: str, numbers: int = 1) -> Any:
-    """The kernel that runs ``update`` on eight tensors of each of ``lists``, with numbers each."""
+def _kernel(update: updates.Update, dtype: Any) -> Any:
+    """The kernel that makes ``update`` of eight tensors."""
+    sqrt = mathematics(dtype)["sqrt"]
+    element = updates.with_operations(update, {"sqrt": sqrt}, launch.device)
+    own, numbers = ["p", *update.state_names], ", ".join(update.number_names)
+    rounded = ", ".join(f"{name}_" for name in update.number_names)
+    lists = ["g", *own]
     places = range(TOGETHER)
-    tensors = [f"{name}{k}" for k in places for name in lists.split()]
+    tensors = [f"{name}{k}" for k in places for name in lists]
     ends = [f"end{k}" for k in places]
-    owned = [", ".join(f"own{k}_{j}" for j in range(numbers)) for k in places]
-    own = ", ".join(owned).split(", ")
-    source = f"def step(count, {', '.join([*tensors, *ends, *own])}, {names}):\n"
+    source = f"def step(count, {', '.join([*tensors, *ends])}, maximize, {numbers}):\n"
+    source += "".join(f"    {name}_ = kind({name})\n" for name in update.number_names)
     source += "    r = cuda.grid(1)\n    while r < count:\n"
     for k in places:
-        arrays = ", ".join(f"{name}{k}" for name in lists.split())
-        start = f" - end{k - 1}" if k else ""
+        at = f"[r - end{k - 1}]" if k else "[r]"
         test = f"{'el' if k else ''}if r < end{k}" if k < TOGETHER - 1 else "else"
-        source += f"        {test}:\n            update({arrays}, r{start}, {owned[k]}, {names})\n"
+        after = ", ".join(f"{name}{k}{at}" for name in own)
+        states = ", ".join(f"{name}{k}{at}" for name in own[1:])
+        source += f"        {test}:\n            d = -g{k}{at} if maximize else g{k}{at}\n"
+        source += f"            {after}, = element(p{k}{at}, d, {states + ', ' * bool(states)}"
+        source += f"{rounded})\n"
     source += "        r = following(r, count)\n"
-    return launch.from_source(source, "step", {"update": update})
+    return launch.from_source(source, "step", {"element": element, "kind": dtype.type})
 
 
-def _run(
-    kernel: Any, lists: Sequence[Sequence[Any]], own: Sequence[tuple[float, ...]], *settings: Any
-) -> None:
-    """Launch for all tensors, eight at a time; where fewer are left the last stands in."""
-    number = len(lists[0])
-    for first in range(0, number, TOGETHER):
-        places = [min(first + k, number - 1) for k in range(TOGETHER)]
-        sizes = [lists[0][i].size if first + k < number else 0 for k, i in enumerate(places)]
-        ends = list(itertools.accumulate(sizes))
-        tensors = [each[i] for i in places for each in lists]
-        numbers = [float(number) for i in places for number in own[i]]
-        launch.each(kernel, ends[-1], *tensors, *ends, *numbers, *settings)
-
-
-def sgd(
-    params: Sequence[Any], grads: Sequence[Any], buffers: Sequence[Any], fresh: Sequence[int], *,
-    lr: float, momentum: float, dampening: float, weight_decay: float, nesterov: bool,
-    maximize: bool,
+def step(
+    update: updates.Update, params: Sequence[Any], grads: Sequence[Any],
+    states: Sequence[Sequence[Any]], steps: Sequence[float], maximize: bool, *settings: float,
 ) -> None:  # fmt: skip
-    """One step of stochastic gradient descent for lists of flat device arrays.
+    """One step of an optimizer for lists of flat device arrays.
 
     Args:
-        buffers: of momentum; the parameters themselves where there is none.
-        fresh: for each parameter whether its momentum buffer holds nothing yet.
+        states: a list for each of the update's states.
+        steps: for each parameter the number of its step, which begins with 1.
+        settings: the update's.
     """
-    _run(_sgd(params[0].dtype), (params, grads, buffers), [(f,) for f in fresh], float(lr),
-         float(momentum), float(dampening), float(weight_decay), int(nesterov),
-         int(maximize))  # fmt: skip
+    kernel, lists = _kernel(update, params[0].dtype), (grads, params, *states)
+    for number in dict.fromkeys(steps):  # the same for all of them, as a rule
+        places = [i for i, own in enumerate(steps) if own == number]
+        numbers = [float(x) for x in update.numbers(float(number), *settings)]
+        for first in range(0, len(places), TOGETHER):
+            _eight(kernel, lists, places[first : first + TOGETHER], int(maximize), *numbers)
 
 
-def adam(
-    params: Sequence[Any], grads: Sequence[Any], first: Sequence[Any], second: Sequence[Any],
-    largest: Sequence[Any], steps: Sequence[float], *, lr: float, beta1: float, beta2: float,
-    eps: float, weight_decay: float, decoupled: bool, maximize: bool,
-) -> None:  # fmt: skip
-    """One step of Adam (``decoupled``: AdamW) for lists of flat device arrays; ``largest`` is empty
-    but for amsgrad."""
-    lists = (params, grads, first, second, largest or second)
-    own = [(-(lr / (1.0 - beta1**s)), (1.0 - beta2**s) ** 0.5) for s in map(float, steps)]
-    _run(_adam(params[0].dtype), lists, own, float(lr), float(beta1), float(beta2), float(eps),
-         float(weight_decay), int(decoupled), int(bool(largest)), int(maximize))  # fmt: skip
+def _eight(kernel: Any, lists: Any, places: Sequence[int], *numbers: Any) -> None:
+    """Launch for up to eight tensors; where there are fewer the last stands in."""
+    spare = TOGETHER - len(places)
+    sizes = [lists[0][i].size for i in places] + [0] * spare
+    ends = list(itertools.accumulate(sizes))
+    tensors = [each[i] for i in [*places, *[places[-1]] * spare] for each in lists]
+    launch.each(kernel, ends[-1], *tensors, *ends, *numbers)

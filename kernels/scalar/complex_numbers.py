@@ -27,6 +27,8 @@ from math import isinf as _isinf
 from math import nan as _nan
 from typing import Any
 
+from .facts import facts_of
+
 Number = Any
 
 _complex = complex
@@ -36,11 +38,6 @@ MATHEMATICS = {
     "_catanh": _catanh, "_ccosh": _ccosh, "_cexp": _cexp, "_csinh": _csinh,
     "_csqrt": _csqrt, "_ctanh": _ctanh,
 }  # fmt: skip
-# functions of ``kernels.scalar`` that are right for complex numbers as they stand
-_AS_THEY_ARE = (
-    "add", "subtract", "multiply", "negative", "square", "cube", "positive", "where", "eq", "ne",
-    "addcmul", "logical_and", "logical_or", "logical_xor", "logical_not",
-)  # fmt: skip
 
 
 def _scaled(x: Number, factor: Number) -> Number:
@@ -260,7 +257,8 @@ def complex_logaddexp(x: Number, y: Number) -> Number:
     return y + complex_log1p(_cexp(x - y))
 
 
-# the functions that there are for complex numbers
-NAMES = frozenset(_AS_THEY_ARE) | frozenset(
-    name.removeprefix("complex_") for name in list(globals()) if name.startswith("complex_")
-)
+
+
+def is_written(name: str) -> bool:
+    """Whether the scalar function is there for complex numbers, here or as it stands."""
+    return f"complex_{name}" in globals() or facts_of(name).of_complex

@@ -3,6 +3,7 @@
 Plain Python on numbers of one type, used by the CPU, CUDA and fused kernels alike. A driver
 compiles them for a type: it gives every constant that type, so float32 arithmetic stays float32,
 and puts that type's own ``exp``, ``log``, ... in the place of the names imported from ``math``.
+What else loops know of a function is stated above it (:mod:`.facts`).
 """
 
 from __future__ import annotations
@@ -46,6 +47,8 @@ from math import pow as _pow
 from math import trunc as _trunc
 from typing import Any
 
+from .facts import facts
+
 
 def _fma(x: Any, y: Any, z: Any) -> Any:
     """``x * y + z``; drivers round it once in floating types, as PyTorch's loops do."""
@@ -68,30 +71,37 @@ Number = Any
 # --- arithmetic ------------------------------------------------------------------------------
 
 
+@facts(cheap=True, light=1, rounds="all", of_complex=True)
 def add(x: Number, y: Number) -> Number:
     return x + y
 
 
+@facts(cheap=True, light=1, rounds="all", of_complex=True)
 def subtract(x: Number, y: Number) -> Number:
     return x - y
 
 
+@facts(cheap=True, light=1, rounds="tensors", of_complex=True)
 def multiply(x: Number, y: Number) -> Number:
     return x * y
 
 
+@facts(light=2, rounds="tensors")
 def divide(x: Number, y: Number) -> Number:
     return x / y
 
 
+@facts(cheap=True, light=1, of_complex=True)
 def negative(x: Number) -> Number:
     return -x
 
 
+@facts(cheap=True, light=1, of_complex=True)
 def square(x: Number) -> Number:
     return x * x
 
 
+@facts(light=1, of_complex=True)
 def cube(x: Number) -> Number:
     return x * x * x
 
@@ -104,16 +114,19 @@ def reciprocal(x: Number) -> Number:
     return 1 / x
 
 
+@facts(rounds="all")
 def power(x: Number, y: Number) -> Number:
     return _pow(x, y)
 
 
+@facts(cheap=True, light=1)
 def maximum(x: Number, y: Number) -> Number:
     """The larger, the first of zeros; NaN if either is."""
     larger = y if y > x else x
     return y if y != y else larger
 
 
+@facts(cheap=True, light=1)
 def minimum(x: Number, y: Number) -> Number:
     smaller = y if y < x else x
     return y if y != y else smaller
@@ -130,11 +143,13 @@ def fmin(x: Number, y: Number) -> Number:
     return y if x != x else smaller
 
 
+@facts(cheap=True)
 def clamp(x: Number, low: Number, high: Number) -> Number:
     raised = x if x >= low or x != x else low  # nan where anything is
     return raised if raised <= high or raised != raised else high
 
 
+@facts(light=1)
 def lerp(x: Number, y: Number, weight: Number) -> Number:
     """``x + weight * (y - x)``, from the nearer end."""
     near = _fma(weight, y - x, x)
@@ -158,12 +173,14 @@ def trunc_divide(x: Number, y: Number) -> Number:
     return _trunc(x / y)
 
 
+@facts(rounds="all")
 def remainder(x: Number, y: Number) -> Number:
     """``x - y * floor(x / y)``: the sign of ``y`` (floating-point types)."""
     rest = _fmod(x, y)
     return rest + y if (rest != 0) and ((rest < 0) != (y < 0)) else rest
 
 
+@facts(rounds="all")
 def fmod(x: Number, y: Number) -> Number:
     return _fmod(x, y)
 
@@ -210,18 +227,22 @@ def integer_power(x: Number, y: Number) -> Number:
     return result if y >= 0 else negative_result
 
 
+@facts(rounds="all")
 def hypot(x: Number, y: Number) -> Number:
     return _hypot(x, y)
 
 
+@facts(rounds="all")
 def atan2(x: Number, y: Number) -> Number:
     return _atan2(x, y)
 
 
+@facts(rounds="all")
 def copysign(x: Number, y: Number) -> Number:
     return _copysign(x, y)
 
 
+@facts(rounds="all")
 def nextafter(x: Number, y: Number) -> Number:
     return _nextafter(x, y)
 
@@ -248,6 +269,7 @@ def ldexp(x: Number, y: Number) -> Number:
     return x * exp2(y)
 
 
+@facts(rounds="all")
 def xlogy(x: Number, y: Number) -> Number:
     product = x * log(y)
     kept = 0 if x == 0 else product
@@ -264,12 +286,14 @@ def logit(x: Number) -> Number:
     return log(x / (1 - x))
 
 
+@facts(rounds="all")
 def xlog1py(x: Number, y: Number) -> Number:
     product = x * log1p(y)
     kept = 0 if x == 0 else product
     return y if y != y else kept
 
 
+@facts(rounds="all")
 def logaddexp(x: Number, y: Number) -> Number:
     larger = maximum(x, y)
     spread = absolute(x - y)
@@ -277,6 +301,7 @@ def logaddexp(x: Number, y: Number) -> Number:
     return larger if x == y and _isinf(x) else total
 
 
+@facts(rounds="all")
 def logaddexp2(x: Number, y: Number) -> Number:
     larger = maximum(x, y)
     spread = absolute(x - y)
@@ -284,6 +309,7 @@ def logaddexp2(x: Number, y: Number) -> Number:
     return larger if x == y and _isinf(x) else total
 
 
+@facts(rounds="all")
 def heaviside(x: Number, y: Number) -> Number:
     step = 1 if x > 0 else 0
     return y if x == 0 else step
@@ -292,50 +318,62 @@ def heaviside(x: Number, y: Number) -> Number:
 # --- comparison, logic and bits --------------------------------------------------------------
 
 
+@facts(cheap=True, light=1, rounds="all", of_complex=True)
 def eq(x: Number, y: Number) -> Number:
     return x == y
 
 
+@facts(cheap=True, light=1, rounds="all", of_complex=True)
 def ne(x: Number, y: Number) -> Number:
     return x != y
 
 
+@facts(cheap=True, light=1, rounds="all")
 def lt(x: Number, y: Number) -> Number:
     return x < y
 
 
+@facts(cheap=True, light=1, rounds="all")
 def le(x: Number, y: Number) -> Number:
     return x <= y
 
 
+@facts(cheap=True, light=1, rounds="all")
 def gt(x: Number, y: Number) -> Number:
     return x > y
 
 
+@facts(cheap=True, light=1, rounds="all")
 def ge(x: Number, y: Number) -> Number:
     return x >= y
 
 
+@facts(cheap=True, light=1, of_complex=True)
 def logical_and(x: Number, y: Number) -> Number:
     return (x != 0) & (y != 0)
 
 
+@facts(cheap=True, light=1, of_complex=True)
 def logical_or(x: Number, y: Number) -> Number:
     return (x != 0) | (y != 0)
 
 
+@facts(of_complex=True)
 def logical_xor(x: Number, y: Number) -> Number:
     return (x != 0) ^ (y != 0)
 
 
+@facts(cheap=True, light=1, of_complex=True)
 def logical_not(x: Number) -> Number:
     return x == 0
 
 
+@facts(light=1)
 def isnan(x: Number) -> Number:
     return x != x
 
 
+@facts(of_whole="isnan")
 def isinf(x: Number) -> Number:
     return _isinf(x)
 
@@ -412,10 +450,12 @@ def huber_slope(g: Number, x: Number, y: Number, delta: Number) -> Number:
     return -delta * g if d <= -delta else (delta * g if d >= delta else g * d)
 
 
+@facts(cheap=True, light=1, of_complex=True)
 def where(condition: Number, x: Number, y: Number) -> Number:
     return x if condition else y
 
 
+@facts(cheap=True)
 def threshold_gradient(g: Number, y: Number, limit: Number) -> Number:
     """``g`` where ``y > limit``, else 0 (NaN in ``y`` lets ``g`` through)."""
     return 0 if y <= limit else g
@@ -424,10 +464,12 @@ def threshold_gradient(g: Number, y: Number, limit: Number) -> Number:
 # --- functions of one number -----------------------------------------------------------------
 
 
+@facts(cheap=True, light=1)
 def absolute(x: Number) -> Number:
     return abs(x)
 
 
+@facts(light=1)
 def sign(x: Number) -> Number:
     up = 1 if x > 0 else 0
     return -1 if x < 0 else up
@@ -441,18 +483,22 @@ def rsqrt(x: Number) -> Number:
     return 1.0 / sqrt(x)
 
 
+@facts(light=1, of_whole="positive")
 def floor(x: Number) -> Number:
     return _floor(x)
 
 
+@facts(light=1, of_whole="positive")
 def ceil(x: Number) -> Number:
     return _ceil(x)
 
 
+@facts(light=1, of_whole="positive")
 def trunc(x: Number) -> Number:
     return _trunc(x)
 
 
+@facts(light=1, of_whole="positive")
 def round_(x: Number) -> Number:
     """To the nearest whole number, halves to the even one."""
     return _round(x)
@@ -484,10 +530,12 @@ def tanh_gradient(g: Number, y: Number) -> Number:
     return g * (1.0 - y * y)
 
 
+@facts(cheap=True, light=1)
 def relu(x: Number) -> Number:
     return 0 if x < 0 else x
 
 
+@facts(light=1)
 def leaky_relu(x: Number, slope: Number) -> Number:
     return x if x > 0 else x * slope
 
@@ -602,6 +650,7 @@ def hardtanh_gradient(g: Number, x: Number, low: Number, high: Number) -> Number
     return g if (x > low) and (x < high) else 0
 
 
+@facts(light=1)
 def threshold(x: Number, limit: Number, value: Number) -> Number:
     return value if x <= limit else x
 
@@ -623,6 +672,7 @@ def tanhshrink(x: Number) -> Number:
     return x - tanh(x)
 
 
+@facts(light=1, of_complex=True)
 def addcmul(x: Number, y: Number, z: Number, value: Number) -> Number:
     return _fma(value * y, z, x)
 
@@ -661,5 +711,6 @@ def nan_to_num(x: Number, nan: Number, high: Number, low: Number) -> Number:
     return nan if x != x else finite
 
 
+@facts(cheap=True, light=1, of_complex=True)
 def positive(x: Number) -> Number:
     return x

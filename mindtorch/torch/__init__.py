@@ -27,14 +27,10 @@ from mindtorch.engine.dtypes import uint64 as uint64
 from mindtorch.engine.switches import debug as _debug
 
 from . import version as version
-from ._api.autocast_policies import NAMESPACE as _AUTOCAST_POLICIES
-from ._api.autocast_policies import cast_whole as _cast_whole
-from ._api.cacheable import NAMES as _REMEMBERED
-from ._api.cacheable import remember as _remember
 from ._api.default_device import set_default_device as set_default_device
 from ._api.publish import FUNCTIONS, METHODS
+from ._api.publish import explained_where_known as _explained
 from ._api.shared_docs import TEXTS as _TEXTS
-from ._api.signatures import explained_where_known as _explained
 from ._compat.removed_functions import REMOVED as _REMOVED
 from ._constants import e as e
 from ._constants import inf as inf
@@ -89,10 +85,6 @@ cdouble = complex128
 legacy_contiguous_format = contiguous_format
 
 _load_functions()
-_cast_whole(FUNCTIONS, _AUTOCAST_POLICIES)
-_cast_whole(METHODS, _AUTOCAST_POLICIES)
-_remember(FUNCTIONS, _REMEMBERED, __name__)
-_remember(METHODS, _REMEMBERED, __name__, "Tensor.")
 _attach_methods(METHODS | _REMOVED)
 _TEXTS.add_to({*FUNCTIONS.values(), *METHODS.values()})
 for _part in Tensor.__mro__:

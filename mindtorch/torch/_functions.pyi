@@ -676,10 +676,10 @@ def _foreach_trunc_(self: _Any) -> _Any:
 def _foreach_zero_(self: _Any) -> _Any:
     """Overwrite each tensor with zeros."""
 
-def _int_mm(self: _Any, mat2: _Any) -> _Any:
+def _int_mm(self: _Any, mat2: _Any, *, out: Tensor | None = None) -> _Any:
     """The int32 product of matrices of int8 (the first may be of uint8)."""
 
-def _segment_reduce(data: _Any, reduce: _str, *, lengths: _Any = None, indices: _Any = None, offsets: _Any = None, axis: _int = 0, unsafe: _bool = False, initial: _Any = None) -> _Any:
+def _segment_reduce(data: _Any, reduce: _str, *, lengths: _Any = None, indices: _Any = None, offsets: _Any = None, axis: _int = 0, unsafe: _bool = False, initial: _Any = None, out: Tensor | None = None) -> _Any:
     """The ``reduce`` ("sum", "mean", "max", "min", "prod") of each segment along ``axis``."""
 
 def abs(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1078,7 +1078,7 @@ def celu(input: Tensor, alpha: _float | _complex = 1.0, *, out: Tensor | None = 
 def celu_(input: Tensor, alpha: _float | _complex = 1.0) -> Tensor:
     """:func:`celu`, written over ``input``; its type stays."""
 
-def chain_matmul(*matrices: _Any) -> _Any:
+def chain_matmul(*matrices: _Any, out: Tensor | None = None) -> _Any:
     """The product of several matrices in the cheapest order."""
 
 def cholesky(input: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
@@ -2175,7 +2175,7 @@ def nonzero(input: Tensor, *, out: Tensor | None = None) -> _Any:
 def nonzero_static(input: Tensor, *, size: _int, fill_value: _int = -1, out: Tensor | None = None) -> _Any:
     """The first ``size`` rows of ``nonzero``, filled up with ``fill_value``."""
 
-def norm(input: Tensor, p: _Any = 'fro', dim: _Any = None, keepdim: _bool = False, dtype: _Any = None) -> _Any:
+def norm(input: Tensor, p: _Any = 'fro', dim: _Any = None, keepdim: _bool = False, dtype: _Any = None, *, out: Tensor | None = None) -> _Any:
     """The vector norm of order ``p`` over ``dim``; "nuc": the sum of singular values."""
 
 @_overload
@@ -2707,7 +2707,7 @@ def tensor_split(input: Tensor, tensor_indices_or_sections: Tensor, dim: _int = 
 @_overload
 def tensor_split(input: Tensor, sections: _int, dim: _int = 0) -> tuple[Tensor, ...]: ...
 
-def tensordot(a: _Any, b: _Any, dims: _Any = 2) -> _Any:
+def tensordot(a: _Any, b: _Any, dims: _Any = 2, *, out: Tensor | None = None) -> _Any:
     """The sums of products over pairs of axes: ``dims`` last and first ones, or two lists."""
 
 def threshold(input: Tensor, threshold: _float | _complex, value: _float | _complex, *, out: Tensor | None = None) -> Tensor:
@@ -2814,7 +2814,7 @@ def unique(input: Tensor, sorted: _bool = True, return_inverse: _bool = False, r
 def unique_consecutive(input: Tensor, return_inverse: _bool = False, return_counts: _bool = False, dim: _int | None = None) -> _Any:
     """Runs of equal elements (slices along ``dim``) made one."""
 
-def unravel_index(indices: _Any, shape: _Any) -> _Any:
+def unravel_index(indices: _Any, shape: _Any, *, out: Tensor | None = None) -> _Any:
     """The coordinates, in a tensor of ``shape``, of places in it written as a line."""
 
 def unsafe_chunk(input: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from types import ModuleType
 from typing import Any, NoReturn
+
+from mindtorch._module_class import set_module_class
 
 from ._compat.unsupported_names import refuse
 
@@ -36,4 +37,4 @@ class _Classes(_Space):
         refuse("torch.classes.load_library", "libraries of C++ are not loaded")
 
 
-sys.modules[__name__].__class__ = _Classes
+set_module_class(__name__, _Classes)

@@ -18,14 +18,12 @@ from mindtorch.engine.ops import complex as complex_ops
 from mindtorch.engine.ops import fft as ops
 from mindtorch.engine.ops import movement
 from mindtorch.engine.tensor import from_array, full_flat
+from mindtorch.engine.transforms.autocast import FULL
 from mindtorch.torch._api.shared_docs import TEXTS as _TEXTS
 
 from ._api.arguments import as_device, as_dtype, normalize_axis, require_tensor
-from ._api.autocast_policies import FFT as _AUTOCAST_POLICIES
-from ._api.autocast_policies import cast_whole as _cast_whole
-from ._api.cacheable import FFT as _REMEMBERED
-from ._api.cacheable import remember as _remember
-from ._api.publish import with_out
+from ._api.out_rules import COMPLEX, FFTN_COMPLEX, FLOATING, Out
+from ._api.publish import module_function
 from .functions.creation import finish
 
 __all__ = [
@@ -102,13 +100,13 @@ def _complex(x: Any, n: Any, dim: int, norm: str | None, forward: bool) -> Any:
     return ops.complex_to_complex(x, axes=(axis,), norm=_norm(norm, forward), forward=forward)
 
 
-@with_out
+@module_function(out=Out(cast=COMPLEX), cacheable=True, autocast=FULL)
 def fft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None) -> Any:  # noqa: A002
     """The transform along ``dim``, of ``n`` points: the input is cut or padded with zeros."""
     return _complex(input, n, dim, norm, True)
 
 
-@with_out
+@module_function(out=Out(cast=COMPLEX), cacheable=True, autocast=FULL)
 def ifft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None) -> Any:  # noqa: A002
     """The inverse of :func:`fft`."""
     return _complex(input, n, dim, norm, False)
@@ -120,13 +118,13 @@ def _from_real(x: Any, n: Any, dim: int, norm: str) -> Any:
     return ops.real_to_complex(_resized(x, (axis,), (size,)), axes=(axis,), norm=norm)
 
 
-@with_out
+@module_function(out=Out(cast=COMPLEX), cacheable=True, autocast=FULL)
 def rfft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None) -> Any:  # noqa: A002
     """The places 0 to ``n // 2`` of the transform of real numbers; the others are conjugates."""
     return _from_real(_real_only(input, "rfft"), n, dim, _norm(norm, True))
 
 
-@with_out
+@module_function(out=Out(cast=COMPLEX), cacheable=True, autocast=FULL)
 def ihfft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None) -> Any:  # noqa: A002
     """The inverse of :func:`hfft`."""
     half = _from_real(_real_only(input, "ihfft"), n, dim, _norm(norm, False))
@@ -143,13 +141,13 @@ def _to_real(x: Any, n: Any, dim: int, norm: str, turn: bool) -> Any:
     return ops.complex_to_real(x, axes=(axis,), norm=norm, size=size)
 
 
-@with_out
+@module_function(out=Out(cast=FLOATING, shown="_fft_c2r"), cacheable=True, autocast=FULL)
 def irfft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None) -> Any:  # noqa: A002
     """The inverse of :func:`rfft`, of ``n`` points (``2 * (length - 1)`` by default)."""
     return _to_real(input, n, dim, _norm(norm, False), False)
 
 
-@with_out
+@module_function(out=Out(cast=FLOATING, shown="_fft_c2r"), cacheable=True, autocast=FULL)
 def hfft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None) -> Any:  # noqa: A002
     """The real transform of a Hermitian signal, of which the first half is given."""
     return _to_real(input, n, dim, _norm(norm, True), True)
@@ -213,19 +211,19 @@ def _complex_axes(x: Any, s: Any, dim: Any, norm: str | None, forward: bool) -> 
     return ops.complex_to_complex(x, axes=axes, norm=_norm(norm, forward), forward=forward)
 
 
-@with_out
+@module_function(out=Out(cast=COMPLEX), cacheable=True, autocast=FULL)
 def fftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None) -> Any:  # noqa: A002
     """The transform along the axes ``dim`` (all by default), of ``s`` points each."""
     return _complex_axes(input, s, dim, norm, True)
 
 
-@with_out
+@module_function(out=Out(cast=FFTN_COMPLEX), cacheable=True, autocast=FULL)
 def ifftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None) -> Any:  # noqa: A002
     """The inverse of :func:`fftn`."""
     return _complex_axes(input, s, dim, norm, False)
 
 
-@with_out
+@module_function(out=Out(cast=COMPLEX), cacheable=True, autocast=FULL)
 def rfftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None) -> Any:  # noqa: A002
     """:func:`rfft` along the last of the axes, :func:`fft` along the others."""
     x = _real_only(input, "rfftn")
@@ -234,7 +232,7 @@ def rfftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None) -
     return ops.real_to_complex(_resized(x, axes, sizes), axes=axes, norm=_norm(norm, True))
 
 
-@with_out
+@module_function(out=Out(cast=FLOATING, shown="_fft_c2r"), cacheable=True, autocast=FULL)
 def irfftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None) -> Any:  # noqa: A002
     """The inverse of :func:`rfftn`."""
     x = _promoted(input, True)
@@ -244,7 +242,7 @@ def irfftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None) 
     return ops.complex_to_real(x, axes=axes, norm=_norm(norm, False), size=sizes[-1])
 
 
-@with_out
+@module_function(out=Out(cast=FLOATING, shown="_fft_c2r"))
 def hfftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None) -> Any:  # noqa: A002
     """:func:`hfft` along the last of the axes, :func:`fft` along the others."""
     x = _promoted(input, True)
@@ -258,7 +256,7 @@ def hfftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None) -
     return ops.complex_to_real(x, axes=axes[-1:], norm=divided, size=sizes[-1])
 
 
-@with_out
+@module_function(out=Out(cast=COMPLEX))
 def ihfftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None) -> Any:  # noqa: A002
     """The inverse of :func:`hfftn`."""
     x = _real_only(input, "ihfftn")
@@ -275,37 +273,45 @@ def ihfftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None) 
 _TWO = (-2, -1)
 
 
-@with_out
+@module_function(out=Out(cast=FFTN_COMPLEX), cacheable=True, autocast=FULL)
 def fft2(input: Any, s: Any = None, dim: Any = _TWO, norm: str | None = None) -> Any:  # noqa: A002
     """:func:`fftn` along two axes."""
     return fftn(input, s, dim, norm)
 
 
-@with_out
+@module_function(out=Out(cast=FFTN_COMPLEX), cacheable=True, autocast=FULL)
 def ifft2(input: Any, s: Any = None, dim: Any = _TWO, norm: str | None = None) -> Any:  # noqa: A002
     """:func:`ifftn` along two axes."""
     return ifftn(input, s, dim, norm)
 
 
-@with_out
+@module_function(
+    out=Out(cast="rfftn expects a complex output tensor, but got {out}"),
+    cacheable=True, autocast=FULL,
+)  # fmt: skip
 def rfft2(input: Any, s: Any = None, dim: Any = _TWO, norm: str | None = None) -> Any:  # noqa: A002
     """:func:`rfftn` along two axes."""
     return rfftn(input, s, dim, norm)
 
 
-@with_out
+@module_function(
+    out=Out(cast="irfftn expects a floating point output tensor, but got {out}", shown="_fft_c2r"),
+    cacheable=True, autocast=FULL,
+)  # fmt: skip
 def irfft2(input: Any, s: Any = None, dim: Any = _TWO, norm: str | None = None) -> Any:  # noqa: A002
     """:func:`irfftn` along two axes."""
     return irfftn(input, s, dim, norm)
 
 
-@with_out
+@module_function(
+    out=Out(cast="hfftn expects a floating point output tensor, but got {out}", shown="_fft_c2r"),
+)
 def hfft2(input: Any, s: Any = None, dim: Any = _TWO, norm: str | None = None) -> Any:  # noqa: A002
     """:func:`hfftn` along two axes."""
     return hfftn(input, s, dim, norm)
 
 
-@with_out
+@module_function(out=Out(cast="ihfftn expects a complex output tensor, but got {out}"))
 def ihfft2(input: Any, s: Any = None, dim: Any = _TWO, norm: str | None = None) -> Any:  # noqa: A002
     """:func:`ihfftn` along two axes."""
     return ihfftn(input, s, dim, norm)
@@ -327,7 +333,7 @@ def _check_count(n: int) -> None:
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
 
 
-@with_out
+@module_function(out=True)
 def fftfreq(n: int, d: float = 1.0, **options: Any) -> Any:
     """The frequency of each place of a transform of ``n`` points that are ``d`` apart:
     ``[0, 1, ..., (n - 1) // 2, -(n // 2), ..., -1] / (d * n)``; ``options`` are those of
@@ -337,7 +343,7 @@ def fftfreq(n: int, d: float = 1.0, **options: Any) -> Any:
     return _frequencies(places, n, d, options)
 
 
-@with_out
+@module_function(out=True)
 def rfftfreq(n: int, d: float = 1.0, **options: Any) -> Any:
     """The frequencies of :func:`rfft`: ``[0, 1, ..., n // 2] / (d * n)``."""
     _check_count(n // 2 + 1)
@@ -356,17 +362,17 @@ def _shifted(x: Any, dim: Any, back: bool) -> Any:
     return x.roll(shifts, axes) if axes else movement.clone(x)
 
 
+@module_function(cacheable=True)
 def fftshift(input: Any, dim: Any = None) -> Any:  # noqa: A002
     """The places in the order of their frequencies: zero comes to the middle."""
     return _shifted(input, dim, False)
 
 
+@module_function(cacheable=True)
 def ifftshift(input: Any, dim: Any = None) -> Any:  # noqa: A002
     """The inverse of :func:`fftshift`."""
     return _shifted(input, dim, True)
 
 
-_cast_whole(globals(), _AUTOCAST_POLICIES)
-_remember(globals(), _REMEMBERED, __name__, check_of=lambda *named: None)
 
 _TEXTS.add_to(globals().values())

@@ -33,6 +33,7 @@ from ._serialization.options import (
     set_default_mmap_options,
     skip_data,
 )
+from ._serialization.safe_unpickler import UNSAFE_MESSAGE
 from ._serialization.storage_refs import (
     Reading,
     StorageTable,
@@ -60,12 +61,6 @@ _get_layout = pickle_names.get_layout
 
 DEFAULT_PROTOCOL = 2
 STORAGE_ALIGNMENT = 64
-UNSAFE_MESSAGE = (
-    "In PyTorch 2.6, we changed the default value of the `weights_only` argument in `torch.load` "
-    "from `False` to `True`. Re-running `torch.load` with `weights_only` set to `False` will "
-    "likely succeed, but it can result in arbitrary code execution. Do it only if you got the file "
-    "from a trusted source."
-)
 _DOCS_MESSAGE = (
     "\n\nCheck the documentation of torch.load to learn more about types accepted by default with "
     "weights_only https://pytorch.org/docs/stable/generated/torch.load.html."

@@ -11,6 +11,7 @@ from mindtorch.engine.ops import elementwise_special as ops
 from mindtorch.engine.tensor import Tensor, constant
 from mindtorch.torch._api.shared_docs import TEXTS as _TEXTS
 
+from ._api.out_rules import ANY, Out
 from ._api.publish import FUNCTIONS, check_numbers, operand, store_out
 
 _NAMES = {
@@ -29,7 +30,10 @@ def _named(call: Call, name: str, formula: str) -> Call:
     return call
 
 
-def _of_tensor(name: str, op: Call, formula: str) -> Call:
+_UNTRACKED = Out(untracked=True)
+
+
+def _of_tensor(name: str, op: Call, formula: str, rule: Out = ANY) -> Call:
     """A function of one tensor; TypeError for anything else."""
 
     def call(input: Any, *, out: Any = None) -> Any:  # noqa: A002
@@ -39,7 +43,7 @@ def _of_tensor(name: str, op: Call, formula: str) -> Call:
                 f"{type(input).__name__}"
             )
         result = op(input)
-        return result if out is None else store_out(result, out, f"special_{name}")
+        return result if out is None else store_out(result, out, f"special_{name}", (), rule)
 
     return _named(call, name, formula)
 
@@ -72,7 +76,7 @@ def _polynomial(name: str, op: Call) -> Call:
                 f"but expected one of:\n{lines}"
             )
         result = op(_plain(x), _plain(n))
-        return result if out is None else store_out(result, out, f"special_{name}")
+        return result if out is None else store_out(result, out, f"special_{name}", (), _UNTRACKED)
 
     return call
 
@@ -111,11 +115,14 @@ for _name, _op, _formula in (
     ("i1e", ops.i1e, "``exp(-|x|) i1(x)``."),
     ("log1p", el.log1p, "``log(1 + x)``."),
     ("log_ndtr", ops.log_ndtr, "The logarithm of the normal distribution function."),
-    ("ndtr", ops.ndtr, "The normal distribution function, ``(1 + erf(x / sqrt(2))) / 2``."),
     ("ndtri", ops.ndtri, "The inverse of the normal distribution function."),
     ("sinc", ops.sinc, "``sin(pi x) / (pi x)``, 1 at 0."),
 ):
     globals()[_name] = _of_tensor(_name, _op, _formula)
+ndtr = _of_tensor(
+    "ndtr", ops.ndtr, "The normal distribution function, ``(1 + erf(x / sqrt(2))) / 2``.",
+    Out(recorded=True),
+)  # fmt: skip
 for _name, _formula in (
     ("airy_ai", "The Airy function Ai."),
     ("bessel_j0", "The Bessel function of the first kind of order 0."),
@@ -130,7 +137,7 @@ for _name, _formula in (
     ("scaled_modified_bessel_k1", "``exp(x)`` times modified_bessel_k1."),
     ("spherical_bessel_j0", "``sin(x) / x``, 1 at 0."),
 ):
-    globals()[_name] = _of_tensor(_name, _underived(getattr(ops, _name)), _formula)
+    globals()[_name] = _of_tensor(_name, _underived(getattr(ops, _name)), _formula, _UNTRACKED)
 for _name, _pair, _formula, _numbers in (
     ("xlogy", ops.xlogy, "``input * log(other)``, 0 where ``input`` is 0.", "one"),
     ("xlog1py", ops.xlog1py, "``input * log(1 + other)``, 0 where ``input`` is 0.", "one"),

@@ -258,15 +258,18 @@ def _tables(source: Source) -> Iterator[tuple[int, str, list[str]]]:
             yield node.lineno, name, _key_names(value)
 
 
-def tables_by_name(names: frozenset[str], root: Path = REPOSITORY) -> list[str]:
+def tables_by_name(
+    names: frozenset[str], root: Path = REPOSITORY, parts: tuple[str, ...] = ("engine", "torch")
+) -> list[str]:
     """Tables of the engine and of the namespace keyed by names of ops or of public functions.
 
     Args:
         names: these names.
+        parts: where is looked, if elsewhere.
     """
     found = []
     for source in product(root):
-        if source.part not in ("engine", "torch"):
+        if source.part not in parts:
             continue
         for line, table, keys in _tables(source):
             known = sum(key in names and key not in NUMBERS for key in keys)

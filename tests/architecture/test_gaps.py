@@ -10,7 +10,7 @@ import pytest
 
 import mindtorch.engine.ops as engine_ops
 import mindtorch.kernels.cpu as cpu
-from mindtorch.engine.dispatch import OPS, find_kernel
+from mindtorch.engine.op import OPS, find_kernel
 from mindtorch.known_gaps import GAPS, as_markdown
 from mindtorch.tools.docs.cuda_coverage import functions, table
 from tests.support.paths import ROOT

@@ -16,8 +16,8 @@ from mindtorch.engine.call_cache import call_cache, vjp_cache
 from mindtorch.engine.compile.jit import Jitted, policy
 from mindtorch.engine.compile.lazy import script_mode
 from mindtorch.engine.compile.passes.fusion import Fused
-from mindtorch.engine.compile.runtime.partition import Segment
-from mindtorch.engine.dispatch import forget_plans
+from mindtorch.engine.compile.runtime.partition import Partition
+from mindtorch.engine.op import forget_plans
 from mindtorch.engine.switches import DESCRIPTIONS, Switches, off, switches, variable
 
 SAID = """
@@ -40,9 +40,9 @@ def _network() -> tuple[Any, Any]:
     return torch.nn.Sequential(torch.nn.Linear(96, 96), torch.nn.GELU()), x
 
 
-def _segments(jitted: Any) -> list[Any]:
+def _partitions(jitted: Any) -> list[Any]:
     steps = [step for found in jitted.compiled.values() for c in found for step in c.steps]
-    return [step for step in steps if isinstance(step, Segment)] + jitted.tree.segments()
+    return [step for step in steps if isinstance(step, Partition)] + jitted.trace_tree.partitions()
 
 
 def test_variables_name_the_mechanisms() -> None:
@@ -106,7 +106,7 @@ def test_without_fusion_each_op_is_a_loop() -> None:
         expected = alone(x)
     fused = torch.compile(lambda x: network(x) * 2 + x)
     assert torch.equal(fused(x), expected)
-    found = [[isinstance(n.op, Fused) for s in _segments(f) for n in s.graph.nodes]
+    found = [[isinstance(n.op, Fused) for s in _partitions(f) for n in s.graph.nodes]
              for f in (alone, fused)]  # fmt: skip
     assert not any(found[0]) and any(found[1])
 
@@ -122,7 +122,7 @@ def test_without_kernel_substitution_convolutions_have_eager_bits() -> None:
         other = torch.compile(lambda x: layer(x))
     with torch.no_grad():
         other(x)
-    names = [[n.op.name for s in _segments(f) for n in s.graph.nodes] for f in (plain, other)]
+    names = [[n.op.name for s in _partitions(f) for n in s.graph.nodes] for f in (plain, other)]
     assert names == [["convolution"], ["convolution by winograd"]]
 
 
@@ -139,20 +139,20 @@ def test_without_buffer_reuse_results_have_new_memory(on: bool) -> None:
     with contextlib.nullcontext() if on else off("grad_buffer_reuse"):
         for _ in range(4):
             step(x)
-        (segment,) = _segments(step)
-        assert any(each is not None for each in segment._again) is on
-        assert all((root.held >= 0) is on for root in segment.program.outputs)
+        (partition,) = _partitions(step)
+        assert any(each is not None for each in partition._reuses) is on
+        assert all((buffer.held >= 0) is on for buffer in partition.executable.outputs)
 
 
 def _lazy_calls(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     module: Any = sys.modules[Jitted.__module__]
-    seen, replayed = [], module.replayed
+    seen, lazily = [], module.run_lazily
 
     def note(*args: Any) -> Any:
         seen.append(args)
-        return replayed(*args)
+        return lazily(*args)
 
-    monkeypatch.setattr(module, "replayed", note)
+    monkeypatch.setattr(module, "run_lazily", note)
     return seen
 
 
@@ -169,7 +169,7 @@ def test_without_lazy_mode_calls_run_eagerly(monkeypatch: pytest.MonkeyPatch) ->
         assert bool(seen) is on
     with off("lazy"):
         script_mode.begin()
-        assert script_mode.tree() is None
+        assert script_mode.trace_tree() is None
 
 
 def test_without_compilation_functions_run_their_python() -> None:

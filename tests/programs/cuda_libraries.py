@@ -18,10 +18,10 @@ import numpy as np
 
 import mindtorch.torch
 from mindtorch.engine.devices import cuda
-from tests.programs.cuda_program import raises
 from tests.programs.cuda_vectors import VECTORS
 from tests.support import cuda_simulator
 from tests.support.cuda_stand_ins import Cudnn, Meeting, Nccl, WithCupy, asked
+from tests.support.cuda_two_devices import raises
 
 torch: Any = mindtorch.torch
 

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 import mindtorch.torch as mt
-from mindtorch.engine.dispatch import OPS
+from mindtorch.engine.op import OPS
 from mindtorch.engine.ops.base import Elementwise, LibraryElementwise
 from mindtorch.tools.docs.cuda_coverage import support_of
 from tests.support import cuda_simulator

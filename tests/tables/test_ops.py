@@ -14,7 +14,7 @@ import pytest
 
 import mindtorch.engine.ops as engine_ops
 import mindtorch.torch as mt
-from mindtorch.engine.dispatch import OPS, Op, forget_plans
+from mindtorch.engine.op import OPS, Op, forget_plans
 from mindtorch.engine.ops.base import Elementwise
 from tests.support.ops_running import (
     EPSILON,

@@ -15,10 +15,10 @@ import mindtorch.torch as torch
 from mindtorch.engine.call_cache import call_cache, vjp_cache
 from mindtorch.engine.compile.jit import Jitted
 from mindtorch.engine.compile.passes.fusion import Fused
-from mindtorch.engine.compile.passes.kernel_substitution import Exchanged
-from mindtorch.engine.compile.runtime.compiled_call import Compiled
-from mindtorch.engine.compile.runtime.grad_buffer_reuse import Again
-from mindtorch.engine.dispatch import forget_plans
+from mindtorch.engine.compile.passes.kernel_substitution import SubstitutedOp
+from mindtorch.engine.compile.runtime.compiled_call import CompiledCall
+from mindtorch.engine.compile.runtime.grad_buffer_reuse import GradBufferReuse
+from mindtorch.engine.op import forget_plans
 from mindtorch.engine.switches import DESCRIPTIONS, off
 from mindtorch.tools import bisect, cli
 from mindtorch.tools.bisect_child import summary
@@ -82,10 +82,10 @@ FAULTS: dict[str, tuple[Any, str, Callable[[Any], Any]]] = {
     "call_cache": (call_cache.CallRecorder, "call_for", _cached_scaled),
     "vjp_cache": (vjp_cache, "lean_rule", _after(_calls_scaled)),
     "fusion": (Fused, "plan_for", _plan_scaled),
-    "kernel_substitution": (Exchanged, "plan_for", _plan_scaled),
-    "grad_buffer_reuse": (Again, "give", _given_scaled),
-    "lazy": (JIT, "replayed", _after(lambda x: x * WRONG)),
-    "compile": (Compiled, "finished", _after(_scaled)),
+    "kernel_substitution": (SubstitutedOp, "plan_for", _plan_scaled),
+    "grad_buffer_reuse": (GradBufferReuse, "set_gradient", _given_scaled),
+    "lazy": (JIT, "run_lazily", _after(lambda x: x * WRONG)),
+    "compile": (CompiledCall, "finished", _after(_scaled)),
 }
 
 

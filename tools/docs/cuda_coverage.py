@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mindtorch.engine import kernel_gaps, ops
-from mindtorch.engine.dispatch import OPS, Op
+from mindtorch.engine.op import OPS, Op
 from mindtorch.engine.ops.base import Elementwise, LibraryElementwise
 
 _FOLDER = Path(__file__).resolve().parents[2] / "kernels" / "cuda"

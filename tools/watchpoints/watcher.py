@@ -26,8 +26,9 @@ from mindtorch import torch
 from mindtorch.engine import dtypes
 from mindtorch.engine.autograd import inplace
 from mindtorch.engine.compile.lazy import script_mode
-from mindtorch.engine.dispatch import Op, state
+from mindtorch.engine.dispatch import state
 from mindtorch.engine.interpreter import Interpreter
+from mindtorch.engine.op import Op
 from mindtorch.engine.tensor import Tensor
 
 from .conditions import LIMITS, Hit, Place, chosen, tensor_faults

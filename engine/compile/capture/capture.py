@@ -2,10 +2,10 @@
 
 A capture is a trace with real arguments behind it. The function's body runs once, on tensors
 without data. Where data is needed (the end of the call, an optimizer's step), the graph so far
-becomes a :class:`..runtime.partition.Segment`: it is run, and the traced tensors that are still
+becomes a :class:`..runtime.partition.Partition`: it is run, and the traced tensors that are still
 alive get their data.
 
-    segment -> host call (optimizer.step) -> segment -> ... -> what is returned
+    partition -> host call (optimizer.step) -> partition -> ... -> what is returned
 
 Where the function itself asks for data (``item()``, ``print``), the trace ends and the rest of
 the body runs op by op: nothing is done twice, and the call is not compiled.
@@ -22,11 +22,12 @@ from collections.abc import Callable
 from typing import Any
 
 from ...autograd import inplace, tape
-from ...dispatch import Op, state
+from ...dispatch import state
+from ...op import Op
 from ...symbolic_sizes import NOTES, PLAIN, fixed
 from ...tensor import Storage, Tensor
 from ...transforms.vmap import redraw
-from ..dynamic_shapes.specialize import At, Blueprint
+from ..dynamic_shapes.specialize import Specialization, UnspecializedPartition
 from ..ir.ir import MAKE, Graph, Value
 from ..runtime.partition import (
     ARGUMENT,
@@ -34,18 +35,18 @@ from ..runtime.partition import (
     CONSTANT,
     MADE,
     HostCall,
-    Place,
-    Segment,
-    Source,
+    InputSpec,
+    OutputSpec,
+    Partition,
     compiled,
 )
-from .failed_run import Changes, give_data
+from .failed_run import UndoLog, give_data
 from .index_checks import may_fail
-from .symbolic_tracer import ManySizes
-from .thread_start_hook import watch_starts
+from .symbolic_tracer import SymbolicTracer
+from .thread_start_hook import hook_thread_starts
 from .tracer import (
+    TracedStorage,
     TracingError,
-    Written,
     check_type,
     elements_of,
     refuse_data,
@@ -55,7 +56,7 @@ from .tracer import (
 _CALLED = (types.FunctionType, types.MethodType, functools.partial)
 
 
-class Capture(ManySizes):
+class Capture(SymbolicTracer):
     """The trace of one call with real arguments.
 
     Args:
@@ -67,7 +68,7 @@ class Capture(ManySizes):
 
     def __init__(self, existing: list[Any], profile: Any) -> None:
         super().__init__()
-        watch_starts()
+        hook_thread_starts()
         self.profile = profile
         self.thread = threading.get_ident()
         self.existing = {id(x): x for x in existing}
@@ -79,26 +80,26 @@ class Capture(ManySizes):
         self.argument_of: dict[int, int] = {}
         self.makes: set[int] = set()
         self.made: dict[Any, Any] = {}
-        self.sources: list[tuple[Value, Source]] = []
-        self.alive: list[weakref.ref[Tensor]] = []
+        self.sources: list[tuple[Value, InputSpec]] = []
+        self.live_tensors: list[weakref.ref[Tensor]] = []
         self.steps: list[Any] = []
-        self.left = ""
+        self.graph_break = ""
         self.whole = False  # whether what is traced cannot go on op by op
         self.hooked = False
-        self.started = next(tape._sequence)
+        self.started = next(tape.sequence)
         self.saved: list[tuple[int, Value]] = []
         self.first_uses: dict[int, tuple[Tensor, Tensor | None, bool]] = {}
         self.refilled: dict[int, Storage] = {}
-        self.changed: list[Source] = []
-        self.fences: list[Any] = []
+        self.changed: list[InputSpec] = []
+        self.boundary_hooks: list[Any] = []
         self.handed: list[weakref.ref[Tensor]] = []
-        self.crossed = False
+        self.crossed_boundary = False
         self.found_argument = False
         # a tensor over each storage that is written to, and the storage's version before
         self.versions: dict[int, tuple[Tensor, int]] = {}
-        self.changes = Changes()
+        self.changes = UndoLog()
         self.failed = False  # whether a kernel has raised
-        self.unfinished: Changes | None = None  # a segment that failed and was taken back
+        self.unfinished: UndoLog | None = None  # a partition that failed and was taken back
 
     # --- the call -------------------------------------------------------------------------------
 
@@ -114,26 +115,26 @@ class Capture(ManySizes):
         if self.sizes is not None:
             self._describe(PLAIN)
 
-    def take(self, tensor: Tensor) -> None:
+    def add_argument(self, tensor: Tensor) -> None:
         """Note an argument of the call."""
         storage = tensor._shared.memory
         self.argument_of[id(storage)] = len(self.arguments)
         self.arguments.append(tensor)
         self.histories.append((tape.node_of(tensor), tensor._output_index))
-        self._fence(tensor)
+        self._hook_boundary(tensor)
 
-    def _fence(self, tensor: Tensor) -> None:
+    def _hook_boundary(self, tensor: Tensor) -> None:
         """Find out when a backward pass in the call leaves it through this tensor."""
         node = tape.node_of(tensor)
         if node is not None and type(node) is not tape.AccumulateGrad:
-            self.fences.append(tape.add_hook(node, "pre", self._crossed))
+            self.boundary_hooks.append(tape.add_hook(node, "pre", self._at_boundary))
 
-    def _crossed(self, gradients: Any) -> None:
-        self.crossed = True
+    def _at_boundary(self, gradients: Any) -> None:
+        self.crossed_boundary = True
 
-    def open_fences(self) -> None:
-        while self.fences:
-            self.fences.pop().remove()
+    def remove_boundary_hooks(self) -> None:
+        while self.boundary_hooks:
+            self.boundary_hooks.pop().remove()
 
     def draw(self, described: Any, fill: Any, inputs: Any) -> Tensor:
         if self.sizes is not None:
@@ -153,7 +154,7 @@ class Capture(ManySizes):
                     raise TracingError("more of an argument's memory than the argument shows")
         return super().value_of(tensor)
 
-    def _capture(self, tensor: Tensor) -> Written:
+    def _capture(self, tensor: Tensor) -> TracedStorage:
         storage = tensor._shared.memory
         place = self.argument_of.get(id(storage))
         if place is None:
@@ -161,9 +162,9 @@ class Capture(ManySizes):
         argument = self.arguments[place]
         check_type(argument)
         value = self.graph.value(argument.aval)
-        source = Source(ARGUMENT, place, False, value.aval)
+        source = InputSpec(ARGUMENT, place, False, value.aval)
         self.sources.append((value, source))
-        record = Written(value, value.aval, source, argument._offset)
+        record = TracedStorage(value, value.aval, source, argument._offset)
         self.storages[id(storage)] = record
         return record
 
@@ -181,29 +182,29 @@ class Capture(ManySizes):
     def shared(self, tensor: Tensor) -> None:
         """A tensor was made over the memory of another one."""
         if isinstance(tensor.flat, Value):
-            self.alive.append(weakref.ref(tensor))
+            self.live_tensors.append(weakref.ref(tensor))
             if self.sizes is not None:
-                self.described.append(self.alive[-1])
+                self.described.append(self.live_tensors[-1])
 
     def _room(self, storage: Storage) -> Any:
         return self.rooms.get(id(storage)) or super()._room(storage)
 
-    def settle(self, tensor: Tensor) -> None:
+    def raw_write(self, tensor: Tensor) -> None:
         if id(tensor) in self.existing:
             self.needed("to set the memory of a tensor from outside")
 
-    def _owner(self, tensor: Tensor, value: Value) -> Source:
-        """Where the memory of a tensor comes from that was not used in this segment yet."""
+    def _owner(self, tensor: Tensor, value: Value) -> InputSpec:
+        """Where the memory of a tensor comes from that was not used in this partition yet."""
         storage = tensor._shared.memory
         key, described = id(storage), value.aval
         if key in self.makes:
-            source = Source(MADE, key, True, described)
+            source = InputSpec(MADE, key, True, described)
         elif id(tensor) in self.existing or self._existed(key):
-            source = Source(CAPTURED, tensor, True, described)
+            source = InputSpec(CAPTURED, tensor, True, described)
             self.graph.captured.append((value, tensor))
-            self._fence(tensor)
+            self._hook_boundary(tensor)
         else:
-            source = Source(CONSTANT, storage.buffer.copy(), True, described)
+            source = InputSpec(CONSTANT, storage.buffer.copy(), True, described)
             if not tensor.aval.weak:
                 self.handed.append(weakref.ref(tensor))
         self.sources.append((value, source))
@@ -227,10 +228,10 @@ class Capture(ManySizes):
     def apply(self, op: Op, inputs: Any, params: dict[str, Any]) -> Any:
         self.finish_failed()
         if params.get("check"):
-            self.leave(f"to know whether {op.name} fails")
+            self.break_graph(f"to know whether {op.name} fails")
             return op(*inputs, **params)
         if not self.whole and may_fail(op, inputs, params, self.is_written):
-            self.leave(f"an index of {op.name} that is in range")
+            self.break_graph(f"an index of {op.name} that is in range")
             return op(*inputs, **params)
         sys.setprofile(None)  # no code of the user's runs in there
         try:
@@ -239,7 +240,7 @@ class Capture(ManySizes):
             reason = str(error)
         finally:
             sys.setprofile(self.profile)
-        self.leave(reason)
+        self.break_graph(reason)
         return op(*inputs, **params)
 
     def _write(self, target: Tensor, source: Tensor, whole: bool = False) -> Tensor:
@@ -284,7 +285,7 @@ class Capture(ManySizes):
     # --- data -----------------------------------------------------------------------------------
 
     def item(self, tensor: Tensor) -> Any:
-        self.leave("item()")
+        self.break_graph("item()")
         return tensor.item()
 
     def data_needed(self, tensor: Tensor) -> None:
@@ -299,7 +300,7 @@ class Capture(ManySizes):
         ):
             self.needed("the elements of a tensor")
 
-    def looked_at(self, tensor: Tensor, what: str) -> None:
+    def identity_needed(self, tensor: Tensor, what: str) -> None:
         if id(tensor) in self.existing:
             self.needed(f"a tensor's {what}")
 
@@ -317,26 +318,28 @@ class Capture(ManySizes):
         for node in self.graph.nodes if value.aval.weak else ():
             if node.op is MAKE and node.outputs[0] is value:  # a number that follows from sizes
                 return node.params["function"](*map(fixed, node.params["arguments"])).reshape(1)
-        return elements_of(value, self.alive, lambda: self.leave("the memory of a tensor"))
+        return elements_of(
+            value, self.live_tensors, lambda: self.break_graph("the memory of a tensor")
+        )
 
     def needed(self, what: str) -> None:
         """Leave, unless a host call or the rest of the body runs op by op."""
         if self in state.interpreters:
-            self.leave(what)
+            self.break_graph(what)
 
-    def make_way(self, thread: threading.Thread) -> None:
+    def thread_starts(self, thread: threading.Thread) -> None:
         """A thread is about to start, which may read what was computed."""
         self.needed("what another thread may read")
 
-    def leave(self, reason: str) -> None:
+    def break_graph(self, reason: str) -> None:
         """Run what was traced; from here on the call runs op by op."""
         if self.whole or state.interpreters[-1] is not self:
             refuse_data(reason)
         self.finish_failed()
         try:
-            if not self.left:
-                self.left = f"{user_line()} needs {reason}"
-                self.forgo()
+            if not self.graph_break:
+                self.graph_break = f"{user_line()} needs {reason}"
+                self.make_concrete()
                 self.materialise()
         finally:
             self.exit()
@@ -344,7 +347,7 @@ class Capture(ManySizes):
     def outside(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call a function on real tensors, and leave."""
         name = function.name if isinstance(function, Op) else function.__name__
-        self.leave(f"real memory for {name}()")
+        self.break_graph(f"real memory for {name}()")
         return function(*args, **kwargs)
 
     def host(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
@@ -354,7 +357,7 @@ class Capture(ManySizes):
             return self.outside(function, *args, **kwargs)
         self.finish_failed()
         if self.sizes is not None and self._sized(args, kwargs):
-            self.forgo()
+            self.make_concrete()
         self.materialise()
         given = self._placed(args), {k: self._placed(v) for k, v in kwargs.items()}
         self.exit()
@@ -370,7 +373,7 @@ class Capture(ManySizes):
             self.makes.add(step.key)
             self.made[step.key] = storage.buffer
         elif result is not None and result is not True:
-            self.leave("what a host call returns")
+            self.break_graph("what a host call returns")
         self.steps.append(step)
         return result
 
@@ -381,9 +384,9 @@ class Capture(ManySizes):
         return type(value)(map(self._placed, value)) if type(value) in (tuple, list) else value
 
     def materialise(self) -> None:
-        """Close the segment, run it, and give the traced tensors that are alive their data."""
+        """Close the partition, run it, and give the traced tensors that are alive their data."""
         live: dict[int, list[Tensor]] = {}
-        for reference in self.alive:
+        for reference in self.live_tensors:
             tensor = reference()
             if tensor is not None and isinstance(tensor.flat, Value):
                 live.setdefault(id(tensor._shared.memory), []).append(tensor)
@@ -400,24 +403,24 @@ class Capture(ManySizes):
         given = self._traced(outputs)
         self.exit()
         try:
-            segment = None if given is None else self._segment(*given)
-            if segment is not None:
-                segment.run(self.made, self.arguments, traced=True)
-                self.steps.append(segment)
+            partition = None if given is None else self._partition(*given)
+            if partition is not None:
+                partition.run(self.made, self.arguments, traced=True)
+                self.steps.append(partition)
             self._hand_out(live)
         except BaseException as error:
             self.failed = True
             new = self.refilled.keys() - refilled
             changes.refilled = {key: self.refilled.pop(key) for key in new}
-            changes.take_back()
+            changes.undo()
             self._forget()
             if isinstance(error, Exception):
                 self.unfinished = changes
-            if self.left:
+            if self.graph_break:
                 self.finish_failed()
             raise
         finally:
-            self.changes = Changes()
+            self.changes = UndoLog()
             self.enter()
             following = Graph()
             following._count = self.graph._count
@@ -433,11 +436,11 @@ class Capture(ManySizes):
         if self.sizes is not None:
             following, self.graph = self.graph, unfinished.graph
             self.sources, self.storages = unfinished.sources, unfinished.storages
-            self.forgo()
+            self.make_concrete()
             self.graph, self.sources, self.storages = following, [], {}
         self.exit()
         try:
-            unfinished.finish(self.made, self.arguments)
+            unfinished.redo(self.made, self.arguments)
         finally:
             if entered:
                 self.enter()
@@ -445,9 +448,9 @@ class Capture(ManySizes):
     def end(self) -> None:
         """The call has raised: leave what eager code leaves."""
         self.finish_failed()
-        if not self.left:
-            self.left = "the call has raised"
-            self.forgo()
+        if not self.graph_break:
+            self.graph_break = "the call has raised"
+            self.make_concrete()
             self.materialise()
 
     def _hand_out(self, live: dict[int, list[Tensor]]) -> None:
@@ -463,8 +466,8 @@ class Capture(ManySizes):
         self._forget()
 
     def _forget(self) -> None:
-        """A segment has ended."""
-        self.alive.clear()
+        """A partition has ended."""
+        self.live_tensors.clear()
         self.storages.clear()
         self.written.clear()
         self.sources = []
@@ -489,20 +492,20 @@ class Capture(ManySizes):
             self.rooms.update((key, value.aval.extent) for key, value in outputs)
         return graph, self.sources, outputs, writes, gradients
 
-    def _segment(self, *given: Any) -> Segment:
+    def _partition(self, *given: Any) -> Partition:
         """What was traced, bound to memory."""
         versions = self._counted()
         if self.sizes is None:
-            segment = compiled(*given)
+            partition = compiled(*given)
         else:
-            blueprint = Blueprint(self.sizes, *given)
-            blueprint.versions = versions
-            self.blueprints.append(blueprint)
-            segment = blueprint.at(At(self.sizes))
-        segment.versions = versions
-        return segment
+            unspecialized = UnspecializedPartition(self.sizes, *given)
+            unspecialized.versions = versions
+            self.unspecialized.append(unspecialized)
+            partition = unspecialized.specialize(Specialization(self.sizes))
+        partition.versions = versions
+        return partition
 
-    def _counted(self) -> list[tuple[Source, int]]:
+    def _counted(self) -> list[tuple[InputSpec, int]]:
         """How often tensors from outside were written to."""
         found = []
         for tensor, before in self.versions.values():
@@ -510,17 +513,17 @@ class Capture(ManySizes):
             places = (i for i, x in enumerate(self.arguments) if x._storage is storage)
             place = next(places, None)
             if place is not None:
-                found.append((Source(ARGUMENT, place, False, None), times))
+                found.append((InputSpec(ARGUMENT, place, False, None), times))
                 continue
             holder = next((x for x in self.existing.values() if x._storage is storage), None)
             if holder is not None:
-                found.append((Source(CAPTURED, holder, False, None), times))
+                found.append((InputSpec(CAPTURED, holder, False, None), times))
         self.versions.clear()
         return found
 
-    def _gradients(self) -> list[tuple[Source, Place | None]]:
-        """Leaves whose ``grad`` is another since the last segment."""
-        found: list[tuple[Source, Place | None]] = []
+    def _gradients(self) -> list[tuple[InputSpec, OutputSpec | None]]:
+        """Leaves whose ``grad`` is another since the last partition."""
+        found: list[tuple[InputSpec, OutputSpec | None]] = []
         for leaf, before in self.leaves.values():
             now = leaf._grad
             if now is not before:
@@ -539,7 +542,7 @@ class Capture(ManySizes):
         self.first_uses.setdefault(id(leaf), (leaf, leaf._grad, read))
         self.leaves.setdefault(id(leaf), (leaf, leaf._grad))
 
-    def grads(self) -> list[tuple[Source, Tensor | None]]:
+    def grads(self) -> list[tuple[InputSpec, Tensor | None]]:
         """Leaves whose ``grad`` the call depends on, and the ``grad`` they had at first."""
         return [
             (self._leaf_source(leaf), before)
@@ -565,36 +568,36 @@ class Capture(ManySizes):
         """Whether a tensor of the call still exists that is neither a result nor a gradient."""
         expected = {id(leaf._grad) for leaf, _, _ in self.first_uses.values()}
         for step in self.steps:
-            for node in step.graph.nodes if isinstance(step, Segment) else ():
+            for node in step.graph.nodes if isinstance(step, Partition) else ():
                 cells = getattr(node.params.get("fill"), "__closure__", None)
                 expected.update(id(cell.cell_contents) for cell in cells or ())
-        alive = (reference() for reference in self.handed)
-        return any(x is not None and id(x) not in expected for x in alive)
+        live_tensors = (reference() for reference in self.handed)
+        return any(x is not None and id(x) not in expected for x in live_tensors)
 
-    def _leaf_source(self, leaf: Tensor) -> Source:
+    def _leaf_source(self, leaf: Tensor) -> InputSpec:
         place = self.argument_of.get(id(leaf._shared.memory))
         if place is not None and self.arguments[place] is leaf:
-            return Source(ARGUMENT, place, False, leaf.aval)
-        return Source(CAPTURED, leaf, False, leaf.aval)
+            return InputSpec(ARGUMENT, place, False, leaf.aval)
+        return InputSpec(CAPTURED, leaf, False, leaf.aval)
 
-    def place(self, tensor: Tensor) -> Place:
+    def place(self, tensor: Tensor) -> OutputSpec:
         """How a later run makes this tensor."""
         storage = tensor._shared.memory
         key = id(storage)
         if key in self.argument_of:
             at = self.argument_of[key]
-            memory = Source(ARGUMENT, at, False, None)
+            memory = InputSpec(ARGUMENT, at, False, None)
             offset = tensor._offset - self.arguments[at]._offset
-            return Place(memory, tensor.aval, offset, None, type(tensor), self.is_view(tensor))
+            return OutputSpec(memory, tensor.aval, offset, None, type(tensor), self.is_view(tensor))
         if key in self.makes or (key in self.storages and isinstance(storage.buffer, Value)):
-            memory = Source(MADE, key, True, None)
+            memory = InputSpec(MADE, key, True, None)
         elif id(tensor) in self.existing:
-            memory = Source(CAPTURED, tensor, True, None)
+            memory = InputSpec(CAPTURED, tensor, True, None)
         elif self._existed(key):
-            memory = Source(CAPTURED, self._holder(storage), True, None)
+            memory = InputSpec(CAPTURED, self._holder(storage), True, None)
         else:
-            memory = Source(CONSTANT, storage.buffer, True, None)
-        found = Place(
+            memory = InputSpec(CONSTANT, storage.buffer, True, None)
+        found = OutputSpec(
             memory, tensor.aval, tensor._offset, None, type(tensor), self.is_view(tensor)
         )
         if memory.kind == MADE:

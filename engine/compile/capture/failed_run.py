@@ -1,4 +1,4 @@
-"""A segment that fails in its first run: it leaves what the ops before the failure have done.
+"""A partition that fails in its first run: it leaves what the ops before the failure have done.
 
 A trace notes what it changes in tensors that others hold, each time with how many ops came before.
 Where a kernel raises, all of it is taken back. If the function may not run a second time, the ops
@@ -13,12 +13,12 @@ from typing import Any
 
 from ...tensor import Storage, Tensor, fields_of, make, typed_buffer
 from ..ir.ir import Graph, Value, run_nodes, waits
-from ..runtime.partition import CONSTANT, Source, lay
-from .tracer import Written
+from ..runtime.partition import CONSTANT, InputSpec, copy_to_layout
+from .tracer import TracedStorage
 
 
-class Changes:
-    """What a trace has changed since its last segment, to take it back and to do it again.
+class UndoLog:
+    """What a trace has changed since its last partition, to take it back and to do it again.
 
     Attributes:
         gradients: (number of ops before, leaf, what gives its ``grad`` until then).
@@ -26,7 +26,7 @@ class Changes:
             value of its memory until then, and what stands for that memory).
         places: tensors written to: (tensor, its place in autodiff's graph before, number of ops
             up to the last write).
-        graph: of the segment, before the passes.
+        graph: of the partition, before the passes.
         sources: where the memory of its inputs is.
         storages: what stands for memory, by the storages' ids.
         refilled: constants that it writes to, by their ids.
@@ -34,11 +34,11 @@ class Changes:
 
     def __init__(self) -> None:
         self.gradients: list[tuple[int, Tensor, Callable[[], Tensor | None]]] = []
-        self.writes: list[tuple[int, Any, int, Written, Value]] = []
+        self.writes: list[tuple[int, Any, int, TracedStorage, Value]] = []
         self.places: dict[int, list[Any]] = {}
         self.graph = Graph()
-        self.sources: list[tuple[Value, Source]] = []
-        self.storages: dict[int, Written] = {}
+        self.sources: list[tuple[Value, InputSpec]] = []
+        self.storages: dict[int, TracedStorage] = {}
         self.refilled: dict[int, Storage] = {}
 
     def note_gradient(self, ops: int, leaf: Tensor) -> None:
@@ -50,10 +50,11 @@ class Changes:
             self.gradients.append((ops, leaf, lambda: gradient))
 
     def close(
-        self, graph: Graph, sources: list[tuple[Value, Source]], storages: dict[int, Written],
-        written: list[Written], live: dict[int, list[Tensor]],
+        self, graph: Graph, sources: list[tuple[Value, InputSpec]],
+        storages: dict[int, TracedStorage], written: list[TracedStorage],
+        live: dict[int, list[Tensor]],
     ) -> None:  # fmt: skip
-        """The segment is about to be run.
+        """The partition is about to be run.
 
         ``live``: tensors of the call that still exist, by the ids of their storages."""
         self.graph.nodes = list(graph.nodes)
@@ -61,7 +62,7 @@ class Changes:
         self.sources, self.storages = sources, dict(storages)
         self._written, self._live = list(written), live
 
-    def take_back(self) -> None:
+    def undo(self) -> None:
         """Make tensors what they were before."""
         self._after = {id(leaf): leaf._grad for _, leaf, _ in self.gradients}
         self._versions = {id(each[1]): each[1].version for each in self.writes}
@@ -73,7 +74,7 @@ class Changes:
         for tensor, node, index, _ in self.places.values():
             tensor._node, tensor._output_index = node, index
 
-    def finish(self, made: dict[Any, Any], arguments: list[Tensor]) -> None:
+    def redo(self, made: dict[Any, Any], arguments: list[Tensor]) -> None:
         """Run the ops up to the one that fails, and leave what they have done."""
         for node, inputs in zip(self.graph.nodes, self._inputs, strict=True):
             node.inputs = inputs
@@ -118,7 +119,7 @@ class Changes:
             if value.aval.dense and value.aval.strides == source.described.strides:
                 target[...] = flat[: value.aval.extent]
             else:
-                lay(target, source.described, flat, value.aval)
+                copy_to_layout(target, source.described, flat, value.aval)
         places = self.places.values()
         for (tensor, _, _, last), after in zip(places, self._nodes, strict=True):
             if last <= done:

@@ -32,6 +32,6 @@ def host_call(function: Callable[..., Any]) -> Callable[..., Any]:
         finally:
             watched.hosting = False
             if steps and scripts:
-                scripts[0].came_by(("step", id(args[0]) if args else 0))
+                scripts[0].at_sync_point(("step", id(args[0]) if args else 0))
 
     return call

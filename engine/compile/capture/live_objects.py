@@ -7,7 +7,7 @@ from itertools import compress
 from typing import Any
 
 
-def alive(*kinds: type) -> list[list[Any]]:
+def live_objects(*kinds: type) -> list[list[Any]]:
     """All objects of each class and of those derived from it that the garbage collector knows.
 
     A process may hold millions of objects, so the loops over them are of built-in functions.

@@ -12,20 +12,20 @@ from ...aval import aval
 from ...dispatch import state
 from ...symbolic_sizes import FORMAL, NOTES, PLAIN, Sizes, has_amounts, open_sizes
 from ...tensor import Tensor
-from ..dynamic_shapes.specialize import At
+from ..dynamic_shapes.specialize import Specialization
 from ..ir.ir import MAKE, Graph, Node
 from ..runtime.partition import HostCall
-from .tracer import Trace, ours, traced, user_line
+from .tracer import Tracer, ours, traced, user_line
 
 
-class ManySizes(Trace):
+class SymbolicTracer(Tracer):
     """A trace whose arguments' shapes may hold sizes that stand for others.
 
     Attributes:
         sizes: None in a capture for one set of sizes.
         avals: descriptions of the arguments, those that they do not have at the moment.
-        blueprints: of the segments.
-        rooms: how many elements storages hold that segments made.
+        unspecialized: of the partitions.
+        rooms: how many elements storages hold that partitions made.
         described: the tensors whose shapes may hold sizes.
     """
 
@@ -34,14 +34,14 @@ class ManySizes(Trace):
     steps: list[Any]
     versions: dict[int, Any]
     first_uses: dict[int, tuple[Tensor, Tensor | None, bool]]
-    left: str
+    graph_break: str
     started: int
 
     def __init__(self) -> None:
         super().__init__()
         self.sizes: Sizes | None = None
         self.avals: list[Any] = []
-        self.blueprints: list[Any] = []
+        self.unspecialized: list[Any] = []
         self.rooms: dict[int, Any] = {}
         self.described: list[weakref.ref[Tensor]] = []
 
@@ -75,7 +75,7 @@ class ManySizes(Trace):
         return self._tensor(value)
 
     @contextlib.contextmanager
-    def as_they_are(self) -> Iterator[None]:
+    def concrete_shapes(self) -> Iterator[None]:
         """A block in which the arguments have their own shapes."""
         watches = self.sizes is not None and self.sizes.mode == NOTES
         if watches:
@@ -88,24 +88,24 @@ class ManySizes(Trace):
 
     def discard(self) -> bool:
         """Drop what was traced, where it has not reached anything that is older than the call."""
-        if self.sizes is None or self.steps or self.versions or self.left:
+        if self.sizes is None or self.steps or self.versions or self.graph_break:
             return False
         for leaf, before, _ in self.first_uses.values():
             leaf._grad = before
         return True
 
-    def forgo(self) -> None:
+    def make_concrete(self) -> None:
         """Go on with plain numbers: what was captured is for the sizes of this call only."""
         sizes = self.sizes
         if sizes is not None:
             if sizes.mode == NOTES:
                 self._describe(PLAIN)
             self.sizes = None
-            at = At(sizes)
-            at.settle_graph(self.graph, self.sources, list(self.storages.values()))
-            self.steps = [at.step(s) if type(s) is HostCall else s for s in self.steps]
+            specialization = Specialization(sizes)
+            specialization.concretize_graph(self.graph, self.sources, list(self.storages.values()))
+            self.steps = [specialization.step(s) if type(s) is HostCall else s for s in self.steps]
             for reference in self.described:
-                at.settle_tensor(reference(), self.started)
+                specialization.concretize_tensor(reference(), self.started)
 
     def _sized(self, args: Any, kwargs: Any) -> bool:
         """Whether sizes are in what a host call is about to work on."""
@@ -136,7 +136,7 @@ def trace_for_sizes(
                 raise ValueError(f"{name!r} is {lengths[name]} and {n}")
     sizes = Sizes([max(n, 2) for n in lengths.values()], list(lengths), user_line, ours)
     places = dict(zip(lengths, sizes.sizes, strict=True))
-    tracer = ManySizes()
+    tracer = SymbolicTracer()
     tracer.take_sizes(sizes, [])
     sizes.branches = []
     sizes.mode = NOTES

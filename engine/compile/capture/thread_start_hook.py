@@ -18,7 +18,7 @@ from ..guards.trace_rules import of_library, standard
 _BESIDE = {"tqdm", "tensorboard", "tensorboardX", "wandb"}
 
 
-def watch_starts() -> None:
+def hook_thread_starts() -> None:
     """Let captures know of each thread that is started, from now on."""
     start = threading.Thread.start
     if hasattr(start, "__wrapped__"):
@@ -29,7 +29,7 @@ def watch_starts() -> None:
         if (captures or scripts) and not _started_by_a_library():
             here = threading.get_ident()
             for capture in {each for each in (*captures, *scripts) if each.thread == here}:
-                capture.make_way(thread)
+                capture.thread_starts(thread)
         start(thread)
 
     threading.Thread.start = started  # type: ignore[method-assign,assignment]

@@ -13,8 +13,9 @@ from typing import Any, NoReturn
 
 from ...autograd import inplace, tape
 from ...aval import aval
-from ...dispatch import GRAD, Op, Plan, state
+from ...dispatch import GRAD, state
 from ...interpreter import Interpreter
+from ...op import Op, Plan
 from ...ops.movement import as_strided, cast, expand, view_update
 from ...tensor import Storage, Tensor, fields_of, make, new_storage
 from ..ir.ir import DRAW, Graph, Node, Value
@@ -30,19 +31,19 @@ def recording() -> int:
     return state.mode & GRAD
 
 
-def elements_of(value: Value, alive: Iterable[Any], settle: Callable[[], None]) -> Any:
+def elements_of(value: Value, tensors: Iterable[Any], fill: Callable[[], None]) -> Any:
     """The elements of a value that stands for a tensor's data, or its storage's.
 
     Args:
-        alive: weak references to the tensors whose data may be still to come.
-        settle: called when the tensor is found, gives it its data.
+        tensors: weak references to the tensors whose data may be still to come.
+        fill: called when the tensor is found, gives it its data.
     """
-    for x in [reference() for reference in alive]:
+    for x in [reference() for reference in tensors]:
         if x is not None and x.flat is value:
-            settle()
+            fill()
             return x.flat
         if x is not None and x._storage is not None and x._storage.memory.buffer is value:
-            settle()
+            fill()
             return x._storage.memory.buffer
     refuse_data("elements")
 
@@ -53,7 +54,7 @@ def check_type(tensor: Tensor) -> None:
         raise TracingError("a tensor from view(dtype) or view_as_real cannot be captured")
 
 
-class Written:
+class TracedStorage:
     """A storage's current value: that of the tensor which is its base."""
 
     __slots__ = ("base_aval", "base_offset", "count", "owner", "value")
@@ -71,7 +72,7 @@ class Written:
         return {"shape": described.shape, "strides": described.strides, "offset": begin}
 
 
-class Trace(Interpreter):
+class Tracer(Interpreter):
     """The interpreter that writes down what is done to tensors."""
 
     traces = True
@@ -79,9 +80,9 @@ class Trace(Interpreter):
 
     def __init__(self) -> None:
         self.graph = Graph()
-        self.storages: dict[int, Written] = {}
+        self.storages: dict[int, TracedStorage] = {}
         self.kept: list[Any] = []
-        self.written: list[Written] = []
+        self.written: list[TracedStorage] = []
         self.leaves: dict[int, tuple[Tensor, Tensor | None]] = {}
 
     # --- values -------------------------------------------------------------------------------
@@ -99,7 +100,7 @@ class Trace(Interpreter):
         """A traced tensor with a storage of its own."""
         storage = new_storage(value, value.aval.device)
         self.kept.append(storage)
-        self.storages[id(storage)] = Written(value, value.aval, None)
+        self.storages[id(storage)] = TracedStorage(value, value.aval, None)
         return make(value, value.aval, storage)
 
     def is_written(self, storage: Storage) -> bool:
@@ -125,7 +126,7 @@ class Trace(Interpreter):
             fields_of(tensor)["_trace_stamp"] = record.count
         return value
 
-    def _record(self, target: Tensor) -> Written:
+    def _record(self, target: Tensor) -> TracedStorage:
         """What stands for the memory that a tensor is written to."""
         return self.storages[id(target._shared.memory)]
 
@@ -133,12 +134,12 @@ class Trace(Interpreter):
         """The values that an op's inputs have now, None for those that are absent."""
         return tuple([None if x is None else self.value_of(x) for x in inputs])
 
-    def _derive(self, record: Written, described: Any, offset: int) -> Value:
+    def _derive(self, record: TracedStorage, described: Any, offset: int) -> Value:
         own_type = described.dtype is record.base_aval.dtype
         seen = record if own_type else dtype_views.read(self.emit, record, described.dtype)
         return self.emit(as_strided, (seen.value,), seen.place(described, offset))[0]
 
-    def _capture(self, tensor: Tensor) -> Written:
+    def _capture(self, tensor: Tensor) -> TracedStorage:
         """Make a tensor that the function found by itself an input of the graph."""
         storage = tensor._shared.memory
         check_type(tensor)
@@ -151,7 +152,7 @@ class Trace(Interpreter):
             described = tensor.aval
         value = self.graph.value(described)
         self.kept.append(storage)
-        record = Written(value, described, self._owner(tensor, value))
+        record = TracedStorage(value, described, self._owner(tensor, value))
         self.storages[id(storage)] = record
         return record
 
@@ -187,7 +188,7 @@ class Trace(Interpreter):
     def apply(self, op: Op, inputs: Any, params: dict[str, Any]) -> Any:
         """Write down ``op(*inputs)`` and record it on the tape."""
         values = self.values_of(inputs)
-        if op.name in dtype_views.VIEWS:
+        if op in dtype_views.VIEWS:
             return self._apply_retyped(op, inputs[0])
         derived = op.aval(*[None if v is None else v.aval for v in values], **params)
         outputs = self._append(op, values, params, derived)
@@ -341,11 +342,11 @@ def trace(function: Callable[..., Any], *examples: Tensor) -> Graph:
     Raises:
         TracingError: the function needs a tensor's data.
     """
-    tracer = Trace()
+    tracer = Tracer()
     return traced(tracer, function, [tracer.argument(x) for x in examples])
 
 
-def traced(tracer: Trace, function: Callable[..., Any], arguments: list[Tensor]) -> Graph:
+def traced(tracer: Tracer, function: Callable[..., Any], arguments: list[Tensor]) -> Graph:
     """The graph that ``tracer`` writes down while ``function(*arguments)`` runs."""
     before = state.interpreters
     state.update(interpreters=(*before, tracer))

@@ -9,7 +9,7 @@ from typing import Any
 from ...symbolic_sizes import KINDS, Sizes, plain
 
 
-def hand_back(sizes: Sizes) -> None:
+def replace_leaked_sizes(sizes: Sizes) -> None:
     """Put plain numbers where user code has stored ours, which it may ask for their type.
 
     Shapes, which are tuples, are replaced by others in what holds them.

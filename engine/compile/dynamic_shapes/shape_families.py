@@ -11,72 +11,75 @@ from ...symbolic_sizes import NOTES, PLAIN, Sizes, open_sizes
 from ...tensor import Tensor, fields_of
 from ..capture.capture import Capture
 from ..capture.tracer import ours, user_line
-from ..runtime.compiled_call import Backward, Compiled, Part
-from ..runtime.partition import Segment
-from .specialize import At, Blueprint
+from ..runtime.compiled_call import CompiledBackward, CompiledCall, Part
+from ..runtime.partition import Partition
+from .specialize import Specialization, UnspecializedPartition
 
 # so many calls are kept bound for sizes of one function
 MOST_BOUND = 64
 # so many captures for many sizes of one kind of arguments, and so many of them that fit no others
-MOST_TEMPLATES, MOST_MISSES = 8, 2
+MOST_FAMILIES, MOST_MISSES = 8, 2
 # so many kinds of arguments are known, and so many sets of sizes of one kind
-MOST_FAMILIES, MOST_MET = 64, 16
+MOST_HISTORIES, MOST_MET = 64, 16
 
 
-def sized_part(part: Part, sizes: Sizes, at: At) -> Part:
-    """The gradients of a capture for many sizes, for those of ``at``."""
-    if part.blueprint is None:
-        part.blueprint = Blueprint(sizes, *part.given)
-    blueprint = part.blueprint
+def sized_part(part: Part, sizes: Sizes, specialization: Specialization) -> Part:
+    """The gradients of a capture for many sizes, for those of ``specialization``."""
+    if part.unspecialized is None:
+        part.unspecialized = UnspecializedPartition(sizes, *part.given)
+    unspecialized = part.unspecialized
     made = copy.copy(part)
-    values = at.values
-    made.renew(lambda: blueprint.at(At(sizes, values)))
+    values = specialization.values
+    made.renew(lambda: unspecialized.specialize(Specialization(sizes, values)))
     return made
 
 
-def sized_backward(x: Backward | None, sizes: Sizes, at: At) -> Backward | None:
-    """A backward pass for the sizes of ``at``."""
+def sized_backward(
+    x: CompiledBackward | None, sizes: Sizes, specialization: Specialization
+) -> CompiledBackward | None:
+    """A backward pass for the sizes of ``specialization``."""
     if x is None:
         return None
-    made = Backward([at.aval(a) for a in x.roots], x.targets, x.error)
+    made = CompiledBackward([specialization.aval(a) for a in x.roots], x.targets, x.error)
     made.order, made.holds = x.order, x.holds
-    made.whole = None if x.whole is None else sized_part(x.whole, sizes, at)
-    made.parts = [sized_part(part, sizes, at) for part in x.parts]
+    made.whole = None if x.whole is None else sized_part(x.whole, sizes, specialization)
+    made.parts = [sized_part(part, sizes, specialization) for part in x.parts]
     return made
 
 
-class Template:
+class ShapeFamily:
     """A capture for many sizes.
 
     Args:
         axes: for each argument its shape, with an :class:`Axis` where it may be another one.
-        results, backward: as :class:`..runtime.compiled_call.Compiled` has them.
+        results, backward: as :class:`..runtime.compiled_call.CompiledCall` has them.
 
     Attributes:
         first: the call for the sizes that were captured.
         used: how often it was bound.
     """
 
-    first: Compiled
+    first: CompiledCall
 
     def __init__(
-        self, capture: Capture, axes: Any, results: list[Any], backward: Backward | None
+        self, capture: Capture, axes: Any, results: list[Any], backward: CompiledBackward | None
     ) -> None:
         self.sizes: Any = capture.sizes
         self.axes = axes
         self.results = results
         self.backward = backward
         self.used = 0
-        blueprints = iter(capture.blueprints)
-        self.steps = [next(blueprints) if type(s) is Segment else s for s in capture.steps]
-        capture.forgo()
+        unspecialized = iter(capture.unspecialized)
+        self.steps = [next(unspecialized) if type(s) is Partition else s for s in capture.steps]
+        capture.make_concrete()
 
-    def own(self) -> tuple[list[Any], Backward | None]:
+    def own(self) -> tuple[list[Any], CompiledBackward | None]:
         """The results and the backward pass for the sizes that were captured."""
-        at = At(self.sizes)
-        return [at.thing(r) for r in self.results], sized_backward(self.backward, self.sizes, at)
+        specialization = Specialization(self.sizes)
+        results = [specialization.thing(r) for r in self.results]
+        return results, sized_backward(self.backward, self.sizes, specialization)
 
-    def bound(self, shapes: Any) -> Compiled | None:
+    def bound(self, shapes: Any) -> CompiledCall | None:
         """The call for arguments of these shapes; None where it is another one for them."""
         found: list[Any] = [None] * len(self.sizes.sizes)
         for shape, axes in zip(shapes, self.axes, strict=True):
@@ -92,11 +95,14 @@ class Template:
         if values is None:
             return None
         self.used += 1
-        at = At(self.sizes, values)
+        specialization = Specialization(self.sizes, values)
         made = copy.copy(self.first)
-        made.steps = [s.at(at) if type(s) is Blueprint else at.step(s) for s in self.steps]
-        made.set_results([at.thing(r) for r in self.results])
-        made.backward = sized_backward(self.backward, self.sizes, at)
+        made.steps = [
+            s.specialize(specialization) if type(s) is UnspecializedPartition
+            else specialization.step(s) for s in self.steps
+        ]
+        made.set_results([specialization.thing(r) for r in self.results])
+        made.backward = sized_backward(self.backward, self.sizes, specialization)
         made.runs = made.at = 0
         return made
 
@@ -158,26 +164,26 @@ def with_numbers(args: Any, kwargs: Any, numbers: list[Any]) -> tuple[Any, Any]:
     return args, {k: next(following) if type(x) is int else x for k, x in kwargs.items()}
 
 
-class Family:
+class ShapeHistory:
     """Calls whose arguments differ in lengths of axes, and in ints, alone.
 
     Attributes:
         met: the shapes, and the ints, with which they were captured.
-        templates: the captures for many sizes.
+        families: the captures for many sizes.
     """
 
     def __init__(self) -> None:
         self.met: list[Any] = []
-        self.templates: list[Template] = []
+        self.families: list[ShapeFamily] = []
 
     @property
-    def hopeful(self) -> bool:
+    def may_generalize(self) -> bool:
         """Whether a further capture for many sizes is likely to fit others."""
-        missed = sum(not template.used for template in self.templates)
-        return missed < MOST_MISSES and len(self.templates) < MOST_TEMPLATES
+        missed = sum(not family.used for family in self.families)
+        return missed < MOST_MISSES and len(self.families) < MOST_FAMILIES
 
 
-class Families:
+class DynamicShapes:
     """What a compiled function knows of sizes.
 
     Attributes:
@@ -187,14 +193,14 @@ class Families:
 
     def __init__(self, dynamic: bool | None) -> None:
         self.dynamic = dynamic
-        self.families = Bounded(MOST_FAMILIES)
-        self.bound: dict[Any, tuple[Compiled, int]] = {}
+        self.histories = Bounded(MOST_HISTORIES)
+        self.bound: dict[Any, tuple[CompiledCall, int]] = {}
 
     def clear(self) -> None:
-        self.families.clear()
+        self.histories.clear()
         self.bound.clear()
 
-    def family(self, key: Any, leaves: list[Tensor], new: bool = False) -> Family | None:
+    def history(self, key: Any, leaves: list[Tensor], new: bool = False) -> ShapeHistory | None:
         """The calls that differ from this one in lengths of axes, and in ints, alone."""
         natural = iter([_is_plain(x) for x in leaves])
         direct, named = _direct(key)
@@ -203,39 +209,39 @@ class Families:
             tuple([(k, _is_number(d) or loosened(d, natural)) for k, d in named]),
             key[1],
         )
-        found: Family | None = self.families.get(loose)
-        return self.families.keep(loose, Family()) if found is None and new else found
+        found: ShapeHistory | None = self.histories.get(loose)
+        return self.histories.keep(loose, ShapeHistory()) if found is None and new else found
 
-    def fitting(self, key: Any, leaves: list[Tensor]) -> Compiled | None:
+    def fitting(self, key: Any, leaves: list[Tensor]) -> CompiledCall | None:
         """A capture for many sizes, bound for these arguments."""
-        if self.dynamic is False or not leaves or not self.families:
+        if self.dynamic is False or not leaves or not self.histories:
             return None
-        family = self.family(key, leaves)
+        history = self.history(key, leaves)
         shapes = [*[x.aval.shape for x in leaves], numbers_of(key)]
-        for template in () if family is None else family.templates:
-            found = template.bound(shapes)
+        for family in () if history is None else history.families:
+            found = family.bound(shapes)
             if found is not None and not found.broken(leaves):
                 return found
         return None
 
-    def hopeful(self, key: Any, leaves: list[Tensor]) -> bool:
+    def may_generalize(self, key: Any, leaves: list[Tensor]) -> bool:
         """Whether a capture for many sizes is likely to fit others."""
-        family = None if self.dynamic is False else self.family(key, leaves)
-        return family is not None and family.hopeful
+        history = None if self.dynamic is False else self.history(key, leaves)
+        return history is not None and history.may_generalize
 
     def begin(self, key: Any, leaves: list[Tensor]) -> Any:
         """(sizes, axes, descriptions, ints) of a capture for many sizes; None for one of these
         alone."""
         if not leaves or self.dynamic is False:
             return None
-        family: Any = self.family(key, leaves, new=True)
+        history: Any = self.history(key, leaves, new=True)
         shapes = (*[x.aval.shape for x in leaves], numbers_of(key))
-        family.met = [*[s for s in family.met if s != shapes], shapes][-MOST_MET:]
-        if len(family.met) < 2 or not family.hopeful:  # the first call tells what it does
+        history.met = [*[s for s in history.met if s != shapes], shapes][-MOST_MET:]
+        if len(history.met) < 2 or not history.may_generalize:  # the first call tells what it does
             return None
         places: dict[Any, int] = {}
         axes = [
-            [self._axis(family, i, j, x, places) for j in range(len(shapes[i]))]
+            [self._axis(history, i, j, x, places) for j in range(len(shapes[i]))]
             for i, x in enumerate((*leaves, None))
         ]
         if not places:
@@ -260,10 +266,10 @@ class Families:
         return sizes, axes, avals, numbers
 
     def _axis(
-        self, family: Family, i: int, j: int, x: Tensor | None, places: dict[Any, int]
+        self, history: ShapeHistory, i: int, j: int, x: Tensor | None, places: dict[Any, int]
     ) -> Any:
         """The length of an axis (or an int), or what says that it may be another one."""
-        seen = tuple([shapes[i][j] for shapes in family.met])
+        seen = tuple([shapes[i][j] for shapes in history.met])
         n = seen[-1]
         mark = None if x is None else fields_of(x).get("_dynamic_axes", {}).get(j)
         if n < 2 or mark is False or not (x is None or _is_plain(x)):
@@ -272,12 +278,12 @@ class Families:
             return n
         return Axis(places.setdefault(seen, len(places)))
 
-    def note(self, key: Any, leaves: list[Tensor], template: Template) -> None:
+    def note(self, key: Any, leaves: list[Tensor], family: ShapeFamily) -> None:
         """Keep a capture for many sizes."""
-        family: Any = self.family(key, leaves, new=True)
-        family.templates.append(template)
+        history: Any = self.history(key, leaves, new=True)
+        history.families.append(family)
 
-    def keep(self, key: Any, made: Compiled, table: dict[Any, list[Compiled]]) -> None:
+    def keep(self, key: Any, made: CompiledCall, table: dict[Any, list[CompiledCall]]) -> None:
         """Keep what was bound; what was not used lately goes."""
         table.setdefault(key, []).insert(0, made)
         self.bound[key, id(made)] = (made, -1)
@@ -298,9 +304,9 @@ class Families:
     def notes(self) -> list[str]:
         """What is known of sizes, in words."""
         found = []
-        for family in self.families.values():
-            for template in family.templates:
-                sizes = template.sizes
+        for history in self.histories.values():
+            for family in history.families:
+                sizes = family.sizes
                 found += [f"{name} may be of any size" for name in sizes.names]
                 found += sizes.reasons
         return found

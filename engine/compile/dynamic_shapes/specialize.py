@@ -9,11 +9,18 @@ from ...autograd import tape
 from ...aval import Aval, aval
 from ...symbolic_sizes import FORMAL, KINDS, Sizes, open_sizes
 from ..ir.ir import Graph, Node, Value
-from ..runtime.executable import Pool
-from ..runtime.partition import HostCall, Place, Prepared, Segment, Source, prepared
+from ..runtime.executable import SharedArena
+from ..runtime.partition import (
+    HostCall,
+    InputSpec,
+    OutputSpec,
+    Partition,
+    UnboundPartition,
+    prepared,
+)
 
 
-class At:
+class Specialization:
     """What stands for things of a capture when its numbers have these values; ``None``: those of
     the call that was captured."""
 
@@ -22,8 +29,8 @@ class At:
         self.values = sizes.values if values is None else values
         self._avals: dict[int, Aval] = {}
         self._values: dict[int, Value] = {}
-        self._sources: dict[int, Source] = {}
-        self._places: dict[int, Place] = {}
+        self._sources: dict[int, InputSpec] = {}
+        self._places: dict[int, OutputSpec] = {}
 
     def thing(self, x: Any) -> Any:
         """``x`` with plain numbers in it, itself where it has no others."""
@@ -40,7 +47,7 @@ class At:
         if kind is dict:
             made = {name: self.thing(each) for name, each in x.items()}
             return x if all(made[name] is each for name, each in x.items()) else made
-        if kind is Place:
+        if kind is OutputSpec:
             return self.place(x)
         return x
 
@@ -64,17 +71,17 @@ class At:
             self._values[id(x)] = found
         return found
 
-    def source(self, x: Source) -> Source:
+    def source(self, x: InputSpec) -> InputSpec:
         found = self._sources.get(id(x))
         if found is None:
             described = None if x.described is None else self.aval(x.described)
             found = x
             if described is not x.described:
-                found = Source(x.kind, x.key, x.whole, described)
+                found = InputSpec(x.kind, x.key, x.whole, described)
             self._sources[id(x)] = found
         return found
 
-    def place(self, x: Place) -> Place:
+    def place(self, x: OutputSpec) -> OutputSpec:
         found = self._places.get(id(x))
         if found is None:
             found = self._places[id(x)] = copy.copy(x)
@@ -105,7 +112,7 @@ class At:
         made.captured = x.captured
         return made
 
-    def prepared(self, x: Prepared, pool: Pool) -> Segment:
+    def prepared(self, x: UnboundPartition, shared_arena: SharedArena) -> Partition:
         graph, used, outputs, writes, gradients, refused = x.given
         given = (
             self.graph(graph), [(self.value(v), self.source(s)) for v, s in used],
@@ -113,11 +120,11 @@ class At:
             [(self.source(s), self.value(v)) for s, v in writes],
             [(s, None if p is None else self.place(p)) for s, p in gradients], refused,
         )  # fmt: skip
-        return Prepared(given, x.exact).bound(pool)
+        return UnboundPartition(given, x.exact).bound(shared_arena)
 
     # --- a capture that goes on with plain numbers ------------------------------------------------
 
-    def settle_graph(self, graph: Graph, sources: Any, records: Any) -> None:
+    def concretize_graph(self, graph: Graph, sources: Any, records: Any) -> None:
         """Put plain numbers in place of sizes in what was traced."""
         for value, source in sources:
             value.aval = self.aval(value.aval)
@@ -131,7 +138,7 @@ class At:
             record.base_aval = self.aval(record.base_aval)
             record.base_offset = self.thing(record.base_offset)
 
-    def settle_tensor(self, tensor: Any, started: int) -> None:
+    def concretize_tensor(self, tensor: Any, started: int) -> None:
         """The same for a tensor and its history since the capture began."""
         if tensor is None:
             return
@@ -145,13 +152,13 @@ class At:
                 continue
             seen.add(id(node))
             if type(node) is tape.ViewHistory:
-                self._settle_plan(node)
+                self._concretize_plan(node)
                 waiting += [node.node, node.parent._node]
             elif type(node) is tape.Node and node.sequence >= started:
-                self._settle_plan(node)
+                self._concretize_plan(node)
                 waiting += [edge[0] for edge in node.edges if edge is not None]
 
-    def _settle_plan(self, node: Any) -> None:
+    def _concretize_plan(self, node: Any) -> None:
         node.params = self.thing(node.params)
         plan = node.plan
         plan.avals, plan.in_avals = self.thing(plan.avals), self.thing(plan.in_avals)
@@ -181,23 +188,23 @@ class Formal:
         self.sizes.mode = self._before
 
 
-class Blueprint:
-    """A segment of a capture for many sizes."""
+class UnspecializedPartition:
+    """A partition of a capture for many sizes."""
 
     def __init__(self, sizes: Sizes, *given: Any) -> None:
         self._sizes = sizes
         self._given = given
-        self._prepared: Prepared | None = None
+        self._prepared: UnboundPartition | None = None
         self.versions: Any = []
-        self._pool = Pool()
-        self._latest: Segment | None = None
+        self._shared_arena = SharedArena()
+        self._latest: Partition | None = None
 
-    def at(self, at: At) -> Segment:
+    def specialize(self, specialization: Specialization) -> Partition:
         if self._prepared is None:
             with Formal(self._sizes):
                 self._prepared = prepared(*self._given)
             self._given = ()
-        made = at.prepared(self._prepared, self._pool)
+        made = specialization.prepared(self._prepared, self._shared_arena)
         made.versions = self.versions
-        made.read_as, self._latest = self._latest, made
+        made.same_inputs_as, self._latest = self._latest, made
         return made

@@ -64,7 +64,7 @@ _HOLDERS = {"argparse", "types", "collections"}
 _ENTRIES = frozenset({"forward", "__call__", "_call_with_hooks"})
 
 
-class Changes:
+class ModuleMutations:
     """Counts what is set on modules.
 
     Attributes:
@@ -80,7 +80,12 @@ class Changes:
         return tuple([key for registry in self.everywhere for key in registry])
 
 
-changes = Changes()
+changes = ModuleMutations()
+
+
+def module_changed() -> None:
+    """Note that something was set on a module, so that compiled calls look at theirs anew."""
+    changes.count += 1
 
 
 def _snapshot(value: Any) -> tuple[Any, ...]:
@@ -163,7 +168,7 @@ def _attributes(module: Any) -> tuple[Any, ...]:
     return tuple(found)
 
 
-class Watch:
+class GuardRecorder:
     """Notes what the functions of a call depend on, while it is traced.
 
     Args:
@@ -255,7 +260,7 @@ class Watch:
             guard = Guard("the bases of a class", Attribute(kind, "__mro__"), (kind.__mro__,))
             self.guards[id(kind), "__mro__"] = guard
         for each in kind.__mro__:
-            self.watch_object(each, _DEEP - 1)
+            self.guard_attributes(each, _DEEP - 1)
             if id(each) not in self._scopes and not of_library(each.__module__):
                 self._scopes[id(each)] = each.__dict__
                 self._sizes.append(len(each.__dict__))
@@ -285,7 +290,7 @@ class Watch:
                 found.append(value)
         return found
 
-    def watch_object(self, owner: Any, depth: int = 0) -> None:
+    def guard_attributes(self, owner: Any, depth: int = 0) -> None:
         """Note the attributes of an object or of a class."""
         kind = owner if isinstance(owner, type) else type(owner)
         if owner is object or (of_library(kind.__module__) and isinstance(owner, type)):
@@ -386,7 +391,7 @@ class Watch:
             return
         elif isinstance(value, type):
             if depth <= _DEEP:
-                self.watch_object(value, _DEEP - 1)
+                self.guard_attributes(value, _DEEP - 1)
             if is_of_user(kind):  # a metaclass
                 self._classes(kind)
         elif isinstance(value, (*_CONTAINERS, types.MappingProxyType)):
@@ -427,7 +432,7 @@ class Watch:
             self.inside(name, value.__self__, depth)
         elif isinstance(value, types.FunctionType):
             if value.__dict__:
-                self.watch_object(value, depth)
+                self.guard_attributes(value, depth)
             else:
                 self._bare.append(value.__dict__)
         elif state_in_c(kind) and not callable(value):  # type: ignore[arg-type]
@@ -438,7 +443,7 @@ class Watch:
             if depth > _DEEP:
                 self._refuse(f"{name} is nested too deeply to watch")
             else:
-                self.watch_object(value, depth)
+                self.guard_attributes(value, depth)
                 self._classes(kind)
         else:  # of the standard library: what user code names of it
             self._marked += [(value, each) for each in dictionary_of(value) or ()]
@@ -463,7 +468,7 @@ class Watch:
             looked_at.add(key)
             names = self._names - type(value).host_methods
             if any(name in names for name in (*dir(type(value)), *value.__dict__)):
-                self.watch_object(value)
+                self.guard_attributes(value)
             else:
                 read, name = value.host_guard, type(value).__name__
                 self.guards[id(value), "held"] = HostGuard(name, read, (read(),))

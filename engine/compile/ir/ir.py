@@ -63,6 +63,7 @@ class GraphOp:
 
     name = ""
     view = None
+    checks_values = False
     defaults: ClassVar[dict[str, Any]] = {}
 
     def plan_for(self, inputs: Any, params: dict[str, Any]) -> GraphPlan:

@@ -44,7 +44,7 @@ class Walk:
             if node.hooks is not None and any(node.hooks.values()):
                 return False
             if type(node) is tape.Node:
-                if node.sequence < started or node.saved is tape._RELEASED:
+                if node.sequence < started or node.saved is tape.RELEASED:
                     return False
                 shape.append(node.plan)
                 shape.append(_numbers(node) if node.sequence < began else None)

@@ -1,9 +1,9 @@
 """Lazy mode: Python runs, kernels wait; what was seen before runs compiled.
 
 The user's code runs at each call, with tensors whose data is still to come. Each op is compared
-with what followed the same ops before, in a tree of :class:`.trace_tree.Entry`; where it is the
+with what followed the same ops before, in a tree of :class:`.trace_tree.TraceNode`; where it is the
 same, nothing is derived again. Where data is needed (``item()``, ``print``, an optimizer's step,
-the end) the path from the root is a segment: it is bound once and run, and the tensors that are
+the end) the path from the root is a partition: it is bound once and run, and the tensors that are
 alive get data.
 
 A branch on data is another child in the tree; a number that is only appended to a list is none.
@@ -20,8 +20,9 @@ from typing import Any
 from ...autograd import backward, inplace, tape
 from ...autograd.saved_tensors import saved_tensor_hooks
 from ...aval import aval
-from ...dispatch import Op, state
+from ...dispatch import state
 from ...numpy_aliases import may_be_seen, wanted
+from ...op import Op
 from ...switches import switches
 from ...tensor import (
     Storage,
@@ -37,8 +38,8 @@ from ...transforms.vmap import redraw
 from ..capture import dtype_views
 from ..capture.index_checks import may_fail
 from ..capture.tracer import (
+    TracedStorage,
     TracingError,
-    Written,
     check_type,
     elements_of,
     plan_without_kernel,
@@ -50,8 +51,8 @@ from ..capture.tracer import (
 from ..ir.ir import DRAW, Value, waits
 from .backward_cache import Walk, met_again, repeat, seen
 from .overlap import inside, overlap, without_gaps
-from .pending_ops import Waiting
-from .trace_tree import Entry, Fill, Tree
+from .pending_ops import PendingOps
+from .trace_tree import Fill, TraceNode, TraceTree
 
 wanted.on = True
 _new = object.__new__
@@ -68,19 +69,19 @@ class _LargeError(TracingError):
     """An op reads a large array that others see."""
 
 
-class Replay(Waiting):
+class LazyTracer(PendingOps):
     """One run of user code over a tree."""
 
     is_capture = True
-    left = ""
+    graph_break = ""
     large = _LARGE
 
-    def make_way(self, thread: threading.Thread) -> None:
+    def thread_starts(self, thread: threading.Thread) -> None:
         """Let ops run one by one beside a thread that is about to start."""
         if self in state.interpreters:
             self.needed("what another thread may read")
-        self.change(True)
-        self.beside.append(thread)
+        self.set_disabled(True)
+        self.threads.append(thread)
 
     # --- values -------------------------------------------------------------------------------
 
@@ -97,8 +98,8 @@ class Replay(Waiting):
         if id(storage) in self.copied:
             return self._of_copied(tensor, storage)
         if record is None:
-            if self.at.depth > MOST_WAITING:
-                self.flush(within=True)
+            if self.position.depth > MOST_WAITING:
+                self.sync(within=True)
             record = self._capture(tensor, storage)
             if tensor.aval is record.base_aval:
                 return record.value
@@ -113,7 +114,7 @@ class Replay(Waiting):
             if not inside(tensor, record):
                 if tensor.aval.dtype is record.base_aval.dtype:
                     self._widen(tensor)
-                self.flush(within=True)
+                self.sync(within=True)
                 record = self._capture(tensor, storage)
         elif id(storage) in self.parts and not inside(tensor, record):
             return self._of_part(tensor, storage)
@@ -134,12 +135,14 @@ class Replay(Waiting):
             if part.count and overlap(tensor, part):
                 if inside(tensor, part):
                     return self._derive(part, tensor.aval, tensor._offset)
-                self.flush(within=True)
+                self.sync(within=True)
                 return self.value_of(tensor)
         value: Value = tensor.flat
         return value
 
-    def _part(self, tensor: Tensor, storage: Storage, record: Written) -> Written | None:
+    def _part(
+        self, tensor: Tensor, storage: Storage, record: TracedStorage
+    ) -> TracedStorage | None:
         """What a part of memory holds that is read besides another part; None where they overlap
         and one of them was written to, or where the types differ."""
         parts = self.parts.setdefault(id(storage), {})
@@ -151,7 +154,7 @@ class Replay(Waiting):
             part = parts[place] = self._read(tensor)
         return part
 
-    def _record(self, target: Tensor) -> Written:
+    def _record(self, target: Tensor) -> TracedStorage:
         """What is written to; parts of the same memory that were read before are forgotten."""
         storage = target._shared.memory
         record = self.storages[id(storage)]
@@ -182,48 +185,48 @@ class Replay(Waiting):
         first = self.firsts.get(id(tensor._shared.memory))
         if first is None:  # a copy was made
             return
-        entry, offset = first
-        low, high = entry.reach or (0, entry.params.extent)
+        node, offset = first
+        low, high = node.reach or (0, node.params.extent)
         start = tensor._offset - offset
-        entry.reach = min(low, start), max(high, start + tensor.aval.extent)
+        node.reach = min(low, start), max(high, start + tensor.aval.extent)
 
     def _reaching(self, tensor: Tensor) -> Tensor:
         """The tensor, or the flat one over so much of its memory as was needed before."""
-        for entry in self.at.children:
-            if entry.reach is not None and entry.params is tensor.aval:
-                start, stop = (tensor._offset + end for end in entry.reach)
+        for node in self.position.children:
+            if node.reach is not None and node.params is tensor.aval:
+                start, stop = (tensor._offset + end for end in node.reach)
                 storage = tensor._shared
                 if start < 0 or stop > storage.buffer.size:
                     break
-                self.firsts[id(storage.memory)] = entry, tensor._offset
+                self.firsts[id(storage.memory)] = node, tensor._offset
                 described = aval((stop - start,), tensor.aval.dtype, None, tensor.aval.device)
                 return make(storage.buffer[start:stop], described, storage, start)
         return tensor
 
-    def _capture(self, tensor: Tensor, storage: Storage | None = None) -> Written:
+    def _capture(self, tensor: Tensor, storage: Storage | None = None) -> TracedStorage:
         if storage is None:
             storage = tensor._shared.memory
         self.kept.append(storage)
         buffer = storage.buffer
         if type(buffer) is Value:
-            record = Written(buffer, buffer.aval, None)
+            record = TracedStorage(buffer, buffer.aval, None)
         else:
             described = tensor.aval
             if buffer.dtype is not described.dtype.np:
                 check_type(tensor)
             first = tensor
-            for entry in self.at.children:
-                if entry.reach is not None and entry.params is described:
+            for node in self.position.children:
+                if node.reach is not None and node.params is described:
                     first = self._reaching(tensor)
                     break
             record = self._read(first)
             if first is tensor:
-                self.firsts[id(storage)] = self.at, tensor._offset
+                self.firsts[id(storage)] = self.position, tensor._offset
         self.storages[id(storage)] = record
         return record
 
-    def _read(self, tensor: Tensor) -> Written:
-        """A tensor's memory as the segment finds it."""
+    def _read(self, tensor: Tensor) -> TracedStorage:
+        """A tensor's memory as the partition finds it."""
         memory = tensor._shared.memory
         if may_be_seen(memory):
             if tensor.flat.nbytes > self.large:
@@ -231,7 +234,7 @@ class Replay(Waiting):
             self.copied[id(memory)] = tensor
             tensor = _copied(tensor)
         value = self._from_outside(tensor.aval, tensor)
-        return Written(value, tensor.aval, len(self.given) - 1, tensor._offset)
+        return TracedStorage(value, tensor.aval, len(self.given) - 1, tensor._offset)
 
     def _remember(self, tensor: Tensor) -> None:
         """See to it that the tensor's memory has a record."""
@@ -246,87 +249,87 @@ class Replay(Waiting):
         record = self.storages[id(target._shared.memory)]
         if type(target.flat) is not Value and not inside(target, record):
             if overlap(target, record):
-                self.flush(within=True)
+                self.sync(within=True)
             self.value_of(target)
         if not self._record(target).base_aval.dense:
             raise TracingError("a write to memory that was read with gaps")
         return super()._write(target, source, whole)
 
     def _from_outside(self, described: Any, tensor: Tensor) -> Value:
-        """The value of a tensor that the segment finds; a number is part of what is compared."""
+        """The value of a tensor that the partition finds; a number is part of what is compared."""
         number = tensor.flat.item() if described.weak else None
         numbers = 0
-        for entry in self.at.children:
-            if entry.op is None and entry.params is described:
-                if not described.weak or _same(entry.number, number) or entry.number is Ellipsis:
-                    return self._taken(entry, (tensor,), ()).value  # type: ignore[return-value]
+        for node in self.position.children:
+            if node.op is None and node.params is described:
+                if not described.weak or _same(node.number, number) or node.number is Ellipsis:
+                    return self._taken(node, (tensor,), ()).value  # type: ignore[return-value]
                 numbers += 1
-        entry = Entry(self.at, None, (), described)
-        entry.value = Value(self.count, described)
-        entry.number = Ellipsis if numbers > 1 else number
-        self.tree.entries += 1
-        self.at.children.insert(0, entry)
-        return self._taken(entry, (tensor,), ()).value  # type: ignore[return-value]
+        node = TraceNode(self.position, None, (), described)
+        node.value = Value(self.count, described)
+        node.number = Ellipsis if numbers > 1 else number
+        self.tree.nodes += 1
+        self.position.children.insert(0, node)
+        return self._taken(node, (tensor,), ()).value  # type: ignore[return-value]
 
-    def _step(self, entry: Entry) -> Entry:
+    def _step(self, node: TraceNode) -> TraceNode:
         """Go on to an entry that follows."""
-        self._put_first(entry)
-        count = self.count + len(entry.outputs)
-        self.at, self.count = entry, count
-        return entry
+        self._put_first(node)
+        count = self.count + len(node.outputs)
+        self.position, self.count = node, count
+        return node
 
-    def _taken(self, entry: Entry, given: Any, fills: Any) -> Entry:
+    def _taken(self, node: TraceNode, given: Any, fills: Any) -> TraceNode:
         """Go on to an entry of one value, with what this run gives it."""
-        self._put_first(entry)
+        self._put_first(node)
         # nothing is called in here: a signal finds that the entry has it, or is not reached
         self.given += given
         self.fills += fills
-        self.at, self.count = entry, self.count + 1
-        return entry
+        self.position, self.count = node, self.count + 1
+        return node
 
-    def _put_first(self, entry: Entry) -> None:
-        children = self.at.children
-        if children[0] is not entry:
-            children.insert(0, entry)
-            del children[children.index(entry, 1)]
+    def _put_first(self, node: TraceNode) -> None:
+        children = self.position.children
+        if children[0] is not node:
+            children.insert(0, node)
+            del children[children.index(node, 1)]
 
-    def _grown(self, entry: Entry, values: int) -> Entry:
+    def _grown(self, node: TraceNode, values: int) -> TraceNode:
         """Go on to an entry that is new."""
-        self.tree.entries += 1
-        self.at.children.insert(0, entry)
-        self.at, self.count = entry, self.count + values
-        return entry
+        self.tree.nodes += 1
+        self.position.children.insert(0, node)
+        self.position, self.count = node, self.count + values
+        return node
 
     def emit(self, op: Any, inputs: Any, params: dict[str, Any]) -> tuple[Value, ...]:
         """The results' values of an op: known ones where it was met here before."""
         inputs = tuple(inputs)
-        for entry in self.at.children:
-            if entry.op is op and entry.inputs == inputs and entry.params == params:
-                return self._step(entry).outputs
+        for node in self.position.children:
+            if node.op is op and node.inputs == inputs and node.params == params:
+                return self._step(node).outputs
         derived = op.aval(*[None if v is None else v.aval for v in inputs], **params)
         avals = derived if isinstance(derived, tuple) else (derived,)
-        entry = Entry(self.at, op, inputs, params)
-        entry.line = user_line()
-        entry.outputs = tuple(Value(self.count + i, a) for i, a in enumerate(avals))
-        return self._grown(entry, len(avals)).outputs
+        node = TraceNode(self.position, op, inputs, params)
+        node.line = user_line()
+        node.outputs = tuple(Value(self.count + i, a) for i, a in enumerate(avals))
+        return self._grown(node, len(avals)).outputs
 
     def draw(self, described: Any, fill: Any, inputs: Any) -> Tensor:
         with self._any_size():
             try:
                 values = self.values_of(inputs)
             except TracingError:
-                self.flush(within=True)
+                self.sync(within=True)
                 values = self.values_of([_copied(x) for x in inputs])
-        for entry in self.at.children:
-            if entry.op is DRAW and entry.inputs == values and (
-                entry.params["described"] is described
+        for node in self.position.children:
+            if node.op is DRAW and node.inputs == values and (
+                node.params["described"] is described
             ):
-                return self._tensor(self._taken(entry, (), (fill,)).outputs[0])
-        entry = Entry(self.at, DRAW, values, {"described": described, "fill": Fill()})
-        entry.outputs = (Value(self.count, described),)
-        self.tree.entries += 1
-        self.at.children.insert(0, entry)
-        return self._tensor(self._taken(entry, (), (fill,)).outputs[0])
+                return self._tensor(self._taken(node, (), (fill,)).outputs[0])
+        node = TraceNode(self.position, DRAW, values, {"described": described, "fill": Fill()})
+        node.outputs = (Value(self.count, described),)
+        self.tree.nodes += 1
+        self.position.children.insert(0, node)
+        return self._tensor(self._taken(node, (), (fill,)).outputs[0])
 
     def _tensor(self, value: Value) -> Tensor:
         result = _new(result_types[0])
@@ -335,18 +338,18 @@ class Replay(Waiting):
         result._node = None
         if inferring or levels:
             note_origin(result)
-        self.alive.append(_reference(result))
+        self.live_tensors.append(_reference(result))
         return result
 
     def shared(self, tensor: Tensor) -> None:
         """A tensor was made over the memory of another one."""
         if type(tensor.flat) is Value:
-            self.alive.append(_reference(tensor))
+            self.live_tensors.append(_reference(tensor))
 
     # --- ops ------------------------------------------------------------------------------------
 
     def apply(self, op: Op, inputs: Any, params: dict[str, Any]) -> Any:
-        if op.view is not None and type(inputs[0].flat) is not Value and op.name not in (
+        if op.view is not None and type(inputs[0].flat) is not Value and op not in (
             dtype_views.VIEWS
         ) and not tape.requires_grad(inputs[0]):
             return self._at_once(op, *inputs, **params)  # memory that is there: nothing is computed
@@ -359,19 +362,19 @@ class Replay(Waiting):
             return self._with_large(op, inputs, params)
         except TracingError:
             return self.outside(op, *inputs, **params)
-        if op.name in dtype_views.VIEWS:
+        if op in dtype_views.VIEWS:
             self._remember(inputs[0])
             return self._apply_retyped(op, inputs[0])
         outputs = self.emit(op, values, params)
-        entry = self.at
-        plan = entry.plan
+        node = self.position
+        plan = node.plan
         if plan is None:
             plan = plan_without_kernel(inputs, outputs)
             derived = op.aval(*[None if v is None else v.aval for v in values], **params)
-            entry.several = isinstance(derived, tuple)
+            node.several = isinstance(derived, tuple)
             if op.view is not None:
-                entry.offset = op.view(*[x.aval for x in inputs], **params)
-            entry.plan = plan  # last: it says that the rest is known
+                node.offset = op.view(*[x.aval for x in inputs], **params)
+            node.plan = plan  # last: it says that the rest is known
         mode = recording()
         if op.view is not None:
             self._remember(inputs[0])
@@ -382,7 +385,7 @@ class Replay(Waiting):
                 if x is not None and x._node is not None:
                     tape.record(op, plan, inputs, params, results)
                     break
-        return results if entry.several else results[0]
+        return results if node.several else results[0]
 
     def _with_large(self, op: Op, inputs: Any, params: Any) -> Any:
         """Apply an op to a large array that others see: at once where it takes a part of it, so
@@ -430,7 +433,7 @@ class Replay(Waiting):
     def _written_to(self, target: Tensor) -> Tensor:
         """Memory that others may look at is written at once."""
         if may_be_seen(target._shared.memory):
-            self.flush()
+            self.sync()
         return target
 
     def redraw(self, target: Tensor, fill: Any, inputs: Any) -> None:
@@ -471,19 +474,19 @@ class Replay(Waiting):
             return False
         for leaf in found.leaves:
             self.note_leaf(leaf, True)
-        start, began, before = self.at, self.began, len(self.given)
+        start, began, before = self.position, self.began, len(self.given)
         for known in start.passes:
             if known.shape == found.shape:
                 given = met_again(known, found, roots)
                 if given is not None:
                     self.given += given
-                    self.at, self.count = known.end, known.count
+                    self.position, self.count = known.end, known.count
                     repeat(known, found, self._tensor, run.retain_graph)
                     return True
         kept = found.kept()
-        run._run(roots)
+        run.run_nodes(roots)
         if self.began == began and len(start.passes) < MOST_PASSES:
-            new = seen(found, start, self.at, self.count, self.given[before:], roots, kept)
+            new = seen(found, start, self.position, self.count, self.given[before:], roots, kept)
             if new is not None:
                 start.passes = (*start.passes, new)
         return True
@@ -492,7 +495,7 @@ class Replay(Waiting):
 
     def outside(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call a function on real tensors."""
-        self.flush()
+        self.sync()
         return self._at_once(function, *args, **kwargs)
 
     def host(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
@@ -541,28 +544,28 @@ class Replay(Waiting):
     def needed(self, what: str) -> None:
         if self in state.interpreters:
             self._check_innermost(what)
-            self.flush()
+            self.sync()
 
-    def leave(self, what: str) -> None:
+    def break_graph(self, what: str) -> None:
         """What a capture would end at: the ops so far are run."""
         self.needed(what)
 
-    def settle(self, tensor: Tensor) -> None:
+    def raw_write(self, tensor: Tensor) -> None:
         """Memory is about to be written to by other means than an op."""
         if self in state.interpreters and tensor._storage is not None and (
             id(tensor._storage.memory) in self.storages or self._waits(tensor)
         ):
-            self.flush()
+            self.sync()
 
     def reveal(self, value: Value) -> Any:
         """The elements of a value that somebody takes for a tensor's data."""
         if state.interpreters[-1] is not self:
             refuse_data("elements")
-        return elements_of(value, self.alive, self.flush)
+        return elements_of(value, self.live_tensors, self.sync)
 
     def materialise(self) -> None:
         """Run what waits."""
-        self.flush()
+        self.sync()
 
     def _check_innermost(self, what: str) -> None:
         if state.interpreters[-1] is not self:
@@ -580,16 +583,16 @@ def _same(a: Any, b: Any) -> bool:
     return a is not Ellipsis and type(a) is type(b) and repr(a) == repr(b)
 
 
-def replayed(tree: Tree, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+def run_lazily(tree: TraceTree, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """Call ``function`` in lazy mode: its ops are pending until their data is needed."""
-    run = Replay(tree)
+    run = LazyTracer(tree)
     try:
         captures.append(run)
         run.enter()
         try:
             return function(*args, **kwargs)
         finally:
-            run.flush()
+            run.sync()
     finally:
         try:
             run.end()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ...autograd import tape
 from ...tensor import Tensor
-from ..capture.tracer import Written
+from ..capture.tracer import TracedStorage
 
 
-def inside(tensor: Tensor, record: Written) -> bool:
+def inside(tensor: Tensor, record: TracedStorage) -> bool:
     """Whether a real tensor lies in what was captured of its memory."""
     start = tensor._offset - record.base_offset
     if tensor.aval.dtype is not record.base_aval.dtype:
@@ -22,7 +22,7 @@ def without_gaps(target: Tensor) -> Tensor:
     return target
 
 
-def overlap(tensor: Tensor, record: Written) -> bool:
+def overlap(tensor: Tensor, record: TracedStorage) -> bool:
     """Whether a tensor may have elements in what was captured of its memory."""
     first, base = tensor._offset, record.base_offset
     return first < base + record.base_aval.extent and base < first + tensor.aval.extent

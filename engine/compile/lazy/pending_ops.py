@@ -10,65 +10,65 @@ from typing import Any
 from ...autograd import backward, tape
 from ...dispatch import state
 from ...tensor import NO_DATA, Tensor, captures, fields_of, typed_buffer
-from ..capture.thread_start_hook import watch_starts
-from ..capture.tracer import Trace, Written, ours
+from ..capture.thread_start_hook import hook_thread_starts
+from ..capture.tracer import TracedStorage, Tracer, ours
 from ..ir.ir import DRAW, Value, waits
-from .autotune import Pace
-from .trace_tree import MOST_ENTRIES, MOST_SEGMENTS, Entry, Tree, segment_of
+from .autotune import Autotuner
+from .trace_tree import MOST_NODES, MOST_PARTITIONS, TraceNode, TraceTree, partition_of
 
 # ops of so many iterations of a loop are pending at most, where nothing reads a value
 ROUNDS = 8
 
 
-class Waiting(Trace):
+class PendingOps(Tracer):
     """Ops whose kernels have not run yet: a path from the root of a tree."""
 
-    def __init__(self, tree: Tree, whole_script: bool = False) -> None:
+    def __init__(self, tree: TraceTree, whole_script: bool = False) -> None:
         super().__init__()
         self.tree = tree
         self.whole_script = whole_script
-        self.pace = Pace(tree)
-        self.resting = False
-        self.beside: list[threading.Thread] = []
+        self.autotuner = Autotuner(tree)
+        self.disabled = False
+        self.threads: list[threading.Thread] = []
         self.within_call = False
         self.rounds: dict[Any, int] = {}  # since data was last asked for
         self.thread = threading.get_ident()
         self.outer = state.interpreters
-        self.alive: list[weakref.ref[Tensor]] = []
+        self.live_tensors: list[weakref.ref[Tensor]] = []
         self.first_grads: dict[int, tuple[Tensor, Tensor | None]] = {}
-        self.started = next(tape._sequence)
-        watch_starts()
+        self.started = next(tape.sequence)
+        hook_thread_starts()
         self._begin()
 
     def _begin(self) -> None:
-        self.began = next(tape._sequence)
-        self.at = self.tree.root
+        self.began = next(tape.sequence)
+        self.position = self.tree.root
         self.count = 0
         self.given: list[Tensor] = []
         self.fills: list[Any] = []
-        self.firsts: dict[int, tuple[Entry, int]] = {}
+        self.firsts: dict[int, tuple[TraceNode, int]] = {}
         self.copied: dict[int, Tensor] = {}  # what was copied last of memory that others see
         # parts of memory besides the one that `storages` knows, by offset and layout
-        self.parts: dict[int, dict[Any, Written]] = {}
+        self.parts: dict[int, dict[Any, TracedStorage]] = {}
 
     def enter(self) -> None:
-        if self.resting:
+        if self.disabled:
             return
         state.update(interpreters=(*self.outer, self))
 
     def exit(self) -> None:
         state.update(interpreters=self.outer)
 
-    def change(self, resting: bool) -> None:
+    def set_disabled(self, disabled: bool) -> None:
         """Let ops run one by one from now on, or wait; while they do not, this is no capture."""
-        if resting is self.resting:
+        if disabled is self.disabled:
             return
         if self in captures:
             captures.remove(self)
-        if not resting:
+        if not disabled:
             captures.insert(0, self)
         try:
-            self.resting = resting
+            self.disabled = disabled
             self.exit()
             self.enter()
         except BaseException:  # of a signal
@@ -82,18 +82,18 @@ class Waiting(Trace):
             captures.remove(self)
         self.exit()
 
-    def rest(self) -> None:
+    def disable(self) -> None:
         """Let ops run one by one: nothing repeats here."""
-        self.change(True)
+        self.set_disabled(True)
         self.tree.clear()
-        self.pace.unrepeated()
+        self.autotuner.unrepeated()
 
-    def flush(self, *, within: bool = False) -> None:
+    def sync(self, *, within: bool = False) -> None:
         """Run what waits, and give the tensors that are alive their data.
 
         ``within``: an op that will wait asks for it.
         """
-        waiting = [x for x in [reference() for reference in self.alive]
+        waiting = [x for x in [reference() for reference in self.live_tensors]
                    if x is not None and type(x.flat) is Value]  # fmt: skip
         numbers: list[int] = []
         values: list[Value] = []
@@ -112,7 +112,7 @@ class Waiting(Trace):
         writes = [(r.owner, r.value) for r in self.written]
         made: dict[Any, Any] = {}
         run: Any = None
-        if self.at.parent is not None and (values or writes or self.fills):
+        if self.position.parent is not None and (values or writes or self.fills):
             try:
                 self.exit()
                 run = self._run(numbers, values, writes, made)
@@ -136,8 +136,8 @@ class Waiting(Trace):
     ) -> None:
         """Write what was computed to where it belongs; to do it twice changes nothing."""
         if run is not None:
-            segment, results, given = run
-            segment.write(made, given, results)
+            partition, results, given = run
+            partition.write(made, given, results)
         self._hand_out(waiting, places, made)
         self._forget(within)
 
@@ -158,16 +158,16 @@ class Waiting(Trace):
             fields_of(x).pop("_trace_stamp", None)
 
     def _forget(self, within: bool = False) -> None:
-        self.alive.clear()
+        self.live_tensors.clear()
         self.storages.clear()
         self.written.clear()
         self.kept.clear()
         self.first_grads.clear()
         tree = self.tree
-        if tree.entries > MOST_ENTRIES or tree.compiled > MOST_SEGMENTS:
+        if tree.nodes > MOST_NODES or tree.compiled > MOST_PARTITIONS:
             tree.clear()
-        if self.whole_script and tree.hopeless and not within:
-            self.rest()
+        if self.whole_script and tree.never_repeats and not within:
+            self.disable()
         self._begin()
 
     def _give_up(self, waiting: list[Tensor]) -> None:
@@ -182,28 +182,28 @@ class Waiting(Trace):
         self._forget()
 
     def _run(self, numbers: Any, values: Any, writes: Any, made: dict[Any, Any]) -> Any:
-        """Compute what waits; (segment, its results, what it was given)."""
-        at, tree = self.at, self.tree
+        """Compute what waits; (partition, its results, what it was given)."""
+        position, tree = self.position, self.tree
         key = (tuple(numbers), tuple([(place, v.number) for place, v in writes]))
-        segment = at.segments.get(key)
-        path: list[Entry] = []
-        if segment is None:
-            path = at.path()
-            segment = segment_of(path, self.count, self.given, values, writes, at.met > 0)
-            at.met += 1
-            if at.met > 1:
-                at.segments[key] = segment
+        partition = position.partitions.get(key)
+        path: list[TraceNode] = []
+        if partition is None:
+            path = position.path()
+            partition = partition_of(path, self.count, self.given, values, writes, position.met > 0)
+            position.met += 1
+            if position.met > 1:
+                position.partitions[key] = partition
                 tree.compiled += 1
             tree.fresh += 1
-            tree.lost += at.depth
+            tree.lost += position.depth
         else:
             tree.fresh = tree.lost = 0
             tree.runs += 1
         if self.fills:
-            draws = [e.params["fill"] for e in path or at.path() if e.op is DRAW]
+            draws = [e.params["fill"] for e in path or position.path() if e.op is DRAW]
             for fill, now in zip(draws, self.fills, strict=True):
                 fill.now = now
-        return segment, segment.compute(made, self.given, traced=True), self.given
+        return partition, partition.compute(made, self.given, traced=True), self.given
 
     # --- places that the script comes by ----------------------------------------------------------
 
@@ -213,41 +213,41 @@ class Waiting(Trace):
 
     def is_outermost(self) -> bool:
         """Whether it is the script itself that runs, and no part of a call that watches ops."""
-        within = self.outer if self.resting else (*self.outer, self)
+        within = self.outer if self.disabled else (*self.outer, self)
         return self.is_mine() and state.interpreters == within and not (
             self.hosting or backward.running()
         )
 
-    def came_by(self, place: Any) -> None:
+    def at_sync_point(self, place: Any) -> None:
         """The script is at a place where it may have been before: whether ops wait from now on."""
         if not self.is_outermost():
             return
-        if self.beside:
-            self.beside = [each for each in self.beside if each.is_alive()]
-            if self.beside:
+        if self.threads:
+            self.threads = [each for each in self.threads if each.is_alive()]
+            if self.threads:
                 return
         self.rounds.clear()
-        waiting = self.pace.waits(place, not self.resting)
-        if not waiting and not self.resting:
-            self.flush()
-        self.change(not waiting)
+        waiting = self.autotuner.waits(place, not self.disabled)
+        if not waiting and not self.disabled:
+            self.sync()
+        self.set_disabled(not waiting)
 
-    def looked(self) -> None:
+    def data_was_read(self) -> None:
         """Python code has asked for data."""
         frame: Any = sys._getframe(2)
         while frame is not None and ours(frame):
             frame = frame.f_back
         if frame is not None:
-            self.came_by((frame.f_code, frame.f_lasti))
+            self.at_sync_point((frame.f_code, frame.f_lasti))
 
-    def came_round(self, place: Any) -> None:
+    def round_ended(self, place: Any) -> None:
         """A model's call without gradients, or a backward pass, has ended. A loop that does it
         and looks at nothing runs so many rounds at a time."""
         met = self.rounds[place] = self.rounds.get(place, 0) + 1
         if met >= ROUNDS and self.is_outermost():
-            if not self.resting:
-                self.flush()
-            self.came_by(place)
+            if not self.disabled:
+                self.sync()
+            self.at_sync_point(place)
 
     def call_outermost(self, module: Any, args: Any, kwargs: Any) -> Any:
         """Call a module that no module calls."""
@@ -257,5 +257,5 @@ class Waiting(Trace):
         finally:
             self.within_call = False
         if not state.grad_enabled:
-            self.came_round(id(module))
+            self.round_ended(id(module))
         return result

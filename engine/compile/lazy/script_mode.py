@@ -1,7 +1,7 @@
 """A whole script in lazy mode: what repeats in it runs compiled, without a decorator.
 
-``begin()`` makes one :class:`.lazy_tracer.Replay` the interpreter of this thread's ops. Forward and
-backward passes are pending until data is needed: an optimizer's step, ``item()``, ``print``,
+``begin()`` makes one :class:`.lazy_tracer.LazyTracer` the interpreter of this thread's ops. Forward
+and backward passes are pending until data is needed: an optimizer's step, ``item()``, ``print``,
 ``numpy()``. What differs from what was seen runs as it is; results are those of eager execution.
 """
 
@@ -15,18 +15,18 @@ from collections.abc import Callable
 from ...dispatch import state
 from ...switches import switches
 from ...tensor import captures, scripts
-from .lazy_tracer import Replay
-from .trace_tree import Tree
+from .lazy_tracer import LazyTracer
+from .trace_tree import TraceTree
 
-_active: list[Replay] = []
+_active: list[LazyTracer] = []
 _registered: list[bool] = []
 
 
-def begin(seen: Tree | None = None) -> None:
+def begin(seen: TraceTree | None = None) -> None:
     """Let the ops of this thread wait and run compiled from now on; `seen`: before a pause."""
     if _active or state.interpreters or not switches.lazy:
         return
-    run = Replay(seen or Tree(), whole_script=True)
+    run = LazyTracer(seen or TraceTree(), whole_script=True)
     _active.append(run)
     scripts[:] = [run]
     captures.insert(0, run)
@@ -43,12 +43,12 @@ def end() -> None:
         run = _active.pop()
         scripts.clear()
         try:
-            run.flush()
+            run.sync()
         finally:
             run.end()
 
 
-def tree() -> Tree | None:
+def trace_tree() -> TraceTree | None:
     """What was seen of the script; None while ops run one by one."""
     return _active[-1].tree if _active else None
 
@@ -56,7 +56,7 @@ def tree() -> Tree | None:
 def pause() -> Callable[[], None]:
     """Run ops one by one until the function that is returned is called: whoever looks at each op
     as it is made needs its numbers then."""
-    if not _active or not (_active[-1].resting or _active[-1] in state.interpreters):
+    if not _active or not (_active[-1].disabled or _active[-1] in state.interpreters):
         return _nothing
     seen = _active[-1].tree
     end()

@@ -7,12 +7,12 @@ from typing import Any
 from mindtorch.kernels.support.fork_safe_lock import lock
 
 from ..ir.ir import Graph, Node, Value
-from ..runtime.partition import ARGUMENT, CONSTANT, Segment, Source, compiled
+from ..runtime.partition import ARGUMENT, CONSTANT, InputSpec, Partition, compiled
 from .backward_cache import Seen
 
-# how many entries and segments a tree holds before it is cut down to nothing
-MOST_ENTRIES, MOST_SEGMENTS = 200_000, 64
-# after so many segments in a row that were never met again, lazy mode is given up; after fewer
+# how many nodes and partitions a tree holds before it is cut down to nothing
+MOST_NODES, MOST_PARTITIONS = 200_000, 64
+# after so many partitions in a row that were never met again, lazy mode is given up; after fewer
 # where they have so many ops
 PATIENCE, FEW, MANY_OPS = 24, 6, 4_000
 
@@ -29,31 +29,31 @@ class Fill:
         self.now(*arrays)
 
 
-class Entry:
+class TraceNode:
     """An op (or a tensor from outside, where ``op`` is None) after what its parents are.
 
     Attributes:
         value: of a tensor from outside; ``number`` is its element where it is a constant.
         reach: from where to where its memory is needed, counted from its first element.
         children: what has followed, the latest first.
-        segments: the ways the path to here was run, by the values that were needed.
+        partitions: the ways the path to here was run, by the values that were needed.
         passes: the backward passes that began here.
         met: how often data was needed here.
     """
 
     __slots__ = (
         "children", "depth", "inputs", "line", "met", "number", "offset", "op", "outputs", "params",
-        "parent", "passes", "plan", "reach", "segments", "several", "value",
+        "parent", "partitions", "passes", "plan", "reach", "several", "value",
     )  # fmt: skip
 
-    def __init__(self, parent: Entry | None, op: Any, inputs: Any, params: Any) -> None:
+    def __init__(self, parent: TraceNode | None, op: Any, inputs: Any, params: Any) -> None:
         self.parent = parent
         self.line = ""
         self.op = op
         self.inputs = inputs
         self.params = params
-        self.children: list[Entry] = []
-        self.segments: dict[Any, Segment] = {}
+        self.children: list[TraceNode] = []
+        self.partitions: dict[Any, Partition] = {}
         self.met = 0
         self.depth: int = 0 if parent is None else parent.depth + 1
         self.outputs: tuple[Value, ...] = ()
@@ -65,21 +65,21 @@ class Entry:
         self.number: Any = None
         self.reach: tuple[int, int] | None = None
 
-    def path(self) -> list[Entry]:
+    def path(self) -> list[TraceNode]:
         found = []
-        entry: Entry | None = self
-        while entry is not None and entry.parent is not None:
-            found.append(entry)
-            entry = entry.parent
+        node: TraceNode | None = self
+        while node is not None and node.parent is not None:
+            found.append(node)
+            node = node.parent
         return found[::-1]
 
 
-class Tree:
+class TraceTree:
     """What was seen of a function, or of a script.
 
     Attributes:
-        entries, compiled: how many entries and segments there are.
-        runs: how many segments were run compiled.
+        nodes, compiled: how many nodes and partitions there are.
+        runs: how many partitions were run compiled.
         fresh, lost: how many were new, since one was met again, and their ops.
         reasons: the lines where data was needed, in the order in which they were met.
     """
@@ -92,29 +92,30 @@ class Tree:
         self.fresh = self.lost = 0
 
     def clear(self) -> None:
-        self.root = Entry(None, None, (), None)
-        self.entries = 0
+        self.root = TraceNode(None, None, (), None)
+        self.nodes = 0
         self.compiled = 0
 
-    def segments(self) -> list[Segment]:
+    def partitions(self) -> list[Partition]:
         """What was compiled."""
-        found: list[Segment] = []
+        found: list[Partition] = []
         waiting = [self.root]
         while waiting:
-            entry = waiting.pop()
-            found += entry.segments.values()
-            waiting += entry.children
+            node = waiting.pop()
+            found += node.partitions.values()
+            waiting += node.children
         return found
 
     @property
-    def hopeless(self) -> bool:
+    def never_repeats(self) -> bool:
         return self.fresh > PATIENCE or (self.fresh > FEW and self.lost > MANY_OPS)
 
 
-def segment_of(
-    path: list[Entry], count: int, given: list[Any], outputs: list[Value], writes: Any, bind: bool
-) -> Segment:
-    """The segment of a path.
+def partition_of(
+    path: list[TraceNode], count: int, given: list[Any], outputs: list[Value], writes: Any,
+    bind: bool,
+) -> Partition:
+    """The partition of a path.
 
     Args:
         count: how many values the path has.
@@ -125,18 +126,18 @@ def segment_of(
     """
     graph = Graph()
     graph._count = count
-    sources: list[tuple[Value, Source]] = []
-    for entry in path:
-        if entry.op is not None:
+    sources: list[tuple[Value, InputSpec]] = []
+    for node in path:
+        if node.op is not None:
             graph.nodes.append(
-                Node(entry.op, entry.inputs, dict(entry.params), entry.outputs, entry.line)
+                Node(node.op, node.inputs, dict(node.params), node.outputs, node.line)
             )
             continue
-        value: Any = entry.value
-        if entry.number is None or entry.number is Ellipsis:
-            source = Source(ARGUMENT, len(sources), False, value.aval)
+        value: Any = node.value
+        if node.number is None or node.number is Ellipsis:
+            source = InputSpec(ARGUMENT, len(sources), False, value.aval)
         else:
-            source = Source(CONSTANT, given[len(sources)].flat, False, value.aval)
+            source = InputSpec(CONSTANT, given[len(sources)].flat, False, value.aval)
         sources.append((value, source))
     owners = [(sources[place][1], v) for place, v in writes]
     return compiled(

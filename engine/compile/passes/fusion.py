@@ -12,11 +12,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from mindtorch.kernels.codegen.fused_loop import Step
+from mindtorch.kernels.scalar.facts import facts_of
 
 from ... import dtypes
 from ...aval import Aval
 from ...devices.device import cpu
-from ...dispatch import find_kernel, layouts
+from ...op import find_kernel, layouts
+from ...ops.reduction import mean, sum_
 from ...symbolic_sizes import fixed
 from ..ir.ir import Graph, GraphOp, GraphPlan, Node
 
@@ -25,14 +27,8 @@ SMALLEST = 4096
 MOST_ARRAYS = 10
 MOST_STEPS = 24
 _MOST_COPIES = 8
-SUMS = ("sum", "mean")
+SUMS = (sum_, mean)
 _SUMMED_TYPES = (dtypes.float32, dtypes.float64)
-# scalar functions that cost less than reading their result from memory
-_CHEAP = {
-    "add", "subtract", "multiply", "negative", "square", "where", "positive", "relu", "absolute",
-    "maximum", "minimum", "clamp", "eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or",
-    "logical_not", "threshold_gradient",
-}  # fmt: skip
 
 
 class Fused(GraphOp):
@@ -229,7 +225,7 @@ class _Fusion:
             return set()
         if maker is None or maker is group or maker.layout != group.layout or most <= 0:
             return None
-        if step_of(self.nodes[place])[0] not in _CHEAP:
+        if not facts_of(step_of(self.nodes[place])[0]).cheap:
             return None
         found, size = {place}, self.nodes[place].outputs[0].aval.size
         for v in self.nodes[place].inputs:
@@ -243,7 +239,7 @@ class _Fusion:
     def _give_sum(self, group: _Group) -> None:
         """If the group is a sum of a chain's values, let the chain make it."""
         node = self.nodes[group.members[0]]
-        if node.op.name not in SUMS or getattr(node.op, "kernel", "") != "reduction.plan":
+        if node.op not in SUMS:
             return
         value, made = node.inputs[0], node.outputs[0].aval
         chain = self.makers.get(value.number)  # type: ignore[union-attr]

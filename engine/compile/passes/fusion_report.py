@@ -10,7 +10,7 @@ from . import fusion
 from .fusion import MOST_ARRAYS, MOST_STEPS, SUMS, Fused, Summed, loop_layout, step_of
 
 
-def apart(graph: Graph) -> list[str]:
+def fusion_report(graph: Graph) -> list[str]:
     """A line for each two nodes of which one makes what the other uses, and one is a loop over
     elements: ``exp (%4) -> matmul (%7): ...``."""
     makers: dict[int, tuple[Node, bool]] = {}
@@ -53,7 +53,7 @@ def _reason(maker: Node, user: Node, viewed: bool) -> str:
     if min(fixed(a.size) for a in loops) < fusion.SMALLEST:
         return f"belongs to fewer than {fusion.SMALLEST} elements: no loop is made for them alone"
     if not _elementwise(user):
-        if user.op.name in SUMS:
+        if user.op in SUMS:
             return "is summed over other axes than the last, short rows, or beside other axes' sums"
         return "is read from memory by what is no loop over elements"
     if not _elementwise(maker):

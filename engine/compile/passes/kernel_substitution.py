@@ -10,11 +10,11 @@ import functools
 from typing import Any
 
 from ...devices.device import cpu
-from ...dispatch import Op, find_kernel, layouts
+from ...op import Op, find_kernel, layouts
 from ..ir.ir import Graph, GraphOp, GraphPlan
 
 
-class Exchanged(GraphOp):
+class SubstitutedOp(GraphOp):
     """An op by another kernel than its own, which may leave single results to that.
 
     The kernel is a function that makes plans, ``make(outs, ins, **params)``, of layouts: None where
@@ -46,18 +46,18 @@ class Exchanged(GraphOp):
 
 
 @functools.cache
-def _exchanged(op: Op, kernel: str) -> Exchanged:
-    return Exchanged(op, kernel)
+def _substituted(op: Op, kernel: str) -> SubstitutedOp:
+    return SubstitutedOp(op, kernel)
 
 
-def exchange(graph: Graph) -> int:
+def substitute_kernels(graph: Graph) -> int:
     """Let nodes of the CPU run the kernels that their ops name for it; how many do."""
     count = 0
     for node in graph.nodes:
         kernel = getattr(node.op, "compiled", None)
         if kernel is None or any(v.aval.device is not cpu for v in node.outputs):
             continue
-        other = _exchanged(node.op, kernel)
+        other = _substituted(node.op, kernel)
         if isinstance(other.plan_for(node.inputs, node.params), GraphPlan):
             node.op = other
             count += 1

@@ -17,7 +17,7 @@ from ..ir.ir import Graph, Value
 from ..ir.verifier import check_graph
 from .cleanup import dead_code, identities, separate_results
 from .fusion import fuse
-from .kernel_substitution import exchange
+from .kernel_substitution import substitute_kernels
 
 __all__ = ["PASSES", "Pass", "run_passes"]
 
@@ -47,7 +47,8 @@ PASSES = (
     Pass("dead code", dead_code),
     Pass("fusion", fuse, switch="fusion"),
     Pass(
-        "kernel substitution", exchange, switch="kernel_substitution", exact=False, sized=True
+        "kernel substitution", substitute_kernels, switch="kernel_substitution", exact=False,
+        sized=True,
     ),
 )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Compiled calls: the segments of one capture, its guards, and its backward pass."""
+"""Compiled calls: the partitions of one capture, its guards, and its backward pass."""
 
 from __future__ import annotations
 
@@ -15,13 +15,22 @@ from ...autograd.api import grad_mode, gradients
 from ...aval import aval
 from ...devices.device import empty_on
 from ...dispatch import graph_under_way, state
-from ...tensor import Storage, Tensor, full_flat, make, version_of
+from ...tensor import Storage, Tensor, change_class, full_flat, make, version_of
 from ...transforms import autocast
 from ..capture.capture import Capture
 from ..capture.tracer import TracingError, strong
-from ..guards.guards import Watch, changes
+from ..guards.guards import GuardRecorder, changes
 from ..ir.ir import DRAW, Graph, Node, Value
-from .partition import ARGUMENT, CAPTURED, MADE, Place, Segment, Source, compiled, lay
+from .partition import (
+    ARGUMENT,
+    CAPTURED,
+    MADE,
+    InputSpec,
+    OutputSpec,
+    Partition,
+    compiled,
+    copy_to_layout,
+)
 
 # of so many results at most each has a backward pass of its own
 _MOST_PARTS = 8
@@ -35,42 +44,42 @@ class Part:
     """
 
     def __init__(
-        self, graph: Graph, sources: list[tuple[Value, Source]], gradients: list[Value | None]
+        self, graph: Graph, sources: list[tuple[Value, InputSpec]], gradients: list[Value | None]
     ) -> None:
         self.saved = [s.key for _, s in sources if s.kind == MADE]
         self._keys = [None if v is None else ("gradient", i) for i, v in enumerate(gradients)]
         outputs = [(k, v) for k, v in zip(self._keys, gradients, strict=True) if k]
         self.given: Any = (graph, sources, outputs, [], [])
-        self.blueprint: Any = None  # of a capture for many sizes
+        self.unspecialized: Any = None  # of a capture for many sizes
         self.renew(lambda: compiled(*self.given))
 
-    def renew(self, bind: Callable[[], Segment]) -> None:
-        """Let ``bind`` make the segment."""
+    def renew(self, bind: Callable[[], Partition]) -> None:
+        """Let ``bind`` make the partition."""
         self._lock = lock()
         self._bind = bind
-        self._segment: Segment | None = None
+        self._partition: Partition | None = None
         self._results: list[Any] = []
 
     @property
-    def segment(self) -> Segment:
+    def partition(self) -> Partition:
         """The graph bound to memory, which happens when it is first asked for."""
         with self._lock:
-            if self._segment is None:
+            if self._partition is None:
                 made = self._bind()
                 avals = dict(zip(made.numbers, made.avals, strict=True))
                 self._results = [(k, avals.get(k)) for k in self._keys]
-                self._segment = made
-        return self._segment
+                self._partition = made
+        return self._partition
 
     def run(self, made: dict[Any, Any], arguments: list[Any]) -> list[Tensor | None]:
         """The gradients, None where there are none."""
-        segment = self.segment
+        partition = self.partition
         made = dict(made)
-        segment.run(made, arguments)
+        partition.run(made, arguments)
         return [None if key is None else make(made[key], a) for key, a in self._results]
 
 
-class Backward:
+class CompiledBackward:
     """The gradients of a compiled call's results with respect to what it was given.
 
     Attributes:
@@ -81,14 +90,14 @@ class Backward:
         holds: for each result the places, as bits, of what its own pass frees.
     """
 
-    def __init__(self, roots: list[Any], targets: list[Source], error: str) -> None:
+    def __init__(self, roots: list[Any], targets: list[InputSpec], error: str) -> None:
         self.roots = roots
         self.targets = targets
         self.error = error
         self.whole: Part | None = None
         self.parts: list[Part] = []
         # the call's results that have gradients, computed again eagerly from its arguments
-        self.again: Callable[[Any], list[Tensor] | None] | None = None
+        self.recompute: Callable[[Any], list[Tensor] | None] | None = None
         self.order: list[int] = []
         self.holds = [0] * len(roots)
 
@@ -97,7 +106,7 @@ class Backward:
         """The memory of the call that passes read."""
         keys = [key for part in self.parts for key in part.saved]
         if self.whole is not None:
-            keys += [s.key for s in self.whole.segment.sources if s.kind == MADE]
+            keys += [s.key for s in self.whole.partition.sources if s.kind == MADE]
         return list(dict.fromkeys(keys))
 
 
@@ -120,11 +129,11 @@ class CompiledNode:
     made: Any = types.MappingProxyType({})
     arguments: Any = ()
 
-    def __init__(self, backward: Backward, made: dict[int, Any], arguments: Any) -> None:
+    def __init__(self, backward: CompiledBackward, made: dict[int, Any], arguments: Any) -> None:
         self.backward = backward
         self.out_avals = backward.roots
         self.metadata: dict[Any, Any] = {}
-        self.sequence = next(tape._sequence)
+        self.sequence = next(tape.sequence)
         if backward.whole is None:
             return
         self.made = {number: made[number] for number in backward.saved}
@@ -140,7 +149,7 @@ class CompiledNode:
         count = len(self.arguments)
         return [
             self.arguments[s.key] if s.kind == ARGUMENT else s.key
-            for s in self.backward.whole.segment.sources
+            for s in self.backward.whole.partition.sources
             if s.kind == CAPTURED or (s.kind == ARGUMENT and s.key < count)
         ]
 
@@ -170,11 +179,11 @@ class CompiledNode:
             raise RuntimeError(self.backward.error or tape.TWICE)
         for tensor, version in zip(self._read(), self.versions, strict=True):
             if version_of(tensor) != version:
-                raise tape._modified(tensor, version, None, 0)
+                raise tape.modified(tensor, version, None, 0)
         if state.grad_enabled or (state.interpreters and graph_under_way() is None):
             return self._recorded(gradients)
         backward = self.backward
-        if len(here) == len(gradients) or not (backward.parts or backward.again):
+        if len(here) == len(gradients) or not (backward.parts or backward.recompute):
             return self._run(backward.whole, gradients)
         if not backward.parts:
             return self._recorded(gradients)
@@ -197,14 +206,14 @@ class CompiledNode:
         """The gradients of the targets with a history, or inside of vmap: the call is made again,
         eagerly."""
         backward = self.backward
-        if backward.again is None:
+        if backward.recompute is None:
             raise RuntimeError(
                 "torch.compile with aot_autograd does not currently support double backward of a "
                 "call that draws random numbers, writes to tensors or sees other values by now"
             )
         create = state.grad_enabled
         with grad_mode(True):
-            roots = backward.again(self.arguments)
+            roots = backward.recompute(self.arguments)
         if roots is None:
             raise RuntimeError(
                 "a compiled call cannot be differentiated twice: what it read has changed since"
@@ -221,16 +230,16 @@ def laid_out(tensor: Tensor, described: Any) -> Tensor:
         return tensor
     empty = empty_on(described.device)
     result = make(empty(described.extent, described.dtype.np), described)
-    lay(result.flat, described, tensor.flat, tensor.aval)
+    copy_to_layout(result.flat, described, tensor.flat, tensor.aval)
     return result
 
 
-class Compiled:
+class CompiledCall:
     """One way a compiled function runs: for one structure of arguments, while its guards hold."""
 
     def __init__(
-        self, capture: Capture, watch: Watch, results: list[Any], rebuild: Callable[..., Any],
-        backward: Backward | None,
+        self, capture: Capture, watch: GuardRecorder, results: list[Any],
+        rebuild: Callable[..., Any], backward: CompiledBackward | None,
     ) -> None:  # fmt: skip
         self.steps = capture.steps
         self.set_results(results)
@@ -244,7 +253,7 @@ class Compiled:
         ]
         self.found = frozenset([id(each[0]) for each in self.tensors])
         self.writes = any(
-            source.kind == ARGUMENT for step in capture.steps if type(step) is Segment
+            source.kind == ARGUMENT for step in capture.steps if type(step) is Partition
             for source, _ in step.writes
         )  # fmt: skip
         self.grads = capture.grads()
@@ -254,15 +263,16 @@ class Compiled:
     def set_results(self, results: list[Any]) -> None:
         """Note where the results will be."""
         self.results = results
-        keys = [r.memory.key for r in results if type(r) is Place and r.is_whole()]
+        keys = [r.memory.key for r in results if type(r) is OutputSpec and r.is_whole()]
         # memory of its own: the tensor needs no storage object yet
         self.own = [
-            type(r) is Place and r.is_whole() and keys.count(r.memory.key) == 1
+            type(r) is OutputSpec and r.is_whole() and keys.count(r.memory.key) == 1
             and r.base is None and not r.version
             for r in results
         ]
         self.roots = [
-            (i, r.root) for i, r in enumerate(results) if type(r) is Place and r.root is not None
+            (i, r.root) for i, r in enumerate(results)
+            if type(r) is OutputSpec and r.root is not None
         ]
 
     def broken(self, arguments: list[Tensor]) -> str:
@@ -314,19 +324,19 @@ class Compiled:
 
     def untouched(self) -> bool:
         """Whether the run that failed has changed nothing but memory that it was to fill."""
-        return self.at == 0 and bool(self.steps) and type(self.steps[0]) is Segment
+        return self.at == 0 and bool(self.steps) and type(self.steps[0]) is Partition
 
     def finished(self, made: dict[int, Any], arguments: list[Tensor]) -> Any:
-        """The results, over memory that the segments have filled."""
+        """The results, over memory that the partitions have filled."""
         storages: dict[int, Any] = {}
         tensors = []
         for result, own in zip(self.results, self.own, strict=True):
             if own and made[result.memory.key].size == result.described.extent:
                 tensor = make(made[result.memory.key], result.described)
                 if type(tensor) is not result.kind:
-                    tensor.__class__ = result.kind
+                    change_class(tensor, result.kind)
                 tensors.append(tensor)
-            elif type(result) is Place:
+            elif type(result) is OutputSpec:
                 tensors.append(result.tensor(made, arguments, storages))
             else:
                 tensors.append(arguments[result] if isinstance(result, int) else result)
@@ -353,10 +363,10 @@ def _overlap(arguments: list[Tensor]) -> bool:
     return False
 
 
-def _captured(steps: list[Any]) -> list[Source]:
-    found: dict[int, Source] = {}
+def _captured(steps: list[Any]) -> list[InputSpec]:
+    found: dict[int, InputSpec] = {}
     for step in steps:
-        if type(step) is Segment:
+        if type(step) is Partition:
             for source in [*step.sources, *[s for s, _ in step.writes]]:
                 if source.kind == CAPTURED:
                     found.setdefault(id(source.key), source)
@@ -366,13 +376,13 @@ def _captured(steps: list[Any]) -> list[Source]:
 def repeatable(steps: list[Any]) -> bool:
     """Whether a call computes its results and does nothing else."""
     return all(
-        type(step) is Segment and not step.writes and not step.gradients
+        type(step) is Partition and not step.writes and not step.gradients
         and all(node.op is not DRAW for node in step.graph.nodes)
         for step in steps
     )  # fmt: skip
 
 
-def close(capture: Capture, outputs: list[Tensor]) -> tuple[list[Any], Backward | None]:
+def close(capture: Capture, outputs: list[Tensor]) -> tuple[list[Any], CompiledBackward | None]:
     """End a capture: where its results will be, and the backward pass of those that need one."""
     arguments = {id(x): i for i, x in enumerate(capture.arguments)}
     roots = [
@@ -391,7 +401,7 @@ def close(capture: Capture, outputs: list[Tensor]) -> tuple[list[Any], Backward 
     for x in roots:
         x._node = None
     capture.materialise()
-    made: dict[int, Place] = {}
+    made: dict[int, OutputSpec] = {}
     for i, x in enumerate(outputs):
         if results[i] is x and id(x) not in capture.existing:
             results[i] = _place(capture, x, made)
@@ -399,7 +409,7 @@ def close(capture: Capture, outputs: list[Tensor]) -> tuple[list[Any], Backward 
     return results, backward
 
 
-def _place(capture: Capture, x: Tensor, made: dict[int, Place]) -> Place:
+def _place(capture: Capture, x: Tensor, made: dict[int, OutputSpec]) -> OutputSpec:
     """How a later run makes a result, and what it is a view of."""
     place = made.get(id(x))
     if place is None:
@@ -409,21 +419,21 @@ def _place(capture: Capture, x: Tensor, made: dict[int, Place]) -> Place:
     return place
 
 
-class _Inside(backward.Pass):
+class _BackwardWithinCall(backward.Pass):
     """A backward pass that ends where the call began: what lies beyond is not visited, hooks of
     tensors from outside wait for the pass that goes on from there."""
 
-    def _send(self, node: Any, index: int, gradient: Tensor) -> None:
+    def send(self, node: Any, index: int, gradient: Tensor) -> None:
         place = id(node), index
         if place in self.targets:  # type: ignore[operator]
             if place in self.captured:
-                gradient = backward._sum(self.captured[place], gradient)
+                gradient = backward.sum_of(self.captured[place], gradient)
             self.captured[place] = gradient
         else:
-            super()._send(node, index, gradient)
+            super().send(node, index, gradient)
 
 
-def differentiated(capture: Capture, roots: list[Tensor]) -> Backward:
+def differentiated(capture: Capture, roots: list[Tensor]) -> CompiledBackward:
     """Trace the backward pass of ``roots`` and cut it off the graph into one of its own."""
     leaves, sources, holds = _leaves(capture, roots)
     avals = [_own_layout(x.aval) for x in roots]
@@ -432,10 +442,10 @@ def differentiated(capture: Capture, roots: list[Tensor]) -> Backward:
     cotangents = []
     for i, described in enumerate(avals):
         value = graph.value(described)
-        source = Source(ARGUMENT, len(capture.arguments) + i, False, described)
+        source = InputSpec(ARGUMENT, len(capture.arguments) + i, False, described)
         capture.sources.append((value, source))
         cotangents.append(capture._tensor(value))
-    backward = Backward(avals, sources, "")
+    backward = CompiledBackward(avals, sources, "")
     backward.holds = holds
     roots_of = [(tape.node_of(x), x._output_index) for x in roots]
     starts = [(*root, g) for root, g in zip(roots_of, cotangents, strict=True)]
@@ -444,11 +454,11 @@ def differentiated(capture: Capture, roots: list[Tensor]) -> Backward:
     try:
         with grad_mode(False), autocast.off():
             for some in (starts, *[[each] for each in alone]):
-                walk = _Inside(False, True, leaves, False)
+                walk = _BackwardWithinCall(False, True, leaves, False)
                 walk.run(some)
                 found = [walk.captured.get((id(node), index)) for node, index in leaves]
                 values = [None if g is None else capture.value_of(g) for g in found]
-                part = cut(capture, forward, values)
+                part = split_backward(capture, forward, values)
                 if backward.whole is None:
                     backward.whole = part
                 else:
@@ -462,7 +472,7 @@ def differentiated(capture: Capture, roots: list[Tensor]) -> Backward:
         raise
     except RuntimeError as error:
         del graph.nodes[forward:]
-        return Backward(avals, [], str(error))
+        return CompiledBackward(avals, [], str(error))
     finally:
         capture.whole = False
     return backward
@@ -477,18 +487,18 @@ def _own_layout(described: Any) -> Any:
 
 def _leaves(
     capture: Capture, roots: list[Tensor]
-) -> tuple[list[Any], list[Source], list[int]]:
+) -> tuple[list[Any], list[InputSpec], list[int]]:
     """The ends of the graph inside of the call, (node, index), what they belong to, and for each
     root, as bits, the nodes on its ways that keep tensors."""
-    owners: dict[Any, Source] = {}
+    owners: dict[Any, InputSpec] = {}
     for i, (x, history) in enumerate(zip(capture.arguments, capture.histories, strict=True)):
         if history[0] is not None:
-            owners.setdefault((id(history[0]), history[1]), Source(ARGUMENT, i, False, x.aval))
+            owners.setdefault((id(history[0]), history[1]), InputSpec(ARGUMENT, i, False, x.aval))
     for x in capture.existing.values():
         node = tape.node_of(x) if x._node is not None else None
         if node is not None:
             owners.setdefault(
-                (id(node), x._output_index), Source(CAPTURED, x, False, x.aval)
+                (id(node), x._output_index), InputSpec(CAPTURED, x, False, x.aval)
             )
     ends: dict[Any, Any] = {}
     bits: dict[int, int] = {}
@@ -512,7 +522,7 @@ def _leaves(
     return list(ends.values()), [owners[key] for key in ends], holds
 
 
-def cut(capture: Capture, forward: int, values: list[Value | None]) -> Part:
+def split_backward(capture: Capture, forward: int, values: list[Value | None]) -> Part:
     """Move the nodes from ``forward`` on into the graph of the backward pass."""
     graph = capture.graph
     nodes = graph.nodes[forward:]
@@ -521,7 +531,7 @@ def cut(capture: Capture, forward: int, values: list[Value | None]) -> Part:
     written = {id(r.owner) for r in capture.written}
     views = {n.outputs[0].number: n for n in graph.nodes if n.op.view is not None}
     made = {v.number for n in nodes for v in n.outputs}
-    sources: dict[int, tuple[Value, Source]] = {}
+    sources: dict[int, tuple[Value, InputSpec]] = {}
     repeated: list[Any] = []
 
     def need(value: Value) -> None:
@@ -537,14 +547,14 @@ def cut(capture: Capture, forward: int, values: list[Value | None]) -> Part:
             repeated.append(Node(view.op, view.inputs, view.params, view.outputs))
         else:
             key = -1 - value.number
-            sources[value.number] = (value, Source(MADE, key, True, value.aval))
+            sources[value.number] = (value, InputSpec(MADE, key, True, value.aval))
             if all(key != other for other, _ in capture.saved):
                 capture.saved.append((key, value))
 
     for value in [*[v for n in nodes for v in n.inputs], *values]:
         if value is not None:
             need(value)
-    apart = Graph()
-    apart._count = graph._count
-    apart.nodes = [*repeated, *nodes]
-    return Part(apart, list(sources.values()), values)
+    separate = Graph()
+    separate._count = graph._count
+    separate.nodes = [*repeated, *nodes]
+    return Part(separate, list(sources.values()), values)

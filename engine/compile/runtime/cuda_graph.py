@@ -1,4 +1,4 @@
-"""A program on CUDA as a CUDA graph: recorded at its third run, then issued as a whole.
+"""An executable on CUDA as a CUDA graph: recorded at its third run, then issued as a whole.
 
     inputs    a parameter lies at the same address at each run; an input that does not is copied to
               memory of the recording, which is then made again, once for each such input
@@ -18,7 +18,7 @@ from ...devices.cuda import kernels
 from ...devices.device import cpu
 
 if TYPE_CHECKING:
-    from .executable import Program
+    from .executable import Executable
 
 _WARM = 2
 
@@ -40,22 +40,22 @@ def wanting(yes: bool = True) -> Iterator[None]:
         wanted.recorded = before
 
 
-def touches_host(program: Program) -> list[bool]:
+def touches_host(executable: Executable) -> list[bool]:
     """For each step, whether it reads or writes memory of the host that is not constant."""
-    found = [False] * len(program.steps)
-    places = {id(arguments): k for k, (_, arguments) in enumerate(program.steps)}
-    for root in {id(s.root): s.root for s in program.slots.values()}.values():
-        if root.device is cpu and root.kind != "constant":
-            for arguments, *_ in root.sites:
+    found = [False] * len(executable.steps)
+    places = {id(arguments): k for k, (_, arguments) in enumerate(executable.steps)}
+    for buffer in {id(s.buffer): s.buffer for s in executable.views.values()}.values():
+        if buffer.device is cpu and buffer.kind != "constant":
+            for arguments, *_ in buffer.uses:
                 found[places[id(arguments)]] = True
     return found
 
 
-class Recorded:
-    """The recording of one program, and when it has to be made again."""
+class CudaGraph:
+    """The recording of one executable, and when it has to be made again."""
 
-    def __init__(self, program: Program) -> None:
-        self.program = program
+    def __init__(self, executable: Executable) -> None:
+        self.executable = executable
         self.runs = 0
         self.recording: Any = None
         self.held: list[Any] = []
@@ -64,11 +64,11 @@ class Recorded:
         self.failed = ""
 
     def run(self, flats: Sequence[Any]) -> list[Any]:
-        """The outputs' arrays, as :meth:`Program.run` gives them."""
+        """The outputs' arrays, as :meth:`Executable.run` gives them."""
         graphs = kernels("graphs")
         self.runs += 1
         if self.failed or self.runs <= _WARM or graphs.active() is not None:
-            return self.program.run_steps(flats)
+            return self.executable.run_steps(flats)
         fresh = self._moved(flats)
         if self.recording is None or fresh:
             try:
@@ -79,12 +79,12 @@ class Recorded:
                 self.failed = f"{type(error).__name__}: {error}"
                 logging.getLogger(__name__).warning("not recorded as a CUDA graph: %s", self.failed)
                 self.recording = None
-                return self.program.run_steps(flats)
+                return self.executable.run_steps(flats)
         for place, static in self.moving.items():
             static[...] = flats[place]
-        for root, flat in zip(self.program.inputs, flats, strict=True):
-            if root.device is cpu and root.flat is not flat:
-                root.take(flat)
+        for buffer, flat in zip(self.executable.inputs, flats, strict=True):
+            if buffer.device is cpu and buffer.flat is not flat:
+                buffer.bind(flat)
         self.recording.replay()
         return [flat.copy() for flat in self.results]
 
@@ -92,7 +92,9 @@ class Recorded:
         """Whether an input lies elsewhere than when it was recorded."""
         fresh = False
         for place, (flat, before) in enumerate(zip(flats, self.held, strict=False)):
-            if self.program.inputs[place].device is cpu or place in self.moving or flat is before:
+            if flat is before or place in self.moving:
+                continue
+            if self.executable.inputs[place].device is cpu:
                 continue
             if flat.memory is before.memory and flat.offset == before.offset:
                 continue
@@ -101,16 +103,16 @@ class Recorded:
         return fresh
 
     def _record(self, flats: Sequence[Any], graphs: Any) -> None:
-        program, streams = self.program, kernels("streams")
+        executable, streams = self.executable, kernels("streams")
         self.held = list(flats)
-        for place, (root, flat) in enumerate(zip(program.inputs, flats, strict=True)):
-            root.take(self.moving.get(place, flat))
-        self.results = program.fresh_outputs()
+        for place, (buffer, flat) in enumerate(zip(executable.inputs, flats, strict=True)):
+            buffer.bind(self.moving.get(place, flat))
+        self.results = executable.fresh_outputs()
         recording = graphs.Recording(graphs.default_driver())
         before = streams.set_current(streams.make())  # the default stream cannot be captured
         try:
             with recording:
-                waits = zip(program.steps, touches_host(program), strict=True)
+                waits = zip(executable.steps, touches_host(executable), strict=True)
                 for (step, arguments), on_host in waits:
                     if on_host:
                         graphs.on_host(lambda step=step, given=arguments: step(*given))

@@ -1,8 +1,8 @@
-"""Programs: a graph bound to memory, run as a list of kernels with their arguments.
+"""Executables: a graph bound to memory, run as a list of kernels with their arguments.
 
-    slot      the place of one value: (root, first element, number of elements)
-    root      memory: an input's, an output's (new at each run), a constant's, or a part of the
+    buffer    memory: an input's, an output's (new at each run), a constant's, or a part of the
               arena, where values whose lives do not overlap share bytes
+    view      where one value is: (buffer, first element, number of elements)
     step      (run, arguments): the arguments that change between runs are put in place before
 
 Nothing is allocated between the first kernel and the last one. An output has new memory unless
@@ -17,7 +17,6 @@ import operator
 import time
 import types
 from collections.abc import Callable, Sequence
-from sys import getrefcount
 from typing import Any
 
 import numpy as np
@@ -28,10 +27,10 @@ from ...allocator import line_of_bytes, make_room
 from ...devices.cuda import kernels, on
 from ...devices.device import Device, cpu, empty_on
 from ...dispatch import VIEW
+from ...reference_counts import holders
 from ...switches import switches
 from ..ir.ir import Graph, Node, Value
-from .cuda_graph import Recorded, wanted
-from .grad_buffer_reuse import HELD_ONCE
+from .cuda_graph import CudaGraph, wanted
 
 _ALIGNMENT = 64
 
@@ -40,7 +39,7 @@ class Unsupported(Exception):
     """A graph that cannot be bound to memory; it is run by other means."""
 
 
-# whether programs take the time of each kernel (:mod:`..explain`)
+# whether executables take the time of each kernel (:mod:`..explain`)
 timing = types.SimpleNamespace(on=False)
 
 
@@ -56,57 +55,57 @@ def timed(steps: Sequence[tuple[Callable[..., None], list[Any]]]) -> list[float]
     return [end - begin for begin, end in itertools.pairwise(ends)]
 
 
-class Pool:
-    """What the programs of one segment for several sizes share: they run one after another.
+class SharedArena:
+    """What the executables of one partition for several sizes share: they run one after another.
 
     Attributes:
-        turn: the segment that ran last, which holds its results until another one runs.
+        latest: the partition that ran last, which holds its results until another one runs.
     """
 
     def __init__(self) -> None:
         self.lock = lock()
-        self.turn: Any = None
+        self.latest: Any = None
         self._memory: Any = None
 
     def memory(self, size: int) -> Any:
-        """So many bytes; a program that had fewer before keeps those."""
+        """So many bytes; an executable that had fewer before keeps those."""
         if self._memory is None or self._memory.size < size:
             before = 0 if self._memory is None else self._memory.size
             self._memory = line_of_bytes(max(size, before + before // 2))
         return self._memory
 
-    def give_turn(self, segment: Any) -> None:
-        """Let the segment that ran before let go of its memory."""
-        before, self.turn = self.turn, segment
+    def hand_over(self, partition: Any) -> None:
+        """Let the partition that ran before let go of its memory."""
+        before, self.latest = self.latest, partition
         if before is not None:
-            before.let_go()
+            before.release()
 
 
-class Slot:
-    """Where a value is: elements ``start`` to ``start + size`` of a root."""
+class BufferView:
+    """Where a value is: elements ``start`` to ``start + size`` of a buffer."""
 
-    __slots__ = ("dtype", "root", "size", "start")
+    __slots__ = ("buffer", "dtype", "size", "start")
 
-    def __init__(self, root: Root, start: int, size: int, dtype: Any) -> None:
-        self.root = root
+    def __init__(self, buffer: Buffer, start: int, size: int, dtype: Any) -> None:
+        self.buffer = buffer
         self.start = start
         self.size = size
         self.dtype = dtype
 
 
-class Root:
+class Buffer:
     """Memory of one value and of its views.
 
     Attributes:
         kind: "input", "output", "constant" or "arena".
         device: where the memory lies.
         flat: the array that the steps hold now.
-        sites: (arguments, place, start, stop) that take the array or a part of it.
-        first, last: steps between which an arena root lives.
-        held: how many references to ``flat`` the root and its sites are.
+        uses: (arguments, place, start, stop) that take the array or a part of it.
+        first, last: steps between which an arena buffer lives.
+        held: how many holders ``flat`` had when it was new; -1 before.
     """
 
-    __slots__ = ("device", "dtype", "first", "flat", "held", "kind", "last", "sites", "size")
+    __slots__ = ("device", "dtype", "first", "flat", "held", "kind", "last", "size", "uses")
 
     def __init__(
         self, kind: str, size: int, dtype: Any, flat: Any = None, device: Device = cpu
@@ -116,18 +115,18 @@ class Root:
         self.dtype = dtype
         self.flat = flat
         self.device = device
-        self.sites: list[tuple[list[Any], int, int, int]] = []
+        self.uses: list[tuple[list[Any], int, int, int]] = []
         self.first = self.last = self.held = -1
 
-    def take(self, flat: Any) -> None:
+    def bind(self, flat: Any) -> None:
         """Let the steps work on another array from now on."""
         self.flat = flat
         size = flat.size
-        for arguments, place, start, stop in self.sites:
+        for arguments, place, start, stop in self.uses:
             arguments[place] = flat if not start and stop == size else flat[start:stop]
 
 
-class Program:
+class Executable:
     """A graph bound to memory.
 
     Args:
@@ -136,59 +135,59 @@ class Program:
         outputs: values whose memory is new at each run. Each must have memory of its own: the
             result of a node that is no view, named once.
         constants: values that never change, with their arrays.
-        pool: shared with programs of the same graph for other sizes.
+        shared_arena: shared with executables of the same graph for other sizes.
     """
 
     def __init__(
         self, graph: Graph, inputs: Sequence[Value], outputs: Sequence[Value],
-        constants: Sequence[tuple[Value, Any]], pool: Pool | None = None,
+        constants: Sequence[tuple[Value, Any]], shared_arena: SharedArena | None = None,
     ) -> None:  # fmt: skip
-        self.lock = lock() if pool is None else pool.lock
-        self._pool = pool
-        self.slots: dict[int, Slot] = {}
+        self.lock = lock() if shared_arena is None else shared_arena.lock
+        self._shared_arena = shared_arena
+        self.views: dict[int, BufferView] = {}
         self.steps: list[tuple[Callable[..., None], list[Any]]] = []
         self.names: list[str] = []
         self.nodes: list[Node] = []
         self.inputs = [
-            self._enter(v, Root("input", -1, v.aval.dtype.np, None, v.aval.device)) for v in inputs
+            self._add(v, Buffer("input", -1, v.aval.dtype.np, None, v.aval.device)) for v in inputs
         ]
         for value, flat in constants:
-            self._enter(value, Root("constant", flat.size, flat.dtype, flat, value.aval.device))
+            self._add(value, Buffer("constant", flat.size, flat.dtype, flat, value.aval.device))
         self._outputs = {v.number for v in outputs}
         self._anew = [None] * len(outputs)
         self.arena_bytes = 0
         self.seconds: list[float] = []
         for node in graph.nodes:
             self._bind(node)
-        self.outputs = [self.slots[v.number].root for v in outputs]
-        self._makers = [empty_on(root.device) for root in self.outputs]
-        roots = list({id(s.root): s.root for s in self.slots.values()}.values())
-        arena = [root for root in roots if root.kind == "arena"]
-        for device in dict.fromkeys(root.device for root in arena):
-            self._lay_out([root for root in arena if root.device is device], device)
-        self._devices = {root.device for root in roots if root.device.type == "cuda"}
+        self.outputs = [self.views[v.number].buffer for v in outputs]
+        self._makers = [empty_on(buffer.device) for buffer in self.outputs]
+        buffers = list({id(s.buffer): s.buffer for s in self.views.values()}.values())
+        arena = [buffer for buffer in buffers if buffer.kind == "arena"]
+        for device in dict.fromkeys(buffer.device for buffer in arena):
+            self._lay_out([buffer for buffer in arena if buffer.device is device], device)
+        self._devices = {buffer.device for buffer in buffers if buffer.device.type == "cuda"}
         self._on_cuda = bool(self._devices)
         self._streams: dict[Device, Any] = {}
         self.recorded: Any = None
         if len(self._devices) == 1:
-            self.recorded = Recorded(self) if wanted.recorded else None
-        for root in roots:
-            if root.kind in ("arena", "constant"):
-                root.take(root.flat)
+            self.recorded = CudaGraph(self) if wanted.recorded else None
+        for buffer in buffers:
+            if buffer.kind in ("arena", "constant"):
+                buffer.bind(buffer.flat)
 
-    def _enter(self, value: Value, root: Root) -> Root:
-        self.slots[value.number] = Slot(root, 0, value.aval.extent, value.aval.dtype.np)
-        return root
+    def _add(self, value: Value, buffer: Buffer) -> Buffer:
+        self.views[value.number] = BufferView(buffer, 0, value.aval.extent, value.aval.dtype.np)
+        return buffer
 
     def _bind(self, node: Node) -> None:
         plan = node.plan()
         if plan.kind == VIEW:
-            source = self.slots[node.inputs[0].number]  # type: ignore[union-attr]
+            source = self.views[node.inputs[0].number]  # type: ignore[union-attr]
             value = node.outputs[0]
             if value.aval.dtype.np != source.dtype or source.start + plan.run < 0:
                 raise Unsupported(f"{node!r} sees memory outside of its input")
-            self.slots[value.number] = Slot(
-                source.root, source.start + plan.run, plan.size, source.dtype
+            self.views[value.number] = BufferView(
+                source.buffer, source.start + plan.run, plan.size, source.dtype
             )
             return
         arguments: list[Any] = []
@@ -200,7 +199,7 @@ class Program:
         for value in node.outputs:
             kind = "output" if value.number in self._outputs else "arena"
             made = value.aval
-            self._enter(value, Root(kind, made.extent, made.dtype.np, None, made.device))
+            self._add(value, Buffer(kind, made.extent, made.dtype.np, None, made.device))
             self._use(value.number, arguments)
         for used in node.inputs:
             if used is None:
@@ -209,63 +208,63 @@ class Program:
                 self._use(used.number, arguments)
         arguments.extend(constants)
         for made in scratch:
-            number = -1 - len(self.slots)  # of no value
-            root = Root("arena", made.extent, made.dtype.np, None, made.device)
-            self.slots[number] = Slot(root, 0, made.extent, made.dtype.np)
+            number = -1 - len(self.views)  # of no value
+            buffer = Buffer("arena", made.extent, made.dtype.np, None, made.device)
+            self.views[number] = BufferView(buffer, 0, made.extent, made.dtype.np)
             self._use(number, arguments)
 
     def _use(self, number: int, arguments: list[Any]) -> None:
-        slot = self.slots[number]
-        root = slot.root
-        root.sites.append((arguments, len(arguments), slot.start, slot.start + slot.size))
+        view = self.views[number]
+        buffer = view.buffer
+        buffer.uses.append((arguments, len(arguments), view.start, view.start + view.size))
         arguments.append(None)
         step = len(self.steps) - 1
-        root.last = step
-        if root.first < 0:
-            root.first = step
+        buffer.last = step
+        if buffer.first < 0:
+            buffer.first = step
 
-    def _lay_out(self, roots: list[Root], device: Device) -> None:
-        """Give arena roots their bytes: the largest first, each at the lowest free place."""
+    def _lay_out(self, buffers: list[Buffer], device: Device) -> None:
+        """Give arena buffers their bytes: the largest first, each at the lowest free place."""
         total = 0
-        placed: list[tuple[int, int, Root]] = []
-        for root in sorted(roots, key=lambda r: -r.size * r.dtype.itemsize):
-            need = -(-max(root.size * root.dtype.itemsize, 1) // _ALIGNMENT) * _ALIGNMENT
+        placed: list[tuple[int, int, Buffer]] = []
+        for buffer in sorted(buffers, key=lambda r: -r.size * r.dtype.itemsize):
+            need = -(-max(buffer.size * buffer.dtype.itemsize, 1) // _ALIGNMENT) * _ALIGNMENT
             at = 0
             for start, stop, other in placed:  # in order of their starts
-                if other.first > root.last or other.last < root.first:
+                if other.first > buffer.last or other.last < buffer.first:
                     continue
                 if start - at >= need:
                     break
                 at = max(at, stop)
-            bisect.insort(placed, (at, at + need, root), key=_first)
+            bisect.insort(placed, (at, at + need, buffer), key=_first)
             total = max(total, at + need)
         self.arena_bytes += total
         make_room(total)
         if device is cpu:
-            memory = (self._pool or Pool()).memory(total)
+            memory = (self._shared_arena or SharedArena()).memory(total)
         else:
             memory = empty_on(device)(total, np.dtype(np.uint8))
-        for start, _, root in placed:
-            stop = start + root.size * root.dtype.itemsize
-            root.flat = memory[start:stop].view(root.dtype)
+        for start, _, buffer in placed:
+            stop = start + buffer.size * buffer.dtype.itemsize
+            buffer.flat = memory[start:stop].view(buffer.dtype)
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Hold neither what was given nor what was handed out."""
-        for root in (*self.inputs, *self.outputs):
-            root.flat = None
-            for arguments, place, _, _ in root.sites:
+        for buffer in (*self.inputs, *self.outputs):
+            buffer.flat = None
+            for arguments, place, _, _ in buffer.uses:
                 arguments[place] = None
 
     def run(
-        self, flats: Sequence[Any], again: Sequence[Any] = (), arguments: Any = ()
+        self, flats: Sequence[Any], reuses: Sequence[Any] = (), arguments: Any = ()
     ) -> list[Any]:
         """The outputs' arrays for these inputs' arrays.
 
         The caller holds ``lock``.
 
         Args:
-            again: for each output None, or the :class:`.grad_buffer_reuse.Again` that knows whether
-                its memory may be filled once more.
+            reuses: for each output None, or the :class:`.grad_buffer_reuse.GradBufferReuse` that
+                knows whether its memory may be filled once more.
             arguments: of the compiled call.
         """
         if self._on_cuda:
@@ -273,16 +272,16 @@ class Program:
             if self.recorded is not None:
                 with on(*self._devices):
                     return self.recorded.run(flats)
-        return self.run_steps(flats, again, arguments)
+        return self.run_steps(flats, reuses, arguments)
 
     def run_steps(
-        self, flats: Sequence[Any], again: Sequence[Any] = (), arguments: Any = ()
+        self, flats: Sequence[Any], reuses: Sequence[Any] = (), arguments: Any = ()
     ) -> list[Any]:
         """:meth:`run`, one kernel after another."""
-        for root, flat in zip(self.inputs, flats, strict=True):
-            if root.flat is not flat:
-                root.take(flat)
-        results = self.fresh_outputs(again, arguments)
+        for buffer, flat in zip(self.inputs, flats, strict=True):
+            if buffer.flat is not flat:
+                buffer.bind(flat)
+        results = self.fresh_outputs(reuses, arguments)
         if timing.on:
             self.seconds = timed(self.steps)
             return results
@@ -290,21 +289,21 @@ class Program:
             step(*given)
         return results
 
-    def fresh_outputs(self, again: Sequence[Any] = (), arguments: Any = ()) -> list[Any]:
+    def fresh_outputs(self, reuses: Sequence[Any] = (), arguments: Any = ()) -> list[Any]:
         """New memory for the outputs, but for those whose old one may be filled again."""
         results = []
-        for root, empty, known in zip(
-            self.outputs, self._makers, again or self._anew, strict=True
+        for buffer, empty, known in zip(
+            self.outputs, self._makers, reuses or self._anew, strict=True
         ):
-            flat = root.flat
+            flat = buffer.flat
             # what the last run handed out is gone, or is the gradient that nobody else holds
-            if self._on_cuda or root.held < 0 or (getrefcount(flat) > HELD_ONCE + root.held and (
-                known is None or not known.free(flat, root.held, arguments)
+            if self._on_cuda or buffer.held < 0 or (holders(flat) > buffer.held and (
+                known is None or not known.may_reuse(flat, buffer.held, arguments)
             )):
-                flat = empty(root.size, root.dtype)
-                root.take(flat)
-                if root.held < 0 and switches.grad_buffer_reuse:
-                    root.held = getrefcount(flat) - HELD_ONCE
+                flat = empty(buffer.size, buffer.dtype)
+                buffer.bind(flat)
+                if buffer.held < 0 and switches.grad_buffer_reuse:
+                    buffer.held = holders(flat)
             results.append(flat)
         return results
 

@@ -11,15 +11,15 @@ from ...tensor import make
 from ..ir.ir import Graph, Value, last_uses, run_nodes
 
 
-class OpByOp:
-    """What :class:`.executable.Program` is, with memory that each op makes.
+class FallbackExecutor:
+    """What :class:`.executable.Executable` is, with memory that each op makes.
 
     Args:
         graph: what to compute.
         inputs: values whose memory is given at each run.
         outputs: values whose memory is new at each run.
         constants: values that never change, with their arrays.
-        reason: why the graph is not a program.
+        reason: why the graph is not bound to memory.
     """
 
     def __init__(
@@ -36,9 +36,9 @@ class OpByOp:
         self.seconds: list[float] = []
         self.reason = reason
         self.dying = last_uses(graph.nodes, {v.number for v in outputs})
-        self.apart = {v.number for n in graph.nodes if n.op.view is None for v in n.outputs}
+        self.owned = {v.number for n in graph.nodes if n.op.view is None for v in n.outputs}
 
-    def run(self, flats: Sequence[Any], again: Any = (), arguments: Any = ()) -> list[Any]:
+    def run(self, flats: Sequence[Any], reuses: Any = (), arguments: Any = ()) -> list[Any]:
         """The outputs' arrays, new at each run, for these inputs' arrays."""
         held = {v.number: make(flat, v.aval) for v, flat in zip(self.inputs, flats, strict=True)}
         held.update((v.number, make(flat, v.aval)) for v, flat in self.constants)
@@ -50,6 +50,6 @@ class OpByOp:
 
     def _own(self, flat: Any, value: Value) -> Any:
         """The array of a result, copied unless nothing else can hold it."""
-        if value.number in self.apart and getattr(flat, "base", self) is None:
+        if value.number in self.owned and getattr(flat, "base", self) is None:
             return flat
         return flat[: value.aval.extent].copy()

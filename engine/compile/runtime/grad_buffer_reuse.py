@@ -6,22 +6,14 @@ one, no view of it and no array over its memory, nobody can tell whether the nex
 
 from __future__ import annotations
 
-from sys import getrefcount
 from typing import Any
 
-from ...tensor import Storage, fields_of, make
+from ...reference_counts import holders
+from ...tensor import Storage, change_class, fields_of, make
 
 
-def _held_once() -> int:
-    thing = object()
-    return getrefcount(thing)
-
-
-HELD_ONCE = _held_once()  # what getrefcount says of an object that only one variable holds
-
-
-class Again:
-    """One output of a segment that is nothing but a leaf's gradient.
+class GradBufferReuse:
+    """One output of a partition that is nothing but a leaf's gradient.
 
     Attributes:
         leaf: where the leaf is found; ``fixed`` is itself, where it is the same at each call.
@@ -37,24 +29,24 @@ class Again:
         self.kind = kind
         self.stays = False
 
-    def free(self, flat: Any, held: int, arguments: Any) -> bool:
-        """Whether ``flat`` has no references but ``held`` known ones and the leaf's gradient's,
-        which only the leaf refers to."""
+    def may_reuse(self, flat: Any, known: int, arguments: Any) -> bool:
+        """Whether ``flat`` has no holders but ``known`` ones and the leaf's gradient, which only
+        the leaf refers to."""
         leaf = self.fixed
         if leaf is None:
             leaf = self.leaf.tensor(arguments)
         gradient = leaf._grad
         if gradient is None or gradient.flat is not flat or (
-            getrefcount(gradient) > HELD_ONCE + 1
+            holders(gradient) > 2  # the leaf, and the variable here
         ):
             return False
-        held += 2  # the caller's variable, and the gradient
+        known += 2  # the variable here, and the gradient
         storage = gradient._storage
         if storage is not None:
-            if type(storage) is not Storage or getrefcount(storage) > HELD_ONCE + 1:
+            if type(storage) is not Storage or holders(storage) > 2:
                 return False
-            held += 1
-        if getrefcount(flat) > HELD_ONCE + held:
+            known += 1
+        if holders(flat) > known:
             return False
         self.stays = (
             gradient._node is None and not fields_of(gradient)
@@ -62,8 +54,8 @@ class Again:
         )  # fmt: skip
         return True
 
-    def give(self, flat: Any, arguments: Any) -> None:
-        """Make ``flat``, which the program has just filled, the leaf's gradient."""
+    def set_gradient(self, flat: Any, arguments: Any) -> None:
+        """Make ``flat``, which the executable has just filled, the leaf's gradient."""
         leaf = self.fixed
         if leaf is None:
             leaf = self.leaf.tensor(arguments)
@@ -74,4 +66,4 @@ class Again:
                 return
         leaf._grad = tensor = make(flat, self.described)
         if type(tensor) is not self.kind:
-            tensor.__class__ = self.kind
+            change_class(tensor, self.kind)

@@ -39,8 +39,8 @@ def processes() -> int:
     return int(given) if given.isdigit() else min(thread_pool.available_cores(), _MOST)
 
 
-class Helpers:
-    """Processes that compile a graph's kernels, from when they are first missed to :meth:`leave`.
+class CompileWorkers:
+    """Processes that compile a graph's kernels, from when they are first missed to :meth:`stop`.
 
     There are none where a process may not be forked: where MPI is in use, or nowhere at all. This
     process compiles what comes later, too, while it would wait for one of them.
@@ -74,12 +74,12 @@ class Helpers:
                 except OSError:  # no more processes or memory: this one goes on by itself
                     return
                 if child == 0:
-                    _help(nodes[number::count], expected if number == 0 else [], parent)
+                    _work(nodes[number::count], expected if number == 0 else [], parent)
                 self._children.append(child)
         self._later = [partial(_run, node) for node in nodes if _is_harmless(node)] + expected
-        Compiling.waits = self._meanwhile
+        Compiling.waits = self._while_waiting
 
-    def _meanwhile(self) -> bool:
+    def _while_waiting(self) -> bool:
         """Compile something of what comes later; False if there is nothing left."""
         if threading.get_ident() != self._thread or not self._later:
             return False
@@ -87,10 +87,10 @@ class Helpers:
         try:
             _tried(self._later.pop())
         finally:
-            Compiling.waits, Compiling.patience = self._meanwhile, PATIENCE
+            Compiling.waits, Compiling.patience = self._while_waiting, PATIENCE
         return True
 
-    def leave(self) -> None:
+    def stop(self) -> None:
         """End the processes."""
         Compiling.begins = Compiling.waits = None
         self._later = []
@@ -125,7 +125,7 @@ def _is_harmless(node: Node) -> bool:
     )
 
 
-def _help(nodes: list[Node], expected: list[Callable[[], Any]], parent: int) -> None:
+def _work(nodes: list[Node], expected: list[Callable[[], Any]], parent: int) -> None:
     """A child's life.
 
     The parent first binds all nodes to memory, where some kernels are chosen, and finds the others
@@ -137,11 +137,11 @@ def _help(nodes: list[Node], expected: list[Callable[[], Any]], parent: int) -> 
         bound = [node for node in nodes if not _tried(node.plan)]
         Compiling.begins = None
         found = [node for node in nodes if node not in bound]  # while it runs
-        left: list[Callable[[], Any]] = [partial(_run, node) for node in found + bound[::-1]]
-        left += expected
+        remaining: list[Callable[[], Any]] = [partial(_run, node) for node in found + bound[::-1]]
+        remaining += expected
         for patience in (0.0, PATIENCE):  # what another process is at is left for later
             Compiling.patience = patience
-            left = [each for each in left if os.getppid() == parent and not _tried(each)]
+            remaining = [each for each in remaining if os.getppid() == parent and not _tried(each)]
     finally:
         os._exit(0)
 

@@ -1,7 +1,7 @@
-"""Segments: compiled parts of a call, and the calls between them.
+"""Partitions: compiled parts of a call, and the calls between them.
 
-Where each reads its memory (:class:`Source`), and how a tensor is made of it (:class:`Place`), is
-written down once, and looked up at each run.
+Where each reads its memory (:class:`InputSpec`), and how a tensor is made of it
+(:class:`OutputSpec`), is written down once, and looked up at each run.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from ...dispatch import state
 from ...ops.movement import as_strided
 from ...random.rollback import Journal
 from ...switches import switches
-from ...tensor import Tensor, as_array, make, new_storage
+from ...tensor import Tensor, as_array, change_class, make, new_storage
 from ..capture.index_checks import draws_in_vain
 from ..ir.ir import DRAW, Graph, Value
 from ..passes.pipeline import run_passes
 from .error_provenance import name_line
-from .executable import Pool, Program, Unsupported, timing
-from .fallback_executor import OpByOp
-from .grad_buffer_reuse import Again
-from .parallel_compile import Helpers
+from .executable import Executable, SharedArena, Unsupported, timing
+from .fallback_executor import FallbackExecutor
+from .grad_buffer_reuse import GradBufferReuse
+from .parallel_compile import CompileWorkers
 
 ARGUMENT, CAPTURED, MADE, CONSTANT = "argument", "captured", "made", "constant"
 
 
-class Source:
+class InputSpec:
     """Where memory comes from at each run.
 
     Attributes:
-        kind: an argument, a tensor found by the function, memory made by an earlier segment, or a
+        kind: an argument, a tensor found by the function, memory made by an earlier partition, or a
             constant that was made while tracing.
         key: the argument's place, the tensor, the number of the memory, or the array.
         whole: whether the storage's whole buffer is meant instead of the tensor's elements.
@@ -58,16 +58,17 @@ class Source:
         return tensor._shared.buffer if self.whole else tensor.flat
 
 
-class Segment:
+class Partition:
     """A compiled part of a call."""
 
     def __init__(
-        self, graph: Graph, sources: list[tuple[Value, Source]], outputs: list[tuple[Any, Value]],
-        writes: list[tuple[Source, Value]], gradients: list[tuple[Source, Any]], refused: str = "",
-        pool: Pool | None = None,
+        self, graph: Graph, sources: list[tuple[Value, InputSpec]],
+        outputs: list[tuple[Any, Value]], writes: list[tuple[InputSpec, Value]],
+        gradients: list[tuple[InputSpec, Any]], refused: str = "",
+        shared_arena: SharedArena | None = None,
     ) -> None:  # fmt: skip
         self.graph = graph
-        self.pool = pool
+        self.shared_arena = shared_arena
         moving = [(v, s) for v, s in sources if s.kind != CONSTANT]
         constants = [(v, s.key) for v, s in sources if s.kind == CONSTANT]
         self.sources = [s for _, s in moving]
@@ -77,47 +78,48 @@ class Segment:
         results = [v for _, v in outputs] + [v for _, v in writes]
         self.avals = [v.aval for v in results]
         inputs = [v for v, _ in moving]
-        self.program: Program | OpByOp
-        self._helpers = Helpers(graph)
+        self.executable: Executable | FallbackExecutor
+        self._workers = CompileWorkers(graph)
         try:
             if refused:
                 raise Unsupported(refused)
-            self.program = Program(graph, inputs, results, constants, pool)
+            self.executable = Executable(graph, inputs, results, constants, shared_arena)
         except Unsupported as error:
-            self.program = OpByOp(graph, inputs, results, constants, str(error))
+            self.executable = FallbackExecutor(graph, inputs, results, constants, str(error))
         except BaseException:
-            self._helpers.leave()
+            self._workers.stop()
             raise
 
         # whether random numbers are taken back where a kernel fails
         self._undoes = draws_in_vain(graph.nodes)
         self._draws = any(node.op is DRAW for node in graph.nodes)
         # tensors, and how often they are written to
-        self.versions: list[tuple[Source, int]] = []
-        self._again: list[Again | None] = []
-        self._places: list[tuple[Source, Place | None]] = gradients
-        self._read: Callable[..., list[Any]] | None = None
-        self.read_as: Segment | None = None  # the same for other sizes, which reads the same
+        self.versions: list[tuple[InputSpec, int]] = []
+        self._reuses: list[GradBufferReuse | None] = []
+        self._places: list[tuple[InputSpec, OutputSpec | None]] = gradients
+        self._read_inputs: Callable[..., list[Any]] | None = None
+        # the same for other sizes, which reads the same
+        self.same_inputs_as: Partition | None = None
 
-    def _settle(self) -> None:
+    def _before_second_run(self) -> None:
         """Before the second run: find the gradients that have an output to themselves."""
-        known = None if self.read_as is None else self.read_as._read
-        self._read = known or reader(self.sources)
-        self.read_as = None
-        if isinstance(self.program, OpByOp) or not switches.grad_buffer_reuse:
+        known = None if self.same_inputs_as is None else self.same_inputs_as._read_inputs
+        self._read_inputs = known or input_reader(self.sources)
+        self.same_inputs_as = None
+        if isinstance(self.executable, FallbackExecutor) or not switches.grad_buffer_reuse:
             return
         keys = [p.memory.key for _, p in self.gradients if p is not None and p.is_whole()]
-        found: dict[Any, Again] = {}
+        found: dict[Any, GradBufferReuse] = {}
         self._places = []
         for source, place in self.gradients:
             if place is not None and place.is_all_of(self) and keys.count(place.memory.key) == 1:
-                found[place.memory.key] = Again(source, place.described, place.kind)
+                found[place.memory.key] = GradBufferReuse(source, place.described, place.kind)
             else:
                 self._places.append((source, place))
         if found:
-            outputs = self.program.outputs
-            self._again = [found.get(n) for n in self.numbers]
-            self._again += [None] * (len(outputs) - len(self.numbers))
+            outputs = self.executable.outputs
+            self._reuses = [found.get(n) for n in self.numbers]
+            self._reuses += [None] * (len(outputs) - len(self.numbers))
 
     def run(self, made: dict[Any, Any], arguments: Any, *, traced: bool = False) -> None:
         """Run the kernels, then write to captured tensors and set gradients.
@@ -127,14 +129,14 @@ class Segment:
         results = self.compute(made, arguments, traced=traced)
         if self.writes:
             self.write(made, arguments, results)
-        if traced:  # the trace has set the gradients, and later segments know them by that memory
+        if traced:  # the trace has set the gradients, and later partitions know them by that memory
             return
         for source, times in self.versions if self.writes else ():
             written: Any = source.tensor(arguments)
             written._shared.version += times
-        for again, flat in zip(self._again, results, strict=False):
-            if again is not None:
-                again.give(flat, arguments)
+        for reuse, flat in zip(self._reuses, results, strict=False):
+            if reuse is not None:
+                reuse.set_gradient(flat, arguments)
         for source, place in self._places:
             leaf: Any = source.tensor(arguments)
             leaf._grad = None if place is None else place.tensor(made, arguments, {})
@@ -144,17 +146,17 @@ class Segment:
         if traced:
             flats = [s.flat(made, arguments) for s in self.sources]
         else:
-            if self._read is None:
-                self._settle()
-            flats = self._read(made, arguments)  # type: ignore[misc]
+            if self._read_inputs is None:
+                self._before_second_run()
+            flats = self._read_inputs(made, arguments)  # type: ignore[misc]
         journal = Journal() if self._undoes or (traced and self._draws) else None
         try:
-            with self.program.lock:
-                if self.pool is not None and self.pool.turn is not self:
-                    self.pool.give_turn(self)
-                results = self.program.run(flats, self._again, arguments)
+            with self.executable.lock:
+                if self.shared_arena is not None and self.shared_arena.latest is not self:
+                    self.shared_arena.hand_over(self)
+                results = self.executable.run(flats, self._reuses, arguments)
         except BaseException as error:
-            name_line(error, self.program)
+            name_line(error, self.executable)
             if journal is not None:
                 journal.undo()
             raise
@@ -162,14 +164,14 @@ class Segment:
             if journal is not None:
                 journal.close()
             if traced:
-                self._helpers.leave()
+                self._workers.stop()
         made.update(zip(self.numbers, results, strict=False))
         return results
 
-    def let_go(self) -> None:
-        """Hold no memory but what programs for other sizes share."""
-        if isinstance(self.program, Program):
-            self.program.let_go()
+    def release(self) -> None:
+        """Hold no memory but what executables for other sizes share."""
+        if isinstance(self.executable, Executable):
+            self.executable.release()
 
     def write(self, made: Any, arguments: Any, results: list[Any]) -> None:
         """Write to captured tensors."""
@@ -179,10 +181,10 @@ class Segment:
             if value.aval.dense and value.aval.strides == source.described.strides:
                 target[...] = flat
             else:
-                lay(target, source.described, flat, value.aval)
+                copy_to_layout(target, source.described, flat, value.aval)
 
 
-def reader(sources: list[Source]) -> Callable[..., list[Any]]:
+def input_reader(sources: list[InputSpec]) -> Callable[..., list[Any]]:
     """``f(made, arguments)``: the flat arrays of all sources, as one generated expression."""
     names: dict[str, Any] = {}
     parts = []
@@ -200,7 +202,7 @@ def reader(sources: list[Source]) -> Callable[..., list[Any]]:
     return read
 
 
-class Place:
+class OutputSpec:
     """A tensor that a run hands out: memory, layout, and what it requires.
 
     Attributes:
@@ -211,7 +213,7 @@ class Place:
     __slots__ = ("base", "described", "kind", "memory", "offset", "root", "version", "view")
 
     def __init__(
-        self, memory: Source, described: Any, offset: int, root: int | None, kind: type,
+        self, memory: InputSpec, described: Any, offset: int, root: int | None, kind: type,
         view: bool = False,
     ) -> None:  # fmt: skip
         self.memory = memory
@@ -220,18 +222,19 @@ class Place:
         self.offset = offset
         self.root = root
         self.view = view
-        self.base: Place | None = None
+        self.base: OutputSpec | None = None
         self.version = 0
 
     def is_whole(self) -> bool:
         """Whether the tensor begins where memory does that a run makes."""
         return self.memory.kind == MADE and not self.offset
 
-    def is_all_of(self, segment: Segment) -> bool:
-        """Whether the tensor is one of a segment's outputs, and no part of it."""
-        if not self.is_whole() or self.memory.key not in segment.numbers:
+    def is_all_of(self, partition: Partition) -> bool:
+        """Whether the tensor is one of a partition's outputs, and no part of it."""
+        if not self.is_whole() or self.memory.key not in partition.numbers:
             return False
-        return self.described.extent == segment.avals[segment.numbers.index(self.memory.key)].extent
+        made = partition.avals[partition.numbers.index(self.memory.key)]
+        return self.described.extent == made.extent
 
     def tensor(self, made: dict[Any, Any], arguments: Any, storages: dict[int, Any]) -> Tensor:
         """The tensor; ``storages`` makes those over the same memory share it."""
@@ -239,7 +242,7 @@ class Place:
         if result is None:
             result = storages[id(self)] = self._made(made, arguments, storages)
             if type(result) is not self.kind:
-                result.__class__ = self.kind
+                change_class(result, self.kind)
         return result
 
     def _made(self, made: dict[Any, Any], arguments: Any, storages: dict[int, Any]) -> Tensor:
@@ -271,7 +274,7 @@ class Place:
 
 def _filled(value: Any, memory: Any) -> Any:
     """``value`` with tensors over this run's memory where places stand."""
-    if type(value) is Place:
+    if type(value) is OutputSpec:
         return value.tensor(*memory)
     if type(value) in (tuple, list):
         return type(value)([_filled(v, memory) for v in value])
@@ -279,7 +282,7 @@ def _filled(value: Any, memory: Any) -> Any:
 
 
 class HostCall:
-    """A call between two segments.
+    """A call between two partitions.
 
     Attributes:
         given: its arguments, places where tensors stood that the call makes anew.
@@ -293,7 +296,7 @@ class HostCall:
         self.grad = grad
         self.key: int | None = None
         args, kwargs = given
-        self.same = all(type(v) not in (Place, tuple, list) for v in (*args, *kwargs.values()))
+        self.same = all(type(v) not in (OutputSpec, tuple, list) for v in (*args, *kwargs.values()))
 
     def run(self, made: dict[Any, Any], arguments: Any) -> None:
         args, kwargs = self.given
@@ -313,7 +316,7 @@ class HostCall:
             made[self.key] = result._shared.memory.buffer
 
 
-def lay(target: Any, described: Any, flat: Any, given: Any) -> None:
+def copy_to_layout(target: Any, described: Any, flat: Any, given: Any) -> None:
     """Copy elements into memory of another layout."""
     if described.device.type == "cuda":
         cuda.copy(described, given)(target, flat)
@@ -321,11 +324,11 @@ def lay(target: Any, described: Any, flat: Any, given: Any) -> None:
         as_array(target, described)[...] = as_array(flat, given)
 
 
-class Prepared:
+class UnboundPartition:
     """A graph after the passes, before it is bound to memory.
 
     Attributes:
-        given: what :class:`Segment` takes.
+        given: what :class:`Partition` takes.
         exact: to the bits that the same ops give one by one.
     """
 
@@ -333,27 +336,27 @@ class Prepared:
         self.given = given
         self.exact = exact
 
-    def bound(self, pool: Pool | None = None) -> Segment:
-        """The segment; ``pool``: shared with those for other sizes."""
+    def bound(self, shared_arena: SharedArena | None = None) -> Partition:
+        """The partition; ``shared_arena``: shared with those for other sizes."""
         graph, sources = self.given[:2]
         run_passes(graph, [v for v, _ in sources], sized=True, exact=self.exact)
-        return Segment(*self.given, pool)  # type: ignore[call-arg]
+        return Partition(*self.given, shared_arena)  # type: ignore[call-arg]
 
 
 def compiled(
-    graph: Graph, sources: list[tuple[Value, Source]], outputs: list[tuple[Any, Value]],
-    writes: list[tuple[Source, Value]], gradients: list[Any], refused: str = "",
+    graph: Graph, sources: list[tuple[Value, InputSpec]], outputs: list[tuple[Any, Value]],
+    writes: list[tuple[InputSpec, Value]], gradients: list[Any], refused: str = "",
     exact: bool = False,
-) -> Segment:  # fmt: skip
+) -> Partition:  # fmt: skip
     """Run the passes, give each result memory of its own, and bind the graph."""
     return prepared(graph, sources, outputs, writes, gradients, refused, exact).bound()
 
 
 def prepared(
-    graph: Graph, sources: list[tuple[Value, Source]], outputs: list[tuple[Any, Value]],
-    writes: list[tuple[Source, Value]], gradients: list[Any], refused: str = "",
+    graph: Graph, sources: list[tuple[Value, InputSpec]], outputs: list[tuple[Any, Value]],
+    writes: list[tuple[InputSpec, Value]], gradients: list[Any], refused: str = "",
     exact: bool = False,
-) -> Prepared:  # fmt: skip
+) -> UnboundPartition:  # fmt: skip
     """Run the passes, and give each result memory of its own.
 
     ``exact``: to the bits that the same ops give one by one."""
@@ -371,4 +374,4 @@ def prepared(
         [(s, v) for (s, _), v in zip(writes, results[count:], strict=True)], gradients,
         graph.refused,
     )  # fmt: skip
-    return Prepared(given, exact)
+    return UnboundPartition(given, exact)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine import dtypes
-from mindtorch.engine.optim import functional
+from mindtorch.engine.optim.functional import updated, updates
 
 from ..common.parameter import Parameter
 from ..common.tensor import T, Tensor, adopt, t
@@ -41,21 +41,26 @@ def _sgd(
     group: Any, parameters: Any, gradients: Any, states: Any, rate: float, momentum: float,
     dampening: float, nesterov: bool,
 ) -> None:  # fmt: skip
-    """One step with momentum buffers that exist, by the fused kernel or by ops."""
-    made = group.fused.sgd(
-        parameters, gradients, states, lr=rate, momentum=momentum, dampening=dampening,
-        weight_decay=0.0, nesterov=nesterov, maximize=False,
-    )  # fmt: skip
-    if made is not None:
+    """One step with momentum buffers that exist."""
+    if not states:
+        _step(group, updates.SGD, parameters, gradients, [], 2.0, (rate, 0.0))
         return
-    for i, (p, g) in enumerate(zip(parameters, gradients, strict=True)):
-        held = (states[i],) if states else ()
-        new, held_after = functional.sgd_update(
-            p, g, held, lr=rate, momentum=momentum, dampening=dampening, nesterov=nesterov
-        )
-        assign(p, new)
-        if states:
-            assign(states[i], held_after[0])
+    settings = rate, 0.0, momentum, dampening, nesterov
+    _step(group, updates.SGD_MOMENTUM, parameters, gradients, [states], 2.0, settings)
+
+
+def _step(
+    group: Any, update: updates.Update, parameters: Any, gradients: Any, states: Any,
+    step: float, settings: Any,
+) -> None:  # fmt: skip
+    """One step by the fused kernel or by ops; ``states`` has a list for each of the update's."""
+    steps = [step] * len(parameters)
+    if group.fused.step(update, parameters, gradients, states, steps, False, settings):
+        return
+    for p, g, *own in zip(parameters, gradients, *states, strict=True):
+        after = updated(update, p, g, own, step, settings)
+        for target, value in zip([p, *own], after, strict=True):
+            assign(target, value)
 
 
 class SGD(Optimizer):
@@ -161,21 +166,14 @@ class Adam(Optimizer):
         # the kernel corrects m and v by itself: these turn its formula into ours
         root = math.sqrt(1 - self.beta2**step)
         eps, own = self.eps / root, self._corrected(rate) * (1 - self.beta1**step) / root
-        settings: dict[str, Any] = {"lr": own, "beta1": self.beta1, "beta2": self.beta2, "eps": eps}
-        if not self.use_nesterov and group.fused.adam(
-            parameters, gradients, first, second, largest, [float(step)] * len(parameters),
-            weight_decay=0.0, decoupled=False, maximize=False, **settings,
-        ):  # fmt: skip
+        if self.use_nesterov:
+            for p, g, m, v in zip(parameters, gradients, first, second, strict=True):
+                self._nesterov(p, g, m, v, self._corrected(rate))
             return
-        for i, (p, g) in enumerate(zip(parameters, gradients, strict=True)):
-            if self.use_nesterov:
-                self._nesterov(p, g, first[i], second[i], self._corrected(rate))
-                continue
-            count = t.tensor(float(step - 1))
-            held = [count, first[i], second[i], *([largest[i]] if largest else [])]
-            new, after = functional.adam_update(p, g, tuple(held), **settings)
-            for target, value in zip([p, *held[1:]], [new, *after[1:]], strict=True):
-                assign(target, value)
+        states = [first, second, *([largest] if largest else [])]
+        update = updates.ADAM_AMSGRAD if largest else updates.ADAM
+        settings = own, self.beta1, self.beta2, eps, 0.0, False
+        _step(group, update, parameters, gradients, states, float(step), settings)
 
     def _nesterov(self, p: Any, g: Any, m: Any, v: Any, rate: float) -> None:
         assign(m, self.beta1 * m + (1 - self.beta1) * g)

@@ -16,7 +16,7 @@ from mindtorch.engine.ops.base import normalize_axes, normalize_axis
 from mindtorch.engine.symbolic_sizes import Count, as_index
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
-from ..cuda import current_index, require_cuda
+from .cuda_devices import current_index, require_cuda
 from .signatures import is_number, type_name
 
 __all__ = [

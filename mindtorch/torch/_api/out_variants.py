@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 import warnings
 from collections.abc import Callable
@@ -17,95 +16,22 @@ from mindtorch.engine.dtypes import c_name, scalar_type_name
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from .._tensor.size_and_formats import strided
-from .out_rules import (
-    CANNOT_CAST,
-    CAST_TEXTS,
-    CAT,
-    NO_DERIVATIVE,
-    NO_OVERLAP,
-    OF_DTYPE,
-    RECORDED,
-    SHOWN,
-    TYPE_TEXTS,
-    UNTRACKED,
-)
-from .signatures import NUMPY_NAMES, checked_first, type_name, wrong_call
-
-_NUMPY_NAMES = {other: name for name, others in NUMPY_NAMES.items() for other in others}
-# what else torch calls arguments, by function
-_OTHER_NAMES = {
-    "cholesky_inverse": {"input": "L"}, "cholesky_solve": {"input2": "L"},
-    "dsplit": {"indices": "indices_or_sections", "sections": "indices_or_sections"},
-    "hsplit": {"indices": "indices_or_sections", "sections": "indices_or_sections"},
-    "lu_solve": {"input": "b"}, "ormqr": {"input2": "tau", "input3": "other"},
-    "result_type": {
-        "tensor": "tensor1", "other": "tensor2", "scalar": "tensor1", "scalar1": "tensor1",
-        "scalar2": "tensor2",
-    },
-    "transpose": {"axis0": "dim0", "axis1": "dim1"}, "triangular_solve": {"input": "b"},
-    "vsplit": {"indices": "indices_or_sections", "sections": "indices_or_sections"},
-}  # fmt: skip
+from .out_rules import ANY, CAT, NO_DERIVATIVE, Out
+from .signatures import type_name
 
 
-def synonyms_of(body: Callable[..., Any], own: str, numpys: bool = True) -> dict[str, str]:
-    """Other names of a function's arguments: older ones of torch's, and ``numpys``.
-
-    Without ``numpys`` only a function along an axis has them.
-    """
-    code = getattr(inspect.unwrap(body), "__code__", None)
-    named = () if code is None else code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    found = _OTHER_NAMES.get(own, {})
-    if "dim" not in named and not numpys:
-        return found
-    return {a: b for a, b in (_NUMPY_NAMES | found).items() if a not in named and b in named}
-
-
-def with_out(body: Callable[..., Any]) -> Callable[..., Any]:
-    """``body`` with torch's keyword ``out=``; linalg's and fft's names begin with those words."""
-    places = body.__module__.split(".")
-    prefix = next((f"{place}_" for place in ("linalg", "fft") if place in places), "")
-    return add_out(body, prefix + body.__name__, synonyms_of(body, prefix + body.__name__))
-
-
-def add_out(
-    body: Callable[..., Any], name: str, synonyms: dict[str, str] | None = None
-) -> Callable[..., Any]:
-    """``body`` with the keyword ``out=``, under the name that errors have.
-
-    ``synonyms``: other names of arguments, by which these may be given.
-    """
-    body = checked_first(body, name)
-
-    @functools.wraps(body)
-    def variant(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-        if synonyms and kwargs:
-            kwargs = {synonyms.get(given, given): value for given, value in kwargs.items()}
-        try:
-            result = body(*args, **kwargs)
-        except Exception:
-            wrong = wrong_call(name, args, kwargs if out is None else kwargs | {"out": out})
-            if wrong is None:
-                raise
-            raise wrong from None
-        if out is None:
-            return result
-        if type(result) is tuple or hasattr(result, "_fields"):
-            _require_outs(body, out)
-        elif kwargs.get("dtype") is not None and name in OF_DTYPE:
-            _require_dtype(name, result.aval.dtype, out)
-        return store_out(result, out, name, (*args, *kwargs.values()))
-
-    return variant
-
-
-def _require_dtype(name: str, dtype: Any, out: Any) -> None:
+def require_dtype(rule: Out, dtype: Any, out: Any) -> None:
     """torch's error for an ``out`` of another type than the argument ``dtype`` says."""
-    if isinstance(out, EngineTensor) and out.aval.dtype is not dtype:
-        named = scalar_type_name if name == "nansum" else c_name
-        raise RuntimeError(OF_DTYPE[name].format(out=named(out.aval.dtype), dtype=named(dtype)))
+    if rule.of_dtype and isinstance(out, EngineTensor) and out.aval.dtype is not dtype:
+        given = out.aval.dtype
+        raise RuntimeError(rule.of_dtype.format(
+            out=scalar_type_name(given), dtype=scalar_type_name(dtype), c_out=c_name(given),
+            c_dtype=c_name(dtype),
+        ))  # fmt: skip
 
 
-def _require_outs(body: Callable[..., Any], out: Any) -> None:
+def require_outs(body: Callable[..., Any], out: Any) -> None:
+    """torch's error where one of several outs is no tensor."""
     for i, each in enumerate(out if isinstance(out, (tuple, list)) else (out,)):
         if not isinstance(each, EngineTensor):
             position = len(inspect.signature(body).parameters)
@@ -115,29 +41,31 @@ def _require_outs(body: Callable[..., Any], out: Any) -> None:
             )
 
 
-def store_out(result: Any, out: Any, name: str, inputs: Any = ()) -> Any:
+def store_out(
+    result: Any, out: Any, name: str, inputs: Any = (), rule: Out = ANY
+) -> Any:
     """Write ``result`` into the tensor(s) given as ``out=``, resized as torch does.
 
     Args:
-        name: the function's, as torch's errors have it; what follows a dot is the overload's.
+        name: the function's, as torch's errors have it.
         inputs: what it was computed from, for the check of shared memory.
+        rule: what torch demands of ``out``.
     """
     if isinstance(result, tuple):
-        values = [store_out(r, o, name, inputs) for r, o in zip(result, out, strict=True)]
+        values = [store_out(r, o, name, inputs, rule) for r, o in zip(result, out, strict=True)]
         return type(result)(*values) if hasattr(result, "_fields") else tuple(values)
-    shown = name.partition(".")[0]
     if not isinstance(out, EngineTensor):
-        raise TypeError(f"{shown}(): argument 'out' must be Tensor, not {type_name(out)}")
-    tracked = state.grad_enabled and name not in UNTRACKED
-    if tracked and name not in RECORDED and (tape.requires_grad(result) or out.requires_grad):
-        raise RuntimeError(NO_DERIVATIVE.format(SHOWN.get(shown, shown)))
-    _check_type(result.aval.dtype, out.aval.dtype, name)
-    if name in NO_OVERLAP:
+        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type_name(out)}")
+    tracked = state.grad_enabled and not rule.untracked
+    if tracked and not rule.recorded and (tape.requires_grad(result) or out.requires_grad):
+        raise RuntimeError(NO_DERIVATIVE.format(rule.shown or name))
+    _check_type(result.aval.dtype, out.aval.dtype, name, rule)
+    if rule.no_overlap:
         inplace.check_overlap(out)
     if result.aval.size >= out.aval.size:
-        _check_memory(out, inputs, name)
+        _check_memory(out, inputs, rule)
     fit(out, result.aval.shape, result.aval.strides if result.aval.dense else None)
-    _check_memory(out, inputs, name)
+    _check_memory(out, inputs, rule)
     if tracked:
         inplace.copy_(out, result)
     else:
@@ -148,12 +76,13 @@ def store_out(result: Any, out: Any, name: str, inputs: Any = ()) -> Any:
 
 def prepare_out(
     out: Any, name: str, shape: tuple[int, ...], dtype: Any = None, layout: Any = None,
-    device: Any = None,
+    device: Any = None, shown: str | None = None,
 ) -> Any:  # fmt: skip
     """``out`` with the shape that a function which makes a tensor will fill.
 
     Args:
         dtype, layout, device: what the caller asked for; None for ``out``'s own.
+        shown: the function that errors of autodiff name.
     """
     if not isinstance(out, EngineTensor):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type_name(out)}")
@@ -170,8 +99,8 @@ def prepare_out(
             f"device type {Device(device).type} does not match device type of out parameter "
             f"({out.aval.device.type})"
         )
-    if out.requires_grad and name in _FILLED:
-        raise RuntimeError(NO_DERIVATIVE.format(_FILLED[name]))
+    if out.requires_grad and shown:
+        raise RuntimeError(NO_DERIVATIVE.format(shown))
     if out.requires_grad:
         raise RuntimeError("cannot resize variables that require grad")
     out.resize_(shape)
@@ -184,12 +113,12 @@ _FILLED = {
 }  # fmt: skip
 
 
-def _check_type(result: Any, out: Any, name: str) -> None:
-    text = TYPE_TEXTS.get(name) if result is not out else None
+def _check_type(result: Any, out: Any, name: str, rule: Out) -> None:
+    text = rule.same if result is not out else None
     if text is None:
         if dtypes.can_cast(result, out):
             return
-        text = CAST_TEXTS.get(name, CANNOT_CAST)
+        text = rule.cast
     message = text.format(
         name=name.removeprefix("linalg_").removeprefix("fft_"), result=scalar_type_name(result),
         out=scalar_type_name(out), c_result=c_name(result), c_out=c_name(out),
@@ -197,12 +126,12 @@ def _check_type(result: Any, out: Any, name: str) -> None:
     raise TypeError(message) if text is CAT else RuntimeError(message)
 
 
-def _check_memory(out: Any, given: Any, name: str) -> None:
+def _check_memory(out: Any, given: Any, rule: Out) -> None:
     if isinstance(given, (tuple, list)):
         for x in given:
-            _check_memory(out, x, name)
+            _check_memory(out, x, rule)
     elif isinstance(given, EngineTensor):
-        if name in NO_OVERLAP:
+        if rule.no_overlap:
             inplace.check_apart(out, given)
         else:
             inplace.check_partial_overlap(out, given)

@@ -1,7 +1,8 @@
 """How a function becomes torch's: namespace entry, Tensor method, in-place and ``out=`` variants.
 
-A function is written once with torch's signature. ``@function(...)`` registers it; the namespace
-and the Tensor class are filled from the registry when ``mindtorch.torch`` is imported.
+A function is written once with torch's signature. A decorator above it says what else is known of
+it (:class:`~.public.Public`), and registers it; the namespaces and the Tensor class are filled
+from the registries when ``mindtorch.torch`` is imported.
 """
 
 from __future__ import annotations
@@ -14,28 +15,29 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine import dtypes
-from mindtorch.engine.autograd import inplace, tape
-from mindtorch.engine.dispatch import Op, call_of, in_frames_as, state
-from mindtorch.engine.ops import movement
+from mindtorch.engine.autograd import inplace
+from mindtorch.engine.dispatch import call_of, in_frames_as
+from mindtorch.engine.op import Op
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant, full_flat
 
-from .out_variants import add_out, store_out, synonyms_of, with_out
-from .signatures import as_function, as_method, type_name, wrong_call
+from .out_rules import ANY, Out
+from .out_variants import store_out
+from .public import Public, SignatureWithOut, numpys_names, record_of, write_result
+from .signatures import arguments_of, has_signature, type_name, wrong_call
 
 __all__ = [
-    "FUNCTIONS", "METHODS", "answered_by", "binary", "binary_function", "check_numbers",
-    "elementwise", "function", "operand", "store_out", "unary_function", "with_out",
-    "with_synonyms", "write_result",
+    "FUNCTIONAL", "FUNCTIONS", "METHODS", "answered_by", "binary", "binary_function",
+    "check_numbers", "elementwise", "function", "functional", "module_function", "operand",
+    "store_out", "unary_function", "under_other_name", "write_result",
 ]  # fmt: skip
 FUNCTIONS: dict[str, Callable[..., Any]] = {}
 METHODS: dict[str, Callable[..., Any]] = {}
+FUNCTIONAL: dict[str, Callable[..., Any]] = {}
+_NAMESPACE = "mindtorch.torch"
 _NUMBERS = (float, int, bool, complex)
 _SCALARS = (*_NUMBERS, np.generic)
-# so short that a frame to catch exceptions in would be felt: their errors are their own
-_BARE = {
-    "clone", "contiguous", "expand", "flatten", "permute", "reshape", "t", "view",
-}  # fmt: skip
+_Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def function(
@@ -44,11 +46,15 @@ def function(
     namespace: bool = True,
     in_place: bool = False,
     apart: bool = False,
-    out: bool = False,
+    out: bool | Out = False,
     aliases: tuple[str, ...] = (),
     name: str | None = None,
     about: str | None = None,
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    bare: bool = False,
+    synonyms: dict[str, str] | None = None,
+    autocast_in_place: str | None = None,
+    **facts: Any,
+) -> _Decorator:
     """Register a function under its name.
 
     Args:
@@ -56,41 +62,116 @@ def function(
         namespace: it is also ``torch.<name>``.
         in_place: ``<name>_`` computes it and writes the result over the first argument.
         apart: ``<name>_`` refuses other arguments that lie in the memory of the first.
-        out: it takes ``out=`` and writes the result (or the tuple of results) there.
+        out: it takes ``out=`` and writes the result (or the tuple of results) there; what torch
+            demands of it.
         aliases: further names for it.
         name: its name, where that is not the body's.
         about: its docstring, where one body is made for several names.
+        bare: the method is so short that a frame to catch exceptions in would be felt: its errors
+            are its own.
+        synonyms: other names of its arguments, beside numpy's.
+        autocast_in_place: how ``<name>_`` casts its tensors as a whole.
+        facts: as :class:`~.public.Public` has them.
     """
 
     def register(body: Callable[..., Any]) -> Callable[..., Any]:
         body.__doc__ = about or body.__doc__
         own = name or body.__name__.rstrip("_")
-        synonyms = synonyms_of(body, own, out)
-        plain = with_synonyms(body, synonyms) if synonyms else body
-        final = add_out(body, own, synonyms) if out else plain
+        numpys = out or "dim" in arguments_of(body)  # others have them at need
+        others = (numpys_names(body) if numpys else {}) | (synonyms or {})
+        public = Public(
+            own, body, out=out, synonyms=others, kinds_checked=True, **facts
+        )
+        made_here = "<locals>" in body.__qualname__  # of a function that makes several
+        final = public.as_function(own, _NAMESPACE if made_here else None) if out else body
+        as_method = public.changed(own, explained=False) if bare else public
         for each in (own, *aliases):
             if namespace:
-                FUNCTIONS[each] = final if out else as_function(final, each)
+                FUNCTIONS[each] = final if out else public.as_function(each, _NAMESPACE)
             if method:
-                METHODS[each] = final if each in _BARE else as_method(body, each, synonyms)
+                METHODS[each] = as_method.as_method(each)
             if in_place:
-                METHODS[each + "_"] = _in_place_variant(plain, each + "_", apart)
-                FUNCTIONS.setdefault(each + "_", as_function(METHODS[each + "_"], each + "_"))
+                written = public.in_place(each + "_", True, apart, autocast_in_place)
+                METHODS[each + "_"] = written
+                if each + "_" not in FUNCTIONS:
+                    FUNCTIONS[each + "_"] = public.in_place(
+                        each + "_", False, apart, autocast_in_place
+                    )
         return final
 
     return register
 
 
-def with_synonyms(body: Callable[..., Any], synonyms: dict[str, str]) -> Callable[..., Any]:
-    """``body`` that takes its arguments by further names."""
+def functional(
+    *, out: bool | Out = False, name: str | None = None, explained: bool | None = None, **facts: Any
+) -> _Decorator:
+    """Register a function of torch.nn.functional.
 
-    @functools.wraps(body)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
-        if kwargs:
-            kwargs = {synonyms.get(name, name): value for name, value in kwargs.items()}
-        return body(*args, **kwargs)
+    A wrapper that only asks the call cache, or writes to ``out``, takes the body's place in its
+    module, too: there pickle finds it, whatever is put over the public name. Others leave the
+    body there, as it is called from functions that have cast and checked already.
 
-    return wrapper
+    Args:
+        name: its name in errors, where that is not the body's.
+        explained: it is written in C++ by torch, so that a wrong call is said by its signature;
+            None where that is so of those with a kernel alone.
+        out, facts: as :class:`~.public.Public` has them.
+    """
+
+    def register(body: Callable[..., Any]) -> Callable[..., Any]:
+        public = Public(
+            name or body.__name__, body, out=out, synonyms=numpys_names(body) if out else None,
+            explained="kernel" in facts if explained is None else explained, **facts,
+        )  # fmt: skip
+        alone = public.explained or public.autocast or public.autocast_cuda
+        made = public.as_function(body.__name__, f"{_NAMESPACE}.nn.functional" if alone else None)
+        FUNCTIONAL[body.__name__] = made
+        return body if alone else made
+
+    return register
+
+
+def module_function(*, out: bool | Out = False, **facts: Any) -> _Decorator:
+    """Make the public function of a body of torch.linalg or torch.fft.
+
+    In errors its name begins with that of the module.
+    """
+
+    def make(body: Callable[..., Any]) -> Callable[..., Any]:
+        places = body.__module__.split(".")
+        prefix = next((f"{place}_" for place in ("linalg", "fft") if place in places), "")
+        synonyms = numpys_names(body) | facts.pop("synonyms", {}) if out else None
+        public = Public(
+            prefix + body.__name__, body, out=out, explained=False, synonyms=synonyms, **facts
+        )
+        return public.as_function(body.__name__)
+
+    return make
+
+
+def under_other_name(
+    name: str, function: Callable[..., Any], synonyms: dict[str, str] | None = None
+) -> Callable[..., Any]:
+    """A function of another module as ``torch.<name>``, with torch's errors for that.
+
+    ``synonyms``: other names of arguments, beside those that it has.
+    """
+    known = record_of(function)
+    public = Public(name, function) if known is None else known
+    others = {**(public.synonyms or {}), **(synonyms or {})}
+    public = public.changed(public.name, synonyms=others, explained=True, signature=name)
+    made = public.as_function(name, _NAMESPACE)
+    made.__doc__ = function.__doc__
+    return made
+
+
+def explained_where_known(name: str, value: Any) -> Any:
+    """A function of the namespace with torch's errors, where the table has it; else ``value``."""
+    known = record_of(value)
+    explained = known is not None and known.explained
+    return under_other_name(name, value) if (
+        callable(value) and has_signature(name) and not explained
+    ) else value
 
 
 def first_given(args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> Any:
@@ -123,55 +204,6 @@ def answered_by(kind: type, name: str, function: Callable[..., Any]) -> Callable
         return getattr(first, name)(*args[1:], **kwargs)
 
     return wrapper
-
-
-def _in_place_variant(body: Callable[..., Any], name: str, apart: bool) -> Callable[..., Any]:
-    @functools.wraps(body)
-    def variant(self: Any, *args: Any, **kwargs: Any) -> Any:
-        inplace.check_writable(self)
-        given = self
-        refused = _clash(self, (*args, *kwargs.values())) if apart else None
-        if state.grad_enabled and any(map(_is_tracked, (self, *args, *kwargs.values()))):
-            given = movement.clone(self)  # its elements may be kept, and are about to change
-        elif refused is None and not state.interpreters:
-            state.written_to = self
-        try:
-            result = body(given, *args, **kwargs)
-            if refused is not None:  # the body's own errors come first
-                raise refused
-            return self if result is self else write_result(self, result)
-        except Exception:
-            wrong = wrong_call(name, args, kwargs, method=True)
-            if wrong is None:
-                raise
-            raise wrong from None
-        finally:
-            state.written_to = None
-
-    variant.__name__ = variant.__qualname__ = name
-    return variant
-
-
-def _clash(target: Any, values: Any) -> RuntimeError | None:
-    """torch's error for arguments, one of them or in a list, in memory that is written to."""
-    try:
-        for value in values:
-            for x in value if isinstance(value, (tuple, list)) else (value,):
-                if isinstance(x, EngineTensor) and x.aval.ndim:
-                    inplace.check_apart(target, x)
-    except RuntimeError as error:
-        return error
-    return None
-
-
-def _is_tracked(value: Any) -> bool:
-    return isinstance(value, EngineTensor) and tape.requires_grad(value)
-
-
-def write_result(target: Any, result: Any) -> Any:
-    """Write a function's result over ``target`` and make ``target`` derive from it."""
-    inplace.check_result(target, result.aval.shape, result.aval.dtype)
-    return inplace.copy_(target, result)
 
 
 def of_numbers(first: Any, second: Any) -> tuple[Any, Any]:
@@ -247,7 +279,9 @@ _MAY_BE_NUMBERS = {
 }  # fmt: skip
 
 
-def unary_function(name: str, op: Op, formula: str) -> Callable[..., Any]:
+def unary_function(
+    name: str, op: Op, formula: str, rule: Out = ANY
+) -> Callable[..., Any]:
     """``name(input, *, out=None)`` for a one-input elementwise op; see ``elementwise``."""
     call = call_of(op, 1)
 
@@ -261,11 +295,19 @@ def unary_function(name: str, op: Op, formula: str) -> Callable[..., Any]:
                     f"{type_name(input)}"
                 )
         result = call(input)
-        return result if out is None else store_out(result, out, name, (input,))
+        return result if out is None else store_out(result, out, name, (input,), rule)
 
+    return _elementwise_function(body, name, _UNARY_TEXT.format(formula), _OF_ONE)
+
+
+def _elementwise_function(body: Any, name: str, about: str, signature: Any) -> Any:
     in_frames_as(name, body)
-    body.__doc__ = _UNARY_TEXT.format(formula)
+    body.__doc__, body.__module__, body.__signature__ = about, _NAMESPACE, signature
     return body
+
+
+_OF_ONE = SignatureWithOut(lambda input: None)
+_OF_TWO = SignatureWithOut(lambda input, other: None)
 
 
 def elementwise(
@@ -276,13 +318,15 @@ def elementwise(
     aliases: tuple[str, ...] = (),
     in_place: bool = True,
     method: bool = True,
+    out: Out = ANY,
 ) -> Callable[..., Any]:
     """Register a one-input elementwise op as ``torch.<name>``, ``Tensor.<name>``, ``<name>_``.
 
     Args:
         formula: what is computed of an element x, for the docstring.
+        out: what torch demands of ``out=``.
     """
-    body = unary_function(name, op, formula)
+    body = unary_function(name, op, formula, out)
 
     def variant(self: Any) -> Any:
         return inplace.apply_in_place(op, self, self)
@@ -318,7 +362,7 @@ def check_numbers(
 
 
 def binary_function(
-    name: str, op: Op, formula: str, numbers: str = "both", method: bool = False
+    name: str, op: Op, formula: str, numbers: str = "both", method: bool = False, rule: Out = ANY
 ) -> Callable[..., Any]:
     """``name(input, other, *, out=None)`` for a two-input elementwise op; see ``binary``.
 
@@ -338,11 +382,10 @@ def binary_function(
             input = operand(input, name, "input")  # noqa: A001
             other = operand(other, name, "other")
         result = call(input, other)
-        return result if out is None else store_out(result, out, name, (input, other))
+        return result if out is None else store_out(result, out, name, (input, other), rule)
 
-    in_frames_as(name, body)
-    body.__doc__ = _BINARY_TEXT.format(formula, _MAY_BE_NUMBERS[numbers])
-    return body
+    about = _BINARY_TEXT.format(formula, _MAY_BE_NUMBERS[numbers])
+    return _elementwise_function(body, name, about, _OF_TWO)
 
 
 def binary(
@@ -353,14 +396,16 @@ def binary(
     aliases: tuple[str, ...] = (),
     in_place: bool = True,
     numbers: str = "both",
+    out: Out = ANY,
 ) -> Callable[..., Any]:
     """Register a two-input elementwise op.
 
     Args:
         formula: what is computed of elements x and y, for the docstring.
         numbers: which input may be a number: "none", "other", "one" of them, or "both".
+        out: what torch demands of ``out=``.
     """
-    body = binary_function(name, op, formula, numbers)
+    body = binary_function(name, op, formula, numbers, rule=out)
 
     def variant(self: Any, other: Any) -> Any:
         if not isinstance(other, EngineTensor):
@@ -370,7 +415,7 @@ def binary(
 
     _publish(body, variant, name, aliases, in_place, False)
     for each in (name, *aliases):
-        METHODS[each] = binary_function(name, op, formula, numbers, method=True)
+        METHODS[each] = binary_function(name, op, formula, numbers, True, out)
     return body
 
 
@@ -386,4 +431,6 @@ def _publish(
             METHODS[each] = body
         if in_place:
             METHODS[each + "_"] = variant
-            FUNCTIONS.setdefault(each + "_", as_function(variant, each + "_"))
+            if each + "_" not in FUNCTIONS:
+                written = Public(each + "_", variant).as_function(each + "_", _NAMESPACE)
+                FUNCTIONS[each + "_"] = written

@@ -25,8 +25,8 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from .._tensor.size_and_formats import Size
 
 __all__ = [
-    "as_function", "as_method", "checked_first", "each_kind_once", "explained_where_known",
-    "is_number", "kind_check", "type_name", "wrong_call",
+    "arguments_of", "by_torchs_names", "each_kind_once", "has_signature", "is_number",
+    "kind_check", "type_name", "wrong_call",
 ]  # fmt: skip
 
 _FILE = Path(__file__).with_name("signatures.txt")
@@ -42,20 +42,7 @@ _NUMBERS_TOO = {
 }  # fmt: skip
 
 
-# functions that would take what torch refuses: their arguments are checked before the call
-_CHECKED_FIRST = {
-    "binomial", "empty_strided", "fake_quantize_per_tensor_affine", "from_file", "histogram",
-    "isin", "normal", "random_", "range", "softplus", "uniform_",
-}  # fmt: skip
-# methods without an argument, or with an axis, which is not None
-_NOT_NONE = {
-    "bernoulli", "logsumexp", "max", "median", "min", "nanmedian", "prod", "squeeze", "squeeze_",
-    "to_sparse",
-}  # fmt: skip
-
-
 _MOST_KINDS = 256
-_SUMS = {"addbmm", "addcdiv", "addcmul", "addmm", "addmv", "addr", "baddbmm"}
 
 
 class _WrongError(Exception):
@@ -389,38 +376,15 @@ def _listed(
     return "".join(lines)
 
 
-def as_function(
-    body: Callable[..., Any], name: str, module: str = "mindtorch.torch"
-) -> Callable[..., Any]:
-    """``body`` as the namespace's function ``name``, which explains a wrong call as torch does.
-
-    ``module``: where it is found by that name, for pickles.
-    """
-
-    body = checked_first(body, name)
-
-    @functools.wraps(body)
-    def explained(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return body(*args, **kwargs)
-        except Exception:
-            wrong = wrong_call(name, args, kwargs)
-            if wrong is not None:
-                raise wrong from None
-            named = _by_torchs_names(body, kwargs)
-            if named is None:
-                raise
-        return body(*args, **named)
-
-    explained.__module__, explained.__name__, explained.__qualname__ = module, name, name
-    explained._explained = True  # type: ignore[attr-defined]
-    return explained
-
-
-def _by_torchs_names(body: Any, kwargs: dict[str, Any]) -> dict[str, Any] | None:
-    """The arguments, of which some have numpy's names, by those of ``body``; None without such."""
+def arguments_of(body: Any) -> tuple[str, ...]:
+    """The names of a function's arguments."""
     code = getattr(inspect.unwrap(body), "__code__", None)
-    known = () if code is None else code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    return () if code is None else code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+
+
+def by_torchs_names(body: Any, kwargs: dict[str, Any]) -> dict[str, Any] | None:
+    """The arguments, of which some have numpy's names, by those of ``body``; None without such."""
+    known = arguments_of(body)
     names = {
         other: name for name, others in NUMPY_NAMES.items() if name in known for other in others
         if other in kwargs and other not in known
@@ -428,31 +392,24 @@ def _by_torchs_names(body: Any, kwargs: dict[str, Any]) -> dict[str, Any] | None
     return {names.get(name, name): value for name, value in kwargs.items()} if names else None
 
 
-def checked_first(body: Callable[..., Any], name: str, method: bool = False) -> Any:
-    """``body``; if it is one that takes what torch refuses, with a check in front of it."""
-    if name not in _CHECKED_FIRST:
-        return body
-
-    check = each_kind_once(
-        lambda args, kwargs: wrong_call(name, args[1:] if method else args, kwargs, method)
-    )
-
-    @functools.wraps(body)
-    def checked(*args: Any, **kwargs: Any) -> Any:
-        check(args, kwargs)
-        return body(*args, **kwargs)
-
-    return checked
+def has_signature(name: str) -> bool:
+    """Whether the table has a function of the namespace."""
+    return name in _table() or name.removesuffix("_") in _table()
 
 
-def kind_check(name: str, body: Any, method: bool) -> Callable[[Any, Any], None] | None:
-    """A check of the calls of ``body``, the function or method ``name``, by the kinds of their
-    arguments; None where the table has no such function."""
+def kind_check(
+    name: str, method: bool, numbers_first: bool
+) -> Callable[[Any, Any], None] | None:
+    """A check of the calls of a function or method by the kinds of their arguments; None where
+    the table has no such function.
+
+    ``numbers_first``: it has an older form, with numbers in front, which is let through.
+    """
     if name not in _table() and f".{name}" not in _table():
         return None
 
     def error_of(args: Any, kwargs: Any) -> Exception | None:
-        if name in _SUMS and len(args) > 3:  # a form that is deprecated, with numbers in front
+        if numbers_first and len(args) > 3:
             return None
         return wrong_call(name, args[1:] if method else args, kwargs, method)
 
@@ -484,40 +441,3 @@ def _kind_of(value: Any) -> Any:
     if isinstance(value, EngineTensor):
         return (kind, is_number(value), _is_int(value))
     return kind
-
-
-def explained_where_known(name: str, value: Any) -> Any:
-    """A function of the namespace with torch's errors, where the table has it; else ``value``."""
-    known = hasattr(value, "_explained") or not callable(value)
-    known = known or (name not in _table() and name.removesuffix("_") not in _table())
-    return value if known else as_function(value, name)
-
-
-def as_method(
-    body: Callable[..., Any], name: str, synonyms: dict[str, str] | None = None
-) -> Callable[..., Any]:
-    """``body`` as the tensor's method ``name``, which explains a wrong call as torch does.
-
-    ``synonyms``: other names of arguments, by which these may be given.
-    """
-
-    body = checked_first(body, name, method=True)
-    not_none = name in _NOT_NONE
-
-    @functools.wraps(body)
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if not_none and ((args and args[0] is None) or (kwargs and None in kwargs.values())):
-            wrong = wrong_call(name, args, kwargs, method=True)
-            if wrong is not None:
-                raise wrong
-        if synonyms and kwargs:
-            kwargs = {synonyms.get(given, given): value for given, value in kwargs.items()}
-        try:
-            return body(self, *args, **kwargs)
-        except Exception:
-            wrong = wrong_call(name, args, kwargs, method=True)
-            if wrong is None:
-                raise
-            raise wrong from None
-
-    return method

@@ -18,6 +18,7 @@ from .._tensor.conversion import Conversions
 from .._tensor.inplace import Writing
 from .._tensor.operators import Operators
 from .._tensor.tensor import Tensor
+from .namespace import NAMESPACE
 from .publish import put_over
 from .torch_function_mode import DisableTorchFunctionSubclass as Disabled
 from .torch_function_mode import disabled_torch_function_impl
@@ -129,7 +130,7 @@ def _asking(function: Any, name: str, public: Any = None) -> Callable[..., Any]:
 
 
 def _wrap_namespaces() -> None:
-    torch: Any = importlib.import_module("mindtorch.torch")
+    torch: Any = NAMESPACE
     places = ("nn.functional", "linalg", "special", "fft")
     modules = [torch, *(importlib.import_module(f"mindtorch.torch.{place}") for place in places)]
     wrapped: dict[Any, Any] = {}
@@ -155,7 +156,7 @@ def _wrap_namespaces() -> None:
 
 
 def _wrap_methods() -> None:
-    torch: Any = importlib.import_module("mindtorch.torch")
+    torch: Any = NAMESPACE
     names = {*torch.METHODS, "detach"}
     for part in (Conversions, Writing, Operators):
         names |= {n for n, f in vars(part).items() if callable(f)}

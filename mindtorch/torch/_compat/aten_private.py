@@ -18,7 +18,7 @@ from mindtorch.engine.tensor import constant
 
 from .. import autograd
 from .._api.arguments import as_dtype, normalize_axis
-from .._api.publish import FUNCTIONS, with_out
+from .._api.publish import FUNCTIONS, module_function
 from ..nn._functional_antialias import output_size as output_size_of
 from ..nn._functional_antialias import resize_smoothly
 from ..sparse import addmm as sparse_addmm
@@ -164,7 +164,7 @@ def _check_chunks(tensors: Any, dim: int, num_chunks: int) -> None:
         )
 
 
-@with_out
+@module_function(out=True)
 def _chunk_cat(tensors: Any, dim: int, num_chunks: int) -> Any:
     """Each tensor filled up with zeros along ``dim`` and cut into ``num_chunks``, these as rows of
     ``(*shape[:dim], num_chunks, -1)``; all joined along the last axis."""

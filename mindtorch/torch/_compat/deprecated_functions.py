@@ -12,7 +12,6 @@ from mindtorch.engine.aval import aval
 
 from .. import linalg, nn
 from ..autograd.grad_mode import no_grad
-from ..distributions.binomial import Binomial
 from ..func import functional_call
 from ..functions.creation import new_empty
 from ..nn import functional as F  # noqa: N812
@@ -249,7 +248,7 @@ def binomial(count: Any, prob: Any, generator: Any = None) -> Any:
     """Numbers of successes in ``count`` trials of probability ``prob``."""
     if generator is not None:
         raise NotImplementedError("binomial(generator=...) is not available in mindtorch")
-    return Binomial(count, prob).sample()
+    return torch.distributions.Binomial(count, prob).sample()
 
 
 def from_file(

@@ -13,7 +13,7 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array
 
 from .._api.arguments import as_shape, refuse_other_device
-from ..cuda import require_cuda
+from .._api.cuda_devices import require_cuda
 from ..functions.creation import new_empty
 from ..functions.from_data import (
     FIRST_ARGUMENT,

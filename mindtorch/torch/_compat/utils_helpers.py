@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import Any
 
+from mindtorch.engine.devices import cuda
 from mindtorch.engine.devices.device import Device
 from mindtorch.engine.dtypes import DType
 
-from .. import cuda
+from .._api.cuda_devices import current_device
+from .._api.namespace import NAMESPACE
 from .._api.publish import FUNCTIONS
 
 __all__ = [
@@ -36,7 +37,7 @@ def element_size(dtype: DType) -> int:
 
 def get_available_device_type() -> str | None:
     """The type of the fastest device beside the CPU; None when there is none."""
-    return "cuda" if cuda.is_available() else None
+    return "cuda" if cuda.device_count() else None
 
 
 def get_device_module(device_type: str) -> Any:
@@ -45,7 +46,7 @@ def get_device_module(device_type: str) -> Any:
     Raises:
         RuntimeError: there is none of this name.
     """
-    module = getattr(sys.modules["mindtorch.torch"], device_type, None)
+    module = getattr(NAMESPACE, device_type, None)
     if module is None:
         raise RuntimeError(
             f"Device '{device_type}' does not have a corresponding module registered as "
@@ -75,4 +76,4 @@ def get_device_index(device: Any, optional: bool = False, allow_cpu: bool = Fals
         raise ValueError(
             f"Expected a torch.device with a specified index or an integer, but got:{device}"
         )
-    return int(cuda.current_device()) if index is None else index
+    return current_device() if index is None else index

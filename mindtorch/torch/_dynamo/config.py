@@ -13,6 +13,7 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
+from mindtorch._module_class import set_module_class
 from mindtorch.engine.compile.jit import policy
 
 from . import exc
@@ -72,4 +73,4 @@ class _Settings(types.ModuleType):
         raise AttributeError(f"torch._dynamo.config.{name} does not exist")
 
 
-sys.modules[__name__].__class__ = _Settings
+set_module_class(__name__, _Settings)

@@ -112,7 +112,7 @@ def eager_function(function: Callable[..., Any]) -> Callable[..., Any]:
     def compiled(*args: Any, **kwargs: Any) -> Any:
         capture = graph_under_way()
         if capture is not None:
-            capture.leave(f"{getattr(function, '__name__', function)}, which is disabled,")
+            capture.break_graph(f"{getattr(function, '__name__', function)}, which is disabled,")
         return function(*args, **kwargs)
 
     compiled._torchdynamo_orig_callable = function  # type: ignore[attr-defined]

@@ -18,6 +18,7 @@ from mindtorch.engine.dtypes import DType
 from mindtorch.engine.tensor import Storage
 
 from ..storage import TypedStorage, UntypedStorage
+from .safe_unpickler import UNSAFE_MESSAGE
 from .storage_refs import StorageTable, bytes_of, dump, element_type, storage_id
 from .zip_archive import fill_storage
 
@@ -50,8 +51,6 @@ def load(file: Any, reading: Any) -> Any:
     start = file.tell()
     if _is_tar(file, start):
         if reading.weights_only:
-            from ..serialization import UNSAFE_MESSAGE
-
             raise RuntimeError(
                 "Cannot use ``weights_only=True`` with files saved in the legacy .tar format. "
                 + UNSAFE_MESSAGE

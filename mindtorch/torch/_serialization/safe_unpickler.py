@@ -26,6 +26,12 @@ _FOREIGN_TYPES = (
     *(f"{kind}{width}" for kind in ("int", "uint") for width in range(1, 8)),
 )  # fmt: skip
 
+UNSAFE_MESSAGE = (
+    "In PyTorch 2.6, we changed the default value of the `weights_only` argument in `torch.load` "
+    "from `False` to `True`. Re-running `torch.load` with `weights_only` set to `False` will "
+    "likely succeed, but it can result in arbitrary code execution. Do it only if you got the file "
+    "from a trusted source."
+)
 marked_safe: set[Any] = set()
 _BLOCKED_MODULES = ("sys", "os", "posix", "nt")
 

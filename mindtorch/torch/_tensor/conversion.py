@@ -22,6 +22,7 @@ from mindtorch.engine.tensor import from_array, make, scripts
 from .._api.arguments import as_device, as_dtype, require_tensor
 from .._api.signatures import type_name, wrong_call
 from .._compat.legacy_tensor_types import dtype_of_type_name
+from ..functions.dlpack import DLDeviceType
 from ..functions.shape import strides_for
 from ..storage import UntypedStorage, typed_storage_of
 from .size_and_formats import (
@@ -91,6 +92,11 @@ def suggested_format(x: Aval) -> Any:
     if suggests_channels_last(x):
         return channels_last if x.ndim == 4 else channels_last_3d
     return contiguous_format
+
+
+def _note_sync_point() -> None:
+    """Tell the script that runs in lazy mode that Python has read a tensor's values."""
+    scripts[0].data_was_read()
 
 
 class Conversions(EngineTensor):
@@ -163,12 +169,12 @@ class Conversions(EngineTensor):
             if state.interpreters:
                 number = state.interpreters[-1].item(self)
                 if scripts:
-                    scripts[0].looked()
+                    _note_sync_point()
                 return number
             state.stop_recording_call()
         number = self.flat[0].item()
         if scripts:
-            scripts[0].looked()
+            _note_sync_point()
         return float(number) if isinstance(number, np.generic) else number
 
     def tolist(self) -> Any:
@@ -177,7 +183,7 @@ class Conversions(EngineTensor):
         if self.aval.dtype is dtypes.bfloat16:
             array = array.astype(np.float32)
         if scripts:
-            scripts[0].looked()
+            _note_sync_point()
         return array.tolist()
 
     def numpy(self, *, force: bool = False) -> Any:
@@ -202,7 +208,7 @@ class Conversions(EngineTensor):
             )
         array = opened(self)
         if scripts:
-            scripts[0].looked()
+            _note_sync_point()
         return array
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
@@ -231,8 +237,6 @@ class Conversions(EngineTensor):
         return self.numpy().__dlpack__(**options)
 
     def __dlpack_device__(self) -> Any:
-        from ..utils.dlpack import DLDeviceType
-
         if self.aval.device.type == "cuda":
             return (DLDeviceType.kDLCUDA, self.aval.device.index or 0)
         return (DLDeviceType.kDLCPU, 0)

@@ -14,7 +14,7 @@ from mindtorch.engine.random import philox
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array
 
-from ..cuda import require_cuda
+from .._api.cuda_devices import require_cuda
 
 
 class Generator(engine.Generator):

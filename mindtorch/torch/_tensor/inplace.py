@@ -151,7 +151,7 @@ class Writing(EngineTensor):
         described = aval(shape, self.aval.dtype, strides, self.aval.device)
         capture = capturing()
         if capture is not None:
-            capture.settle(self)
+            capture.raw_write(self)
             capture.data_needed(self)  # of a view of an argument, too
         memory = typed_buffer(self._shared, self.aval.dtype)[self._offset :]
         if described.size > memory.size:

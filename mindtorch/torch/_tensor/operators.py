@@ -15,6 +15,7 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant, from_array
 
 from .._api.arguments import require_power
+from ..functions._powers import power_of_number
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -74,19 +75,6 @@ _reciprocal = call_of(pointwise.reciprocal, 1)
 def _divided_by(self: Any, other: Any) -> Any:
     """``other / self`` with torch's two roundings."""
     return _reciprocal(self) * other
-
-
-_power = call_of(pointwise.power, 2)
-
-
-def power_of_number(base: Any, exponent: Any) -> Any:
-    """``base ** exponent``: products and roots where PyTorch's loops compute these."""
-    op = pointwise.op_of_power(base, exponent)
-    if op is not None:
-        return op(base)
-    if type(exponent) is int and exponent < 0:
-        require_power(base, exponent)
-    return _power(base, constant(exponent))
 
 
 def _raise(self: Any, other: Any) -> Any:

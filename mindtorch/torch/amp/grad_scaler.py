@@ -7,11 +7,14 @@ import inspect
 import warnings
 from typing import Any
 
-import mindtorch.torch as torch
 from mindtorch.engine import dtypes
+from mindtorch.engine.autograd import api
 from mindtorch.engine.compile.capture.host_calls import host_call
 from mindtorch.engine.devices.cuda import device_count
 from mindtorch.engine.tensor import Tensor as EngineTensor
+
+from ..functions.creation import full
+from ..functions.from_data import tensor
 
 __all__ = ["GradScaler", "OptState"]
 
@@ -96,9 +99,9 @@ class GradScaler:
 
     def _lazy_init_scale_growth_tracker(self, device: Any) -> None:
         assert self._growth_tracker is None, "_growth_tracker initialized before _scale"
-        self._scale = torch.full((), self._init_scale, dtype=dtypes.float32, device=device)
+        self._scale = full((), self._init_scale, dtype=dtypes.float32, device=device)
         steps = self._init_growth_tracker
-        self._growth_tracker = torch.full((), steps, dtype=torch.int32, device=device)
+        self._growth_tracker = full((), steps, dtype=dtypes.int32, device=device)
 
     def _begin_with(self, grads: Any) -> None:
         """Gradients that are given may come before any loss was scaled here."""
@@ -124,7 +127,7 @@ class GradScaler:
     def _unscale(self, optimizer: Any, factor: Any, allow_fp16: bool) -> dict[Any, Any]:
         """Multiply gradients by ``factor``; 1 for each device where one is not finite."""
         found: dict[Any, Any] = {}
-        with torch.no_grad():
+        with api.grad_mode(False):
             for group in optimizer.param_groups:
                 for parameter in group["params"]:
                     gradient = parameter.grad
@@ -139,19 +142,19 @@ class GradScaler:
                         gradient.mul_(factor)
                     device = gradient.aval.device
                     if bad or device not in found:
-                        found[device] = torch.tensor(float(bad))
+                        found[device] = tensor(float(bad))
         return found
 
     def _unscale_given(self, grads: Any, factor: Any) -> dict[Any, Any]:
         """:meth:`_unscale` of gradients that are not in the parameters."""
         found: dict[Any, Any] = {}
-        with torch.no_grad():
+        with api.grad_mode(False):
             for gradient in grads:
                 bad = not bool(gradient.isfinite().all())
                 gradient.mul_(factor)
                 device = gradient.aval.device
                 if bad or device not in found:
-                    found[device] = torch.tensor(float(bad))
+                    found[device] = tensor(float(bad))
         return found
 
     def unscale(self, optimizer: Any, grads: Any) -> Any:

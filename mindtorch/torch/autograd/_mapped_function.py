@@ -95,7 +95,7 @@ def _incompatible(outputs: Any, out_dims: Any) -> RuntimeError:
 
 def _generated(function: Any, in_dims: tuple[Any, ...], around: Vmap) -> Any:
     """``function`` on tensors of all examples: forward and backward of each example, mapped."""
-    from ..func import vmap
+    from ..func._vmap import vmap
     from .function import Function, FunctionCtx, rule_of
 
     size, randomness = around.size, around.randomness

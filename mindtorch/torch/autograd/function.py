@@ -92,7 +92,7 @@ class FunctionNode:
         self.are_tensors = [isinstance(x, EngineTensor) for x in results]
         self.hooks: Any = None
         self.metadata: dict[Any, Any] = {}
-        self.sequence = next(tape._sequence)
+        self.sequence = next(tape.sequence)
         self.released = False
         self.saved: Any = ()
         self.versions: Any = ()
@@ -158,7 +158,7 @@ class FunctionNode:
             if isinstance(x, PackedTensor):
                 x = x.unpack()
             elif x is not None and version_of(x) != version:
-                raise tape._modified(x, version, self, 0)  # type: ignore[arg-type]
+                raise tape.modified(x, version, self, 0)  # type: ignore[arg-type]
             elif x is not None and computed and x._node is None and index is None:
                 raise RuntimeError(DETACHED)
             values.append(x if index is None else self._result(x, index))

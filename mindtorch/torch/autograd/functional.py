@@ -14,6 +14,7 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import full_flat
 
 from ..functions.parts import stack
+from ._gradients import grad
 
 Tensors = tuple[Any, ...]
 
@@ -320,7 +321,6 @@ def _each_row(
 
 def _all_rows(outputs: Tensors, inputs: Tensors, create_graph: bool) -> list[list[Any]]:
     from ..func._derivatives import split_rows, standard_basis
-    from . import grad
 
     total = sum(y.aval.size for y in outputs)
     rows = [(y, b) for y, b in zip(outputs, standard_basis(list(outputs)), strict=True)
@@ -344,7 +344,7 @@ def _all_rows(outputs: Tensors, inputs: Tensors, create_graph: bool) -> list[lis
 def _by_columns(
     func: Callable[..., Any], inputs: Any, create_graph: bool, strict: bool, vectorize: bool
 ) -> Any:
-    from ..func import jacfwd
+    from ..func._derivatives import jacfwd
 
     for name, refused, error in (
         ("create_graph", create_graph, NotImplementedError), ("strict", strict, RuntimeError),

@@ -12,9 +12,16 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
+from mindtorch.engine import dtypes
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
+from .._api.publish import FUNCTIONS
+from ..functions.comparison import allclose
+from ..functions.complex_numbers import view_as_complex
+from ..functions.parts import stack
+from ..functions.queries import promote_types
 from . import forward_ad
+from ._gradients import grad
 from .function import Function
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
@@ -24,12 +31,6 @@ Tensors = tuple[Any, ...]
 
 class GradcheckError(RuntimeError):
     """A gradient is not what it should be."""
-
-
-def _torch() -> Any:
-    import mindtorch.torch as torch
-
-    return torch
 
 
 def _as_tuple(value: Any) -> Tensors:
@@ -71,17 +72,16 @@ def _by_elements(
         along: ``along(position, step)``: the derivative of each output, flat, by the element there;
             ``step`` is 1, and for complex elements 1j besides.
     """
-    torch = _torch()
     columns = []
     for position in _positions(x):
         parts = [along(position, step) for step in ((1, 1j) if x.is_complex() else (1,))]
         whole = parts[0]
         if len(parts) == 2:
-            whole = [torch.complex(re, im) for re, im in zip(*parts, strict=True)]
+            whole = [FUNCTIONS["complex"](re, im) for re, im in zip(*parts, strict=True)]
         columns.append(whole)
     if not columns:
-        return [torch.zeros(0, o.numel(), dtype=o.dtype) for o in _values(func(*inputs))]
-    return [torch.stack(rows) for rows in zip(*columns, strict=True)]
+        return [o.new_zeros(0, o.numel()) for o in _values(func(*inputs))]
+    return [stack(rows) for rows in zip(*columns, strict=True)]
 
 
 def _numerical(func: Callable[..., Any], inputs: Tensors, x: Any, eps: float) -> list[Any]:
@@ -113,36 +113,34 @@ def _slope(above: Any, below: Any, eps: float) -> Any:
 
 def _analytical(output: Any, inputs: list[Any], check_dtypes: bool) -> list[Any]:
     """The Jacobian of one output for each input, from a backward pass for each element."""
-    torch = _torch()
     columns: list[list[Any]] = [[] for _ in inputs]
     for position in _positions(output):
-        weight = torch.zeros(output.shape, dtype=output.dtype)
+        weight = output.new_zeros(output.shape)
         weight[position] = 1
-        found = torch.autograd.grad(output, inputs, weight, retain_graph=True, allow_unused=True)
+        found = grad(output, inputs, weight, retain_graph=True, allow_unused=True)
         for column, x, gradient in zip(columns, inputs, found, strict=True):
             if gradient is None:
-                gradient = torch.zeros(x.shape, dtype=x.dtype)
+                gradient = x.new_zeros(x.shape)
             if check_dtypes and gradient.dtype != x.dtype:
                 raise GradcheckError("Gradient has dtype mismatch")
             if gradient.shape != x.shape:
                 raise GradcheckError("Analytical gradient has incorrect size")
             column.append(gradient.detach().reshape(-1))
-    empty = [torch.zeros(x.numel(), 0, dtype=x.dtype) for x in inputs]
-    return [torch.stack(c, 1) if c else e for c, e in zip(columns, empty, strict=True)]
+    empty = [x.new_zeros(x.numel(), 0) for x in inputs]
+    return [stack(c, 1) if c else e for c, e in zip(columns, empty, strict=True)]
 
 
 def _pushed(func: Callable[..., Any], inputs: Tensors, x: Any) -> list[Any]:
     """The Jacobian of each output for ``x``, one of ``inputs``, from a tangent per element."""
-    torch = _torch()
 
     def along(position: Any, step: complex) -> list[Any]:
-        tangent = torch.zeros_like(x, requires_grad=False)
+        tangent = FUNCTIONS["zeros_like"](x, requires_grad=False)
         tangent[position] = step
         with forward_ad.dual_level():
             given = tuple(forward_ad.make_dual(i, tangent) if i is x else i for i in inputs)
             made = [o for o in _as_tuple(func(*given)) if o.is_floating_point()]
             found = [forward_ad.unpack_dual(o).tangent for o in made]
-        return [torch.zeros(o.numel(), dtype=o.dtype) if t is None else t.detach().reshape(-1)
+        return [o.new_zeros(o.numel()) if t is None else t.detach().reshape(-1)
                 for o, t in zip(made, found, strict=True)]  # fmt: skip
 
     return _by_elements(func, inputs, x, along)
@@ -162,9 +160,8 @@ def _check_forward(
 
 
 def _close(a: Any, b: Any, rtol: float, atol: float) -> bool:
-    torch = _torch()
-    kind = torch.promote_types(a.dtype, b.dtype)
-    return bool(torch.allclose(a.to(kind), b.to(kind), rtol, atol))
+    kind = promote_types(a.dtype, b.dtype)
+    return bool(allclose(a.to(kind), b.to(kind), rtol, atol))
 
 
 def _check_jacobians(
@@ -215,11 +212,10 @@ def _check_jacobians(
 
 
 def _check_inputs(inputs: Tensors) -> None:
-    torch = _torch()
     for number, x in enumerate(inputs):
         if not (isinstance(x, EngineTensor) and x.requires_grad):
             continue
-        if x.dtype not in (torch.float64, torch.complex128):
+        if x.dtype not in (dtypes.float64, dtypes.complex128):
             warnings.warn(
                 f"Input #{number} requires gradient and is not a double precision floating point "
                 "or complex. This check will likely fail if all the inputs are not of double "
@@ -242,9 +238,8 @@ def _check_inputs(inputs: Tensors) -> None:
 
 def _check_zero_weights(outputs: Tensors, inputs: list[Any]) -> None:
     """A backward pass is linear: weights of zero give gradients of zero."""
-    torch = _torch()
-    zeros = [torch.zeros_like(o) for o in outputs]
-    found = torch.autograd.grad(outputs, inputs, zeros, retain_graph=True, allow_unused=True)
+    zeros = [FUNCTIONS["zeros_like"](o) for o in outputs]
+    found = grad(outputs, inputs, zeros, retain_graph=True, allow_unused=True)
     for gradient, x in zip(found, inputs, strict=True):
         if gradient is None:
             continue
@@ -270,15 +265,14 @@ class _Undefined(Function):
 
 def _check_undefined(func: Callable[..., Any], inputs: Tensors, count: int) -> None:
     """Outputs that get no gradient, all or one of them, count as ones that get zeros."""
-    torch = _torch()
     for left_out in (None, *(range(count) if count > 1 else ())):
         outputs = [
             _Undefined.apply(o) if left_out in (None, number) else o
             for number, o in enumerate(_differentiable(func(*inputs)))
         ]
-        zeros = [torch.zeros_like(o) for o in outputs]
+        zeros = [FUNCTIONS["zeros_like"](o) for o in outputs]
         try:
-            found = torch.autograd.grad(outputs, _tracked(inputs), zeros, allow_unused=True)
+            found = grad(outputs, _tracked(inputs), zeros, allow_unused=True)
         except RuntimeError as error:
             _refuse("Expected backward function to handle undefined output grads.", error)
         if any(g is not None and not bool((g == 0).all()) for g in found):
@@ -302,20 +296,19 @@ def _refuse(text: str, cause: Exception | None) -> NoReturn:
 
 def _check_batched(outputs: Tensors, inputs: list[Any]) -> None:
     """Gradients mapped over two weights are those of one after the other."""
-    torch = _torch()
     for i, output in enumerate(outputs):
-        weights = torch.stack([torch.randn_like(output) for _ in range(2)])
+        weights = stack([FUNCTIONS["randn_like"](output) for _ in range(2)])
 
         def gradients(weight: Any, batched: bool, output: Any = output) -> Any:
-            return torch.autograd.grad(
+            return grad(
                 output, inputs, weight, retain_graph=True, is_grads_batched=batched,
                 materialize_grads=True,
             )  # fmt: skip
 
         singly = zip(*(gradients(w, False) for w in weights), strict=True)
-        expected = [torch.stack(each) for each in singly]
+        expected = [stack(each) for each in singly]
         for j, (mine, wanted) in enumerate(zip(gradients(weights, True), expected, strict=True)):
-            if not torch.allclose(mine, wanted):
+            if not allclose(mine, wanted):
                 raise GradcheckError(
                     f"For output {i} and input {j}: batched gradients are not those of one weight "
                     f"at a time\nGot:\n{mine}\n\nExpected:\n{wanted}"
@@ -414,16 +407,15 @@ def gradcheck(
 
 def _random_weight(output: Any, non_contiguous: bool) -> Any:
     """Numbers from -1 to 1 in the output's shape and type, drawn in torch's order."""
-    torch = _torch()
     shape = output.shape
     sparse = non_contiguous and output.numel() > 1
     if sparse:
         shape = (*shape[:-1], 2 * shape[-1])
     if output.is_complex():
-        parts = torch.empty(*shape, 2, dtype=output.real.dtype).uniform_(-1, 1)
-        weight = torch.view_as_complex(parts)
+        parts = output.real.new_empty(*shape, 2).uniform_(-1, 1)
+        weight = view_as_complex(parts)
     else:
-        weight = torch.empty(shape, dtype=output.dtype).uniform_(-1, 1)
+        weight = output.new_empty(shape).uniform_(-1, 1)
     return (weight[..., 1::2] if sparse else weight).requires_grad_()
 
 
@@ -474,7 +466,7 @@ def gradgradcheck(
 
     def gradients(*arguments: Any) -> Tensors:
         own = arguments[: len(given)]
-        found = _torch().autograd.grad(
+        found = grad(
             _differentiable(func(*own)), _tracked(own), arguments[len(given) :],
             create_graph=True, allow_unused=True,
         )  # fmt: skip

@@ -12,7 +12,7 @@ from mindtorch.engine.autograd.tape import Node as Node
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import version_of
 
-from ..cuda import require_cuda
+from .._api.cuda_devices import require_cuda
 from ..functions.creation import filled
 
 __all__ = [

@@ -10,7 +10,7 @@ from typing import Any
 
 from mindtorch.kernels.support import precision
 
-from ..cuda import require_cuda
+from .._api.cuda_devices import require_cuda
 from ..settings import get_float32_matmul_precision, set_float32_matmul_precision
 from ._flags import PRECISIONS
 

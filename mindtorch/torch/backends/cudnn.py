@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from mindtorch._module_class import set_module_class
 from mindtorch.engine import dtypes
 from mindtorch.engine.devices import cuda
 from mindtorch.kernels.support import precision
@@ -73,4 +74,4 @@ def flags(
     })  # fmt: skip
 
 
-sys.modules[__name__].__class__ = Switches
+set_module_class(__name__, Switches)

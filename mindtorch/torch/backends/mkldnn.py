@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 
+from mindtorch._module_class import set_module_class
+
 from ._flags import Precision, Restored, Switches
 
 _booleans = {
@@ -41,4 +43,4 @@ def flags(
     })  # fmt: skip
 
 
-sys.modules[__name__].__class__ = Switches
+set_module_class(__name__, Switches)

@@ -11,39 +11,15 @@ from collections.abc import Iterator
 from typing import Any, NoReturn
 
 from mindtorch.engine.devices import cuda as engine
-from mindtorch.engine.devices.device import Device
 from mindtorch.engine.random import philox
 from mindtorch.engine.random.generator import default_generator
 from mindtorch.kernels.support.errors import AcceleratorError as AcceleratorError
 from mindtorch.kernels.support.errors import OutOfMemoryError as OutOfMemoryError
 
+from .._api.cuda_devices import choose, index_of, require_cuda
+from .._api.cuda_devices import current_device as current_device
+from . import _present
 from . import _utils as _utils
-from .graphs import CUDAGraph as CUDAGraph
-from .graphs import graph as graph
-from .graphs import graph_pool_handle as graph_pool_handle
-from .graphs import is_current_stream_capturing as is_current_stream_capturing
-from .graphs import make_graphed_callables as make_graphed_callables
-
-
-def require_cuda(index: int | None = None) -> None:
-    """Raise torch's error where there is no CUDA device, or none with this number.
-
-    Args:
-        index: the number; None for any device.
-    """
-    if not engine.device_count():
-        raise engine.missing()
-    if index is not None:
-        _functions().index_of(Device("cuda", index))
-
-
-def _functions() -> Any:
-    return importlib.import_module(f"{__name__}._present")
-
-
-def current_index() -> int:
-    """The number of the current device."""
-    return int(_functions().current_device()) if device_count() else 0
 
 
 def is_available() -> bool:
@@ -73,7 +49,7 @@ def is_bf16_supported(including_emulation: bool = True) -> bool:
 def _needs_cuda(name: str) -> Any:
     def entry(*args: Any, **kwargs: Any) -> Any:
         require_cuda()
-        found = getattr(_functions(), name, None)
+        found = getattr(_present, name, None)
         if found is None:
             raise NotImplementedError(f"torch.cuda.{name} is not implemented in mindtorch")
         return found(*args, **kwargs)
@@ -85,7 +61,7 @@ def _needs_cuda(name: str) -> Any:
 
 def _counts(name: str, without: Any = 0) -> Any:
     def entry(*args: Any, **kwargs: Any) -> Any:
-        return getattr(_functions(), name)(*args, **kwargs) if device_count() else without
+        return getattr(_present, name)(*args, **kwargs) if device_count() else without
 
     entry.__name__ = name
     entry.__doc__ = f"As in torch; {without!r} where there is no CUDA device."
@@ -93,7 +69,6 @@ def _counts(name: str, without: Any = 0) -> Any:
 
 
 init = _needs_cuda("init")
-current_device = _needs_cuda("current_device")
 synchronize = _needs_cuda("synchronize")
 get_device_name = _needs_cuda("get_device_name")
 get_device_properties = _needs_cuda("get_device_properties")
@@ -130,7 +105,7 @@ class _OfDevice(type):
     """The class of ``Stream`` and ``Event``: their objects are those of ``_present``."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        return device_count() > 0 and isinstance(instance, getattr(_functions(), cls.__name__))
+        return device_count() > 0 and isinstance(instance, getattr(_present, cls.__name__))
 
 
 def _real(name: str, text: str) -> Any:
@@ -139,7 +114,7 @@ def _real(name: str, text: str) -> Any:
     def new(cls: type[Any], *args: Any, **kwargs: Any) -> Any:
         if not device_count():
             raise RuntimeError(text)
-        return getattr(_functions(), name)(*args, **kwargs)
+        return getattr(_present, name)(*args, **kwargs)
 
     doc = "As in torch; raises RuntimeError when made where there is no CUDA device."
     return _OfDevice(name, (), {"__new__": new, "__doc__": doc, "__module__": __name__})
@@ -246,7 +221,7 @@ def _lazy_init() -> None:
 
 def _is_in_bad_fork() -> bool:
     """Whether this process was forked after the device had been used."""
-    return bool(device_count()) and bool(_functions().forked())
+    return bool(device_count()) and bool(_present.forked())
 
 
 def can_device_access_peer(device: Any, peer_device: Any) -> bool:
@@ -257,12 +232,12 @@ def can_device_access_peer(device: Any, peer_device: Any) -> bool:
     """
     require_cuda()
     for each in (device, peer_device):
-        _functions().index_of(each)
+        index_of(each)
     return False
 
 
 _MODULES = (
-    "_utils", "amp", "gds", "jiterator", "memory", "nccl", "nvtx", "profiler", "random",
+    "_utils", "amp", "gds", "graphs", "jiterator", "memory", "nccl", "nvtx", "profiler", "random",
     "sparse", "streams",
 )  # fmt: skip
 _MEMORY = (
@@ -271,6 +246,10 @@ _MEMORY = (
     "host_memory_stats", "host_memory_stats_as_nested_dict", "reset_accumulated_host_memory_stats",
     "reset_accumulated_memory_stats", "reset_max_memory_allocated", "reset_max_memory_cached",
     "reset_peak_host_memory_stats", "use_mem_pool",
+)  # fmt: skip
+_GRAPHS = (
+    "CUDAGraph", "graph", "graph_pool_handle", "is_current_stream_capturing",
+    "make_graphed_callables",
 )  # fmt: skip
 _MONITOR = (
     "clock_rate", "device_memory_used", "memory_usage", "power_draw", "temperature", "utilization",
@@ -287,7 +266,7 @@ def _exchange_device(device: int) -> int:
         raise RuntimeError("PyTorch was compiled without CUDA support")
     if device < 0:
         return -1
-    return int(_functions().choose(device))
+    return int(choose(device))
 
 
 _maybe_exchange_device = _exchange_device
@@ -298,7 +277,7 @@ def _get_rng_state_offset(device: Any = "cuda") -> int:
     require_cuda()
     if not philox.chosen:
         raise RuntimeError("CPU Generator does not use offset")
-    return int(_functions().stream_of(device).offset)
+    return int(_present.stream_of(device).offset)
 
 
 def _set_rng_state_offset(offset: int, device: Any = "cuda") -> None:
@@ -308,7 +287,7 @@ def _set_rng_state_offset(offset: int, device: Any = "cuda") -> None:
     _get_rng_state_offset(device)
     if offset % 4:
         raise RuntimeError("offset must be a multiple of 4")
-    _functions().stream_of(device).offset = int(offset)
+    _present.stream_of(device).offset = int(offset)
 
 
 def __getattr__(name: str) -> Any:
@@ -316,6 +295,8 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"{__name__}.{name}")
     if name in _MEMORY:
         return getattr(importlib.import_module(f"{__name__}.memory"), name)
+    if name in _GRAPHS:
+        return getattr(importlib.import_module(f"{__name__}.graphs"), name)
     if name in _MONITOR:
         return getattr(importlib.import_module(f"{__name__}._monitor"), name)
     if name == "_initialized":
@@ -332,7 +313,7 @@ class StreamContext:
 
     def __enter__(self) -> None:
         if self.stream is not None and device_count():
-            self._block = _functions().stream_block(self.stream)
+            self._block = _present.stream_block(self.stream)
             self._block.__enter__()
 
     def __exit__(self, *exception: object) -> None:
@@ -350,14 +331,14 @@ def set_stream(stream: Any) -> None:
     """Issue further work on ``stream``; None changes nothing."""
     if stream is not None:
         require_cuda()
-        _functions().set_stream(stream)
+        _present.set_stream(stream)
 
 
 def get_arch_list() -> list[str]:
     """The architectures that kernels are compiled for: the device's own."""
     if not device_count():
         return []
-    return ["sm_{}{}".format(*_functions().get_device_capability())]
+    return ["sm_{}{}".format(*_present.get_device_capability())]
 
 
 def get_gencode_flags() -> str:
@@ -367,19 +348,19 @@ def get_gencode_flags() -> str:
 
 def is_tf32_supported() -> bool:
     """Whether the device multiplies in tf32: Ampere and later ones."""
-    return is_available() and _functions().get_device_capability()[0] >= 8
+    return is_available() and _present.get_device_capability()[0] >= 8
 
 
 def seed() -> None:
     """Start an unpredictable stream on the current device. Nothing to seed without devices."""
     if device_count():
-        _functions().seed_of_time(False)
+        _present.seed_of_time(False)
 
 
 def seed_all() -> None:
     """Start an unpredictable stream, the same on all devices. Nothing to seed without devices."""
     if device_count():
-        _functions().seed_of_time(True)
+        _present.seed_of_time(True)
 
 
 def memory_stats(device: Any = None) -> OrderedDict[str, Any]:
@@ -388,7 +369,7 @@ def memory_stats(device: Any = None) -> OrderedDict[str, Any]:
     Args:
         device: None for the current one.
     """
-    return _functions().memory_stats(device) if device_count() else OrderedDict()
+    return _present.memory_stats(device) if device_count() else OrderedDict()
 
 
 def memory_stats_as_nested_dict(device: Any = None) -> dict[str, Any]:
@@ -451,7 +432,7 @@ def set_device(device: Any) -> None:
     index = _utils._get_device_index(device)
     if index is not None and index >= 0:
         require_cuda()
-        _functions().choose(index)
+        choose(index)
 
 
 def manual_seed(seed: int) -> None:
@@ -473,14 +454,14 @@ def _manual_seed(seed: int, everywhere: bool) -> None:
     if not device_count():
         return
     if philox.chosen:
-        (philox.streams if everywhere else _functions().stream_of(None)).manual_seed(seed)
+        (philox.streams if everywhere else _present.stream_of(None)).manual_seed(seed)
     else:
         default_generator.manual_seed(seed)
 
 
 def get_rng_state_all() -> list[Any]:
     """The state of each device's generator."""
-    return [_functions().get_rng_state(number) for number in range(device_count())]
+    return [_present.get_rng_state(number) for number in range(device_count())]
 
 
 def set_rng_state(new_state: Any, device: Any = "cuda") -> None:
@@ -492,7 +473,7 @@ def set_rng_state(new_state: Any, device: Any = "cuda") -> None:
     """
     kept = new_state.clone()
     if device_count():
-        _functions().set_rng_state(kept, device)
+        _present.set_rng_state(kept, device)
 
 
 def set_rng_state_all(new_states: Any) -> None:
@@ -513,7 +494,7 @@ def device(device: Any) -> Iterator[None]:
         try:
             yield
         finally:
-            _functions().choose(before)
+            choose(before)
     else:
         yield
 
@@ -522,7 +503,7 @@ def _number(device: Any) -> int:
     """The number of a device, or of a tensor's; with the error that a block on it raises."""
     if not device_count():
         raise RuntimeError("PyTorch was compiled without CUDA support")
-    return int(_functions().index_of(getattr(device, "device", device)))
+    return int(index_of(getattr(device, "device", device)))
 
 
 def device_of(obj: Any) -> Any:

@@ -14,6 +14,10 @@ from mindtorch.engine.random.generator import default_generator
 from mindtorch.engine.tensor import Tensor, from_array
 from mindtorch.torch import random
 
+from .._api.cuda_devices import choose as choose
+from .._api.cuda_devices import current_device as current_device
+from .._api.cuda_devices import index_of
+
 
 def _memory() -> Any:
     return engine.kernels("memory")
@@ -23,34 +27,9 @@ def _streams() -> Any:
     return engine.kernels("streams")
 
 
-def index_of(device: Any) -> int:
-    """The number of a device; the current one for None."""
-    if device is None:
-        return current_device()
-    found = device if isinstance(device, Device) else Device(device)
-    if found.type != "cuda":
-        raise ValueError(f"Expected a cuda device, but got: {found}")
-    index = current_device() if found.index is None else found.index
-    if index >= engine.device_count():
-        raise RuntimeError(
-            "CUDA error: invalid device ordinal\nGPU device may be out of range, do you have "
-            "enough GPUs?"
-        )
-    return index
-
-
 def init() -> None:
     """Make the driver's context (done by itself at first use)."""
     _streams().synchronize()
-
-
-def current_device() -> int:
-    return int(_streams().device())
-
-
-def choose(device: Any) -> int:
-    """Issue this thread's further work on a device; gives the number of the one before it."""
-    return int(_streams().set_device(index_of(device)))
 
 
 def _on(device: Any) -> Any:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from mindtorch.engine.devices.device import Device
-from mindtorch.torch import cuda
+
+from .._api.cuda_devices import current_device
 
 
 def _get_device_index(
@@ -35,4 +36,4 @@ def _get_device_index(
         raise ValueError(
             f"Expected a torch.device with a specified index or an integer, but got:{device}"
         )
-    return int(cuda.current_device())
+    return current_device()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
-from . import _utils, require_cuda
+from .._api.cuda_devices import require_cuda
+from ..functions.parts import cat
+from . import _utils
 
 __all__ = ["broadcast", "broadcast_coalesced", "gather", "reduce_add", "reduce_add_coalesced",
            "scatter"]  # fmt: skip
@@ -76,7 +77,6 @@ def scatter(
 def gather(tensors: Any, dim: int = 0, destination: Any = None, *, out: Any = None) -> Any:
     """The tensors one after another along ``dim``, on one device (-1 or "cpu": the CPU)."""
     require_cuda()
-    cat = importlib.import_module("mindtorch.torch").cat
     if out is not None:
         return out.copy_(cat([t.to(out.device) for t in tensors], dim))
     on_cpu = destination == -1 or str(destination) == "cpu"

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import gc
-import importlib
 import itertools
 from collections.abc import Callable
 from typing import Any, ClassVar
 
 from mindtorch.engine.devices import cuda as engine
-from mindtorch.torch import cuda
+
+from .._api.publish import FUNCTIONS
+from ..amp.autocast_mode import is_autocast_cache_enabled, is_autocast_enabled
+from ..autograd import grad
+from ..autograd.function import Function
+from ..nn.modules.module import Module
+from . import Stream, empty_cache, synchronize
+from . import stream as on_stream
 
 __all__ = [
     "CUDAGraph", "graph", "graph_pool_handle", "is_current_stream_capturing",
@@ -17,10 +23,6 @@ __all__ = [
 ]  # fmt: skip
 
 _numbers = itertools.count(1)
-
-
-def _torch() -> Any:
-    return importlib.import_module("mindtorch.torch")
 
 
 def _recordings() -> Any:
@@ -158,17 +160,17 @@ class graph:  # noqa: N801
         if enable_annotations:
             raise NotImplementedError("annotations of CUDA graphs are not implemented in mindtorch")
         if type(self).default_capture_stream is None:
-            type(self).default_capture_stream = cuda.Stream()
+            type(self).default_capture_stream = Stream()
         self.cuda_graph = cuda_graph
         self.pool = pool
         self.capture_error_mode = capture_error_mode
         self.capture_stream = stream if stream is not None else self.default_capture_stream
-        self._block = cuda.stream(self.capture_stream)
+        self._block = on_stream(self.capture_stream)
 
     def __enter__(self) -> None:
-        cuda.synchronize()
+        synchronize()
         gc.collect()
-        cuda.empty_cache()
+        empty_cache()
         self._block.__enter__()
         try:
             self.cuda_graph.capture_begin(self.pool, self.capture_error_mode)
@@ -195,7 +197,7 @@ class _Callable:
         self.sample = sample
         self.pool = pool
         self.unused = unused
-        found = tuple(function.parameters()) if isinstance(function, _torch().nn.Module) else ()
+        found = tuple(function.parameters()) if isinstance(function, Module) else ()
         self.surface = (*sample, *found)
         self.wanted = [x for x in self.surface if x.requires_grad]
         self.forward, self.backward = CUDAGraph(), CUDAGraph()
@@ -208,7 +210,7 @@ class _Callable:
         tracked = [y for y in self.outputs if y.requires_grad]
         if not tracked or not self.wanted:
             return []
-        return _torch().autograd.grad(tracked, self.wanted, given, allow_unused=self.unused)
+        return grad(tracked, self.wanted, given, allow_unused=self.unused)
 
     def run(self) -> None:
         """Call the function on the static inputs."""
@@ -218,7 +220,7 @@ class _Callable:
 
     def warm(self) -> None:
         self.run()
-        self._differentiated([_torch().empty_like(y) for y in self.outputs if y.requires_grad])
+        self._differentiated([FUNCTIONS["empty_like"](y) for y in self.outputs if y.requires_grad])
         self.outputs = ()
 
     def record_forward(self) -> None:
@@ -226,7 +228,7 @@ class _Callable:
             self.run()
 
     def record_backward(self) -> None:
-        self.given = [_torch().empty_like(y) for y in self.outputs if y.requires_grad]
+        self.given = [FUNCTIONS["empty_like"](y) for y in self.outputs if y.requires_grad]
         with graph(self.backward, pool=self.pool):
             found = iter(self._differentiated(self.given))
             self.gradients = [next(found, None) if x.requires_grad else None for x in self.surface]
@@ -234,9 +236,8 @@ class _Callable:
     def replayed(self) -> Callable[..., Any]:
         """A function that copies its arguments in, replays, and is differentiable."""
         graphed = self
-        base: Any = _torch().autograd.Function
 
-        class Graphed(base):
+        class Graphed(Function):
             @staticmethod
             def forward(ctx: Any, *surface: Any) -> Any:
                 for static, x in zip(graphed.sample, surface, strict=False):
@@ -283,8 +284,7 @@ def make_graphed_callables(
         RuntimeError: autocast keeps casts, a module has hooks, or a buffer requires a gradient.
     """
     _needs_device("CUDAGraph")
-    torch = _torch()
-    if torch.is_autocast_enabled() and torch.is_autocast_cache_enabled():
+    if is_autocast_enabled() and is_autocast_cache_enabled():
         raise RuntimeError(
             "make_graphed_callables does not support the autocast caching. Please set "
             "`cache_enabled=False`."
@@ -293,17 +293,17 @@ def make_graphed_callables(
     functions = (callables,) if single else callables
     samples = (sample_args,) if single else sample_args
     for function in functions:
-        if isinstance(function, _torch().nn.Module):
+        if isinstance(function, Module):
             _check_module(function)
     handle = graph_pool_handle() if pool is None else pool
     made = [_Callable(f, tuple(s), handle, allow_unused_input)
             for f, s in zip(functions, samples, strict=True)]  # fmt: skip
-    cuda.synchronize()
-    with cuda.stream(cuda.Stream()):
+    synchronize()
+    with on_stream(Stream()):
         for each in made:
             for _ in range(num_warmup_iters):
                 each.warm()
-    cuda.synchronize()
+    synchronize()
     for each in made:
         each.record_forward()
     for each in reversed(made):
@@ -329,12 +329,12 @@ def _check_module(module: Any) -> None:
 def _installed(graphed: _Callable) -> Any:
     """The callable that is handed out for one of the given."""
     module, replayed = graphed.function, graphed.replayed()
-    if not isinstance(module, _torch().nn.Module):
+    if not isinstance(module, Module):
         return replayed
     training, before = module.training, module.forward
 
     def forward(*args: Any) -> Any:
         return replayed(*args) if module.training == training else before(*args)
 
-    module.forward = forward
+    module.forward = forward  # type: ignore[method-assign]
     return module

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any
 
+from .._api.cuda_devices import require_cuda
 from . import (
     MemPool,
+    _present,
     caching_allocator_alloc,
     device_count,
     empty_cache,
@@ -26,7 +27,6 @@ from . import (
     memory_stats,
     memory_stats_as_nested_dict,
     memory_summary,
-    require_cuda,
     reset_peak_memory_stats,
     set_per_process_memory_fraction,
 )  # fmt: skip
@@ -45,14 +45,14 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _present() -> Any:
+def _with_device() -> Any:
     require_cuda()
-    return importlib.import_module("mindtorch.torch.cuda._present")
+    return _present
 
 
 def caching_allocator_delete(mem_ptr: int) -> None:
     """Give back memory that :func:`caching_allocator_alloc` took."""
-    _present().caching_allocator_delete(mem_ptr)
+    _with_device().caching_allocator_delete(mem_ptr)
 
 
 def caching_allocator_enable(value: bool = True) -> None:
@@ -70,7 +70,7 @@ def caching_allocator_disabled() -> Iterator[None]:
 
 def get_allocator_backend() -> str:
     """What takes the memory: cupy's pool or the driver itself."""
-    return str(_present().allocator())
+    return str(_with_device().allocator())
 
 
 class CUDAPluggableAllocator:
@@ -86,7 +86,7 @@ class CUDAPluggableAllocator:
 
 def change_current_allocator(allocator: Any) -> None:
     """Raises: NotImplementedError: there is one allocator."""
-    _present()
+    _with_device()
     raise NotImplementedError("mindtorch takes memory on CUDA by cupy or by the driver")
 
 
@@ -118,7 +118,7 @@ def reset_peak_host_memory_stats() -> None:
 
 def reset_accumulated_memory_stats(device: Any = None) -> None:
     """Count allocations from zero again."""
-    _present().reset_accumulated_memory_stats(device)
+    _with_device().reset_accumulated_memory_stats(device)
 
 
 def reset_max_memory_allocated(device: Any = None) -> None:

@@ -1,6 +1,6 @@
 """Marks for NVIDIA's profilers, which need a CUDA device."""
 
-from . import require_cuda
+from .._api.cuda_devices import require_cuda
 
 __all__ = ["profile", "start", "stop"]
 

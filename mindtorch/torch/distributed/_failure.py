@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -171,12 +172,18 @@ def write_report(text: str) -> None:
                       "timestamp": str(int(time.time()))}}}, file)  # fmt: skip
 
 
+def _install(hook: Callable[..., Any]) -> None:
+    """Let the interpreter call ``hook`` for exceptions that nobody catches."""
+    sys.excepthook = hook
+
+
 class ExceptHook:
     """``sys.excepthook`` while there is a group: lines carry the rank, peers get the traceback."""
 
     def __init__(self, mesh: Mesh) -> None:
         self.mesh = mesh
         self.before = sys.excepthook
+        _install(self)
 
     def __call__(
         self, kind: type[BaseException], error: BaseException, where: TracebackType | None
@@ -193,4 +200,4 @@ class ExceptHook:
     def remove(self) -> None:
         """Put the earlier hook back, unless somebody has put another one in front."""
         if sys.excepthook is self:
-            sys.excepthook = self.before
+            _install(self.before)

@@ -7,7 +7,6 @@ import functools
 import itertools
 import multiprocessing.util
 import os
-import sys
 import warnings
 from concurrent.futures import Future
 from datetime import timedelta
@@ -254,7 +253,7 @@ def init_process_group(
     _world.numbers = itertools.count(1)
     ranks = list(range(world_size))
     GroupMember.WORLD = _make_group(0, ranks, group_name or "default", name, limit)
-    _world.hook = sys.excepthook = _failure.ExceptHook(_world.mesh)
+    _world.hook = _failure.ExceptHook(_world.mesh)
     if _mpi.launched() is not None:
         _failure.watch_own_end(rank)
     _leave_at_exit()

@@ -6,7 +6,6 @@ The methods in place get a check in front when a function is differentiated for 
 from __future__ import annotations
 
 import functools
-import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +14,8 @@ from mindtorch.engine.dispatch import state
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.torch._tensor.operators import NUMBERS
 from mindtorch.torch._tensor.tensor import Tensor
+
+from .._api.namespace import NAMESPACE
 
 __all__ = ["refuse_writes"]
 
@@ -98,7 +99,7 @@ def refuse_writes() -> None:
     back what was there before (a recording, a test)."""
     if all(vars(Tensor).get(name) is f is not None for name, f in _installed.items()):
         return
-    torch: Any = importlib.import_module("mindtorch.torch")
+    torch: Any = NAMESPACE
     for name in dir(Tensor):
         plain = name.endswith("_") and not name.startswith("_") and name not in _FREE
         if plain or name in _OPERATORS or name == "__setitem__":

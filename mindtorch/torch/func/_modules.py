@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -32,7 +31,8 @@ def functional_call(
         RuntimeError: missing or unknown names with ``strict``.
     """
     # layers are loaded when they are first needed
-    stateless = importlib.import_module("mindtorch.torch.nn.utils.stateless")
+    from ..nn.utils import stateless
+
     given = _merged(parameter_and_buffer_dicts)
     return stateless.call(module, given, args, kwargs, tie_weights, strict)
 
@@ -91,9 +91,10 @@ def _stacked(states: list[dict[str, Any]]) -> dict[str, Any]:
 
 def replace_all_batch_norm_modules_(root: Any) -> Any:
     """``root``, its batch normalisations without running statistics, which vmap cannot update."""
-    kind = importlib.import_module("mindtorch.torch.nn.modules.batchnorm")._BatchNorm
+    from ..nn.modules import batchnorm
+
     for module in root.modules():
-        if isinstance(module, kind) and module.track_running_stats:
+        if isinstance(module, batchnorm._BatchNorm) and module.track_running_stats:
             module.running_mean = module.running_var = module.num_batches_tracked = None
             module.track_running_stats = False
     return root

@@ -10,9 +10,10 @@ from mindtorch.engine.dtype_support import refuse_kinds
 from mindtorch.engine.ops import activations as act
 from mindtorch.engine.ops import movement
 from mindtorch.engine.tensor import constant
+from mindtorch.engine.transforms.autocast import LOWER
 
+from .._api.out_rules import FOUND, Out
 from .._api.publish import FUNCTIONS, function, write_result
-from .._api.signatures import as_function
 
 
 @function(method=False)
@@ -27,7 +28,7 @@ def celu(input: Any, alpha: float = 1.0) -> Any:  # noqa: A002
     return act.elu(input, constant(float(alpha)), constant(1.0), constant(1.0 / alpha))
 
 
-@function()
+@function(autocast=LOWER, autocast_cuda=LOWER)
 def prelu(input: Any, weight: Any) -> Any:  # noqa: A002
     """x where x > 0, else weight * x; one weight, or one for each channel (axis 1)."""
     x, w = input.aval, weight.aval
@@ -69,7 +70,7 @@ def of_kind(x: Any, *numbers: Any) -> Any:
     return numbers if x.aval.dtype.category >= dtypes.FLOAT else tuple(map(int, numbers))
 
 
-@function(out=True)
+@function(out=Out(FOUND))
 def hardshrink(input: Any, lambd: float = 0.5) -> Any:  # noqa: A002
     """``x`` outside of ``[-lambd, lambd]``, else 0."""
     refuse_kinds("hardshrink_cpu", input.aval, "bool whole")
@@ -83,9 +84,8 @@ def _in_place_activation(name: str) -> None:
         inplace.check_writable(input)
         return write_result(input, body(input, *args))
 
-    variant.__name__ = variant.__qualname__ = name + "_"
-    variant.__doc__ = f":func:`{name}`, written over ``input``; its type stays."
-    FUNCTIONS[name + "_"] = as_function(variant, name + "_")
+    about = f":func:`{name}`, written over ``input``; its type stays."
+    function(method=False, name=name + "_", about=about)(variant)
 
 
 for _each in ("selu", "celu", "threshold"):

@@ -18,17 +18,16 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant, from_array, of_numpy
 
 from .._api.arguments import as_int, check_value
+from .._api.out_rules import Out
 from .._api.publish import (
-    METHODS,
     check_numbers,
     function,
     operand,
 )
-from .._api.signatures import as_method
 from ._old_forms import old_factor
 
 
-@function(out=True)
+@function(out=True, cacheable=True)
 def lerp(input: Any, end: Any, weight: Any) -> Any:  # noqa: A002
     """``input + weight * (end - input)``."""
     _same_dtype(input, end, "end")
@@ -59,6 +58,7 @@ def _same_dtype(first: Any, second: Any, argument: str) -> None:
         )
 
 
+@function(namespace=False, name="lerp_")
 def _lerp_(self: Any, end: Any, weight: Any) -> Any:
     """:func:`lerp` over ``self``."""
     _require_lerp(self, weight)
@@ -83,7 +83,7 @@ def _factor_of_products(value: Any, name: str, *tensors: Any) -> Any:
     return operand(value, name, "value")
 
 
-@function(out=True)
+@function(out=True, cacheable=True, numbers_first=True)
 def addcmul(input: Any, tensor1: Any, tensor2: Any, *old: Any, value: Any = 1) -> Any:  # noqa: A002
     """``input + value * tensor1 * tensor2``."""
     if old:
@@ -105,7 +105,7 @@ def _require_quotient(tensor1: Any, tensor2: Any) -> None:
         )
 
 
-@function(out=True)
+@function(out=True, cacheable=True, numbers_first=True)
 def addcdiv(input: Any, tensor1: Any, tensor2: Any, *old: Any, value: Any = 1) -> Any:  # noqa: A002
     """``input + value * tensor1 / tensor2``."""
     if old:
@@ -115,6 +115,7 @@ def addcdiv(input: Any, tensor1: Any, tensor2: Any, *old: Any, value: Any = 1) -
     return ops.addcdiv(input, tensor1, tensor2, operand(value, "addcdiv", "value"))
 
 
+@function(namespace=False, name="addcmul_")
 def _addcmul_(self: Any, tensor1: Any, tensor2: Any, *old: Any, value: Any = 1) -> Any:
     """:func:`addcmul` over ``self``."""
     if old:
@@ -123,6 +124,7 @@ def _addcmul_(self: Any, tensor1: Any, tensor2: Any, *old: Any, value: Any = 1) 
     return inplace.apply_in_place(ops.addcmul, self, self, tensor1, tensor2, factor)
 
 
+@function(namespace=False, name="addcdiv_")
 def _addcdiv_(self: Any, tensor1: Any, tensor2: Any, *old: Any, value: Any = 1) -> Any:
     """:func:`addcdiv` over ``self``."""
     if old:
@@ -132,11 +134,13 @@ def _addcdiv_(self: Any, tensor1: Any, tensor2: Any, *old: Any, value: Any = 1) 
     return inplace.apply_in_place(ops.addcdiv, self, self, tensor1, tensor2, factor)
 
 
-for _body in (_lerp_, _addcmul_, _addcdiv_):
-    METHODS[_body.__name__[1:]] = as_method(_body, _body.__name__[1:])
-
-
-@function(out=True, in_place=True)
+@function(
+    out=Out(
+        "heaviside is not yet implemented for tensors with different dtypes.",
+        shown="aten::heaviside",
+    ),
+    in_place=True,
+)
 def heaviside(input: Any, values: Any) -> Any:  # noqa: A002
     """0 below zero, 1 above, ``values`` at zero."""
     check_numbers("heaviside", "none", input, values)
@@ -187,7 +191,7 @@ def _scaled_by_power(x: Any, exponent: Any) -> Any:
     return movement.cast(result, dtype=x.aval.dtype)
 
 
-@function(out=True, in_place=True)
+@function(out=Out(cast="ldexp can't be cast to the desired output type {out}"), in_place=True)
 def ldexp(input: Any, other: Any) -> Any:  # noqa: A002
     """``input * 2 ** other``."""
     check_numbers("ldexp", "none", input, other)
@@ -200,7 +204,12 @@ def ldexp(input: Any, other: Any) -> Any:  # noqa: A002
     return ops.multiply(input, ops.power(base, other))
 
 
-@function(out=True, in_place=True)
+@function(
+    out=Out(
+        cast="mvlgamma: result type {result} can't be cast to the desired output type {result}",
+    ),
+    in_place=True,
+)
 def mvlgamma(input: Any, p: int) -> Any:  # noqa: A002
     """The logarithm of the multivariate gamma function of dimension ``p``."""
     if as_int(p) < 1:

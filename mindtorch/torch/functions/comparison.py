@@ -15,8 +15,8 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant, from_array, full_flat
 
 from .._api.arguments import require_tensor
-from .._api.publish import METHODS, binary, elementwise, function, operand
-from .._api.signatures import as_method
+from .._api.out_rules import EXACT, FOUND, ONLY_BOOLEAN, Out
+from .._api.publish import binary, elementwise, function, operand
 from .gathering import nonzero
 
 for _name, _op, _aliases, _formula in (
@@ -39,7 +39,7 @@ for _name, _op, _aliases, _formula in (
     binary(_name, _op, _formula, aliases=_aliases, numbers=_numbers)
 
 elementwise("logical_not", ops.logical_not, "whether x is 0")
-elementwise("bitwise_not", ops.bitwise_not, "~x")
+elementwise("bitwise_not", ops.bitwise_not, "~x", out=Out(FOUND))
 for _name, _op, _formula in (
     ("isnan", ops.is_nan, "whether x is nan"),
     ("isinf", ops.is_infinite, "whether x is inf or -inf"),
@@ -53,14 +53,14 @@ def _require_real(x: Any, text: str) -> None:
         raise RuntimeError(text)
 
 
-@function(out=True)
+@function(out=Out(ONLY_BOOLEAN, untracked=True))
 def isposinf(input: Any) -> Any:  # noqa: A002
     """Where ``input`` is +inf."""
     _require_real(input, "isposinf does not support complex inputs.")
     return ops.equal(input, constant(float("inf")))
 
 
-@function(out=True)
+@function(out=Out(ONLY_BOOLEAN, untracked=True))
 def isneginf(input: Any) -> Any:  # noqa: A002
     """Where ``input`` is -inf."""
     _require_real(input, "isneginf does not support complex inputs.")
@@ -141,7 +141,7 @@ def _all_equal(x: Any, y: Any) -> Any:
     return _all(ops.equal(x, y))
 
 
-@function(out=True)
+@function(out=Out("Expected out type to be {result} but got {out}"), method=False, cacheable=True)
 def where(condition: Any, input: Any = None, other: Any = None) -> Any:  # noqa: A002
     """``input`` where ``condition``, else ``other``; the places of ``condition`` if given alone."""
     if input is None and other is None:
@@ -158,19 +158,13 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:  # noqa:
     )
 
 
+@function(namespace=False, cacheable=True, name="where")
 def _tensor_where(self: Any, condition: Any, other: Any) -> Any:
     """``self`` where ``condition``, else ``other``."""
     return where(condition, self, other)
 
 
-def _replace_method() -> None:
-    METHODS["where"] = as_method(_tensor_where, "where")
-
-
-_replace_method()
-
-
-@function(method=False, out=True)
+@function(out=Out(EXACT, untracked=True), method=False, checked=True)
 def isin(
     elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False
 ) -> Any:

@@ -9,9 +9,11 @@ from mindtorch.engine.dtype_support import refuse_kinds
 from mindtorch.engine.ops import complex as complex_ops
 from mindtorch.engine.ops import elementwise as ops
 from mindtorch.engine.ops import movement
+from mindtorch.engine.transforms.autocast import FULL
 from mindtorch.engine.transforms.vmap import is_mapped
 
 from .._api.arguments import require_tensor
+from .._api.out_rules import FOUND, SCALAR_OBJECT, Out
 from .._api.publish import function, store_out
 
 
@@ -21,7 +23,7 @@ def conj(input: Any) -> Any:  # noqa: A002
     return complex_ops.conj(input)
 
 
-@function(out=True, in_place=True, name="conj_physical")
+@function(out=Out(FOUND, shown="aten::conj_physical"), in_place=True, name="conj_physical")
 def conj_physical(input: Any) -> Any:  # noqa: A002
     """The complex conjugate."""
     return complex_ops.conj(input)
@@ -73,7 +75,7 @@ def view_as_real(input: Any) -> Any:  # noqa: A002
     return complex_ops.view_as_real(input)
 
 
-@function(method=False)
+@function(method=False, autocast=FULL)
 def view_as_complex(input: Any) -> Any:  # noqa: A002
     """The complex numbers whose parts lie along the last axis, of length 2."""
     if is_mapped(input):
@@ -84,7 +86,7 @@ def view_as_complex(input: Any) -> Any:  # noqa: A002
     return result
 
 
-@function(method=False)
+@function(method=False, autocast=FULL)
 def polar(abs: Any, angle: Any, *, out: Any = None) -> Any:  # noqa: A002
     """``abs * (cos(angle) + i sin(angle))``."""
     require_tensor(abs, "polar", "abs", 1)
@@ -94,7 +96,7 @@ def polar(abs: Any, angle: Any, *, out: Any = None) -> Any:  # noqa: A002
     result = complex_ops.make_complex(
         ops.multiply(abs, ops.cos(angle)), ops.multiply(abs, ops.sin(angle))
     )
-    return result if out is None else store_out(result, out, "polar")
+    return result if out is None else store_out(result, out, "polar", (), Out(SCALAR_OBJECT))
 
 
 # --- activations that are in torch's own namespace -------------------------------------------

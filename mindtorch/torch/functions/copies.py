@@ -11,6 +11,7 @@ from mindtorch.engine.ops.base import normalize_axis
 from mindtorch.engine.tensor import Twin, make
 
 from .._api.arguments import require_tensor
+from .._api.out_rules import ANY, EXACT, Out
 from .._api.publish import FUNCTIONS, function, store_out
 from .parts import chunk, narrow, select, split, split_with_sizes
 from .shape import as_strided, diagonal
@@ -36,12 +37,12 @@ def _check_narrow(x: Any, dim: int, start: int, length: int) -> None:
         )
 
 
-def _define_copy(name: str, of: str, is_method: bool) -> None:
+def _define_copy(name: str, is_method: bool, rule: Out) -> None:
     def body(input: Any, *args: Any, out: Any = None, **kwargs: Any) -> Any:  # noqa: A002
         require_tensor(input, f"{name}_copy", "input", 1)
         if name == "narrow":
             _check_narrow(input, *args, **kwargs)
-        made = getattr(input, of)(*args, **kwargs) if is_method else FUNCTIONS[of](
+        made = getattr(input, name)(*args, **kwargs) if is_method else FUNCTIONS[name](
             input, *args, **kwargs
         )
         if isinstance(made, tuple):
@@ -49,17 +50,23 @@ def _define_copy(name: str, of: str, is_method: bool) -> None:
             if out is None:
                 return copies
             for copy, target in zip(copies, out, strict=True):
-                store_out(copy, target, f"{name}_copy")
+                store_out(copy, target, f"{name}_copy", (), rule)
             return None
         result = _fresh(made)
-        return result if out is None else store_out(result, out, f"{name}_copy")
+        return result if out is None else store_out(result, out, f"{name}_copy", (), rule)
 
     body.__name__ = body.__qualname__ = f"{name}_copy"
-    body.__doc__ = f"What ``{of}`` views, as a tensor of its own."
+    body.__doc__ = f"What ``{name}`` views, as a tensor of its own."
     FUNCTIONS[f"{name}_copy"] = body
 
 
-@function(out=True)
+@function(
+    out=Out(
+        "Expected self.dtype() == output.dtype() to be true, but got false.  (Could this "
+        "error message be improved?  If so, please report an enhancement request to "
+        "PyTorch.)"
+    ),
+)
 def narrow_copy(input: Any, dim: int, start: int, length: int) -> Any:  # noqa: A002
     """What ``narrow`` views, as a tensor of its own.
 
@@ -79,20 +86,21 @@ def narrow_copy(input: Any, dim: int, start: int, length: int) -> Any:  # noqa: 
     return _fresh(narrow(input, dim, start, length))
 
 
-for _name, _of, _is_method in (
-    ("as_strided", "as_strided", False), ("alias", "view_as", True), ("detach", "detach", False),
-    ("diagonal", "diagonal", False), ("expand", "expand", True),
-    ("permute", "permute", False), ("select", "select", False), ("squeeze", "squeeze", False),
-    ("split", "split", False), ("split_with_sizes", "split_with_sizes", True), ("t", "t", False),
-    ("transpose", "transpose", False), ("unbind", "unbind", False), ("unfold", "unfold", True),
-    ("unsqueeze", "unsqueeze", False), ("view", "view", True),
-    ("view_as_real", "view_as_real", False), ("view_as_complex", "view_as_complex", False),
+for _name, _is_method in (
+    ("as_strided", False), ("diagonal", False), ("expand", True), ("permute", False),
+    ("squeeze", False), ("t", False), ("transpose", False), ("unfold", True), ("unsqueeze", False),
+    ("view", True),
 ):  # fmt: skip
-    if _name != "alias":
-        _define_copy(_name, _of, _is_method)
+    _define_copy(_name, _is_method, Out(EXACT, shown=f"aten::{_name}_copy"))
+for _name, _is_method, _rule in (
+    ("detach", False, ANY), ("select", False, ANY), ("split", False, Out(EXACT)),
+    ("split_with_sizes", True, Out(EXACT, untracked=True)), ("unbind", False, Out(EXACT)),
+    ("view_as_real", False, ANY), ("view_as_complex", False, ANY),
+):  # fmt: skip
+    _define_copy(_name, _is_method, _rule)
 
 
-@function(method=False, out=True)
+@function(out=Out(EXACT, shown="aten::alias_copy"), method=False)
 def alias_copy(input: Any) -> Any:  # noqa: A002
     """A tensor of its own with the elements of ``input``."""
     return _fresh(input)
@@ -138,7 +146,7 @@ def select_scatter(input: Any, src: Any, dim: int, index: int) -> Any:  # noqa: 
     return _replaced(input, src, lambda x: select(x, dim, index))
 
 
-@function(out=True)
+@function(out=Out(EXACT, shown="aten::slice_scatter"))
 def slice_scatter(
     input: Any,  # noqa: A002
     src: Any,

@@ -29,6 +29,7 @@ from .._api.arguments import (
     number_of,
     require_tensor,
 )  # fmt: skip
+from .._api.out_rules import OUT_PARAMETER, SCALAR_OBJECT, Out
 from .._api.out_variants import prepare_out
 from .._api.publish import function, store_out
 from .._tensor.size_and_formats import (
@@ -146,7 +147,8 @@ def _define_filled(name: str, value: Any) -> None:
                 raise TypeError(f"{name}() got an unexpected keyword argument '{unknown}'")
         if out is not None:
             asked = None if dtype is None else as_dtype(dtype)
-            prepare_out(out, name, as_shape(size, name), asked, layout, device)
+            shown = None if value is None else f"aten::{name}"
+            prepare_out(out, name, as_shape(size, name), asked, layout, device, shown)
             return out if value is None else out.fill_(value)
         described = _described(size, dtype, device, memory_format, name)
         made = new_empty(described) if value is None else filled(described, value)
@@ -177,7 +179,8 @@ def full(
     if out is not None:
         asked = None if dtype is None else as_dtype(dtype)
         shape = as_shape((size,), "full")
-        return prepare_out(out, "full", shape, asked, layout, device).fill_(fill_value)
+        prepare_out(out, "full", shape, asked, layout, device, "aten::full")
+        return out.fill_(fill_value)
     chosen = number_dtype(fill_value) if dtype is None else dtype
     if isinstance(size, int):
         raise TypeError("full() takes a tuple of ints")
@@ -248,7 +251,7 @@ def full_like(
     return finish(for_each_example(made, input), requires_grad, layout)
 
 
-@function(method=False)
+@function(method=False, checked=True)
 def empty_strided(
     size: Any,
     stride: Any,
@@ -394,7 +397,7 @@ def eye(
     if made is None:
         made = from_array(np.eye(n, m, dtype=chosen.np), as_device(device))
     if out is not None:
-        return store_out(made, out, "eye")
+        return store_out(made, out, "eye", (), Out(OUT_PARAMETER, shown="aten::eye"))
     return finish(made, requires_grad, layout)
 
 
@@ -416,7 +419,7 @@ def complex_(real: Any, imag: Any, *, out: Any = None) -> Any:
             f"{dtypes.scalar_type_name(result.aval.dtype)} but got scalar type "
             f"{dtypes.scalar_type_name(out.aval.dtype)} for argument 'out'"
         )
-    return store_out(result, out, "complex")
+    return store_out(result, out, "complex", (), Out(SCALAR_OBJECT))
 
 
 @function(method=False)

@@ -10,10 +10,11 @@ from mindtorch.engine.ops import factorizations as factors
 from mindtorch.engine.ops import linear_algebra as ops
 from mindtorch.engine.ops import movement
 from mindtorch.engine.tensor import constant, full_flat
+from mindtorch.engine.transforms.autocast import FULL
 
 from .. import linalg, return_types
-from .._api.publish import FUNCTIONS, METHODS, function, with_synonyms
-from .._api.signatures import as_function
+from .._api.out_rules import CASTABLE, EXACT, Out
+from .._api.publish import FUNCTIONS, METHODS, function, under_other_name
 from ..linalg import _factorizations
 from .creation import eye
 from .linear_algebra import matmul
@@ -36,7 +37,7 @@ def slogdet(input: Any) -> Any:  # noqa: A002
     return return_types.slogdet(*ops.slogdet(input))
 
 
-@function(out=True)
+@function(out=Out(cast=CASTABLE), autocast=FULL)
 def cholesky(input: Any, upper: bool = False) -> Any:  # noqa: A002
     """The Cholesky factor."""
     ops.check_square("cholesky", input.aval)
@@ -45,14 +46,14 @@ def cholesky(input: Any, upper: bool = False) -> Any:  # noqa: A002
     return ops.cholesky(input, check="cholesky")
 
 
-@function(out=True)
+@function(out=Out(EXACT, shown="linalg_qr"), autocast=FULL)
 def qr(input: Any, some: bool = True) -> Any:  # noqa: A002
     """The QR factors."""
     factors.check_matrix("linalg.qr", input.aval)
     return return_types.qr(*factors.qr(input, mode="reduced" if some else "complete"))
 
 
-@function(out=True)
+@function(out=Out(EXACT, recorded=True), autocast=FULL)
 def svd(input: Any, some: bool = True, compute_uv: bool = True) -> Any:  # noqa: A002
     """The singular values and vectors; V, not its adjoint.
 
@@ -71,7 +72,7 @@ def svd(input: Any, some: bool = True, compute_uv: bool = True) -> Any:  # noqa:
     return return_types.svd(left, values, right)
 
 
-@function(out=True)
+@function(out=Out(cast=CASTABLE), autocast=FULL, synonyms={"input2": "L"})
 def cholesky_solve(input: Any, L: Any, upper: bool = False) -> Any:  # noqa: A002, N803
     """``X`` with ``A X = input`` where ``L`` is the Cholesky factor of ``A``."""
     if input.aval.ndim < 2:
@@ -92,14 +93,14 @@ def cholesky_solve(input: Any, L: Any, upper: bool = False) -> Any:  # noqa: A00
     return ops.cholesky_solve(input, L, upper=bool(upper))
 
 
-@function(out=True)
+@function(out=Out(cast=CASTABLE), autocast=FULL, synonyms={"input": "L"})
 def cholesky_inverse(L: Any, upper: bool = False) -> Any:  # noqa: N803
     """The inverse of the matrix whose Cholesky factor is ``L``."""
     ops.check_square("cholesky_inverse", L.aval)
     return cholesky_solve(eye(L.aval.shape[-1], dtype=L.aval.dtype), L, upper)
 
 
-@function(out=True)
+@function(out=Out(EXACT), autocast=FULL, synonyms={"input": "b"})
 def triangular_solve(
     b: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False  # noqa: N803
 ) -> Any:
@@ -135,13 +136,13 @@ def packed_lu(A: Any, pivot: bool = True, get_infos: bool = False) -> Any:  # no
     return packed, pivots
 
 
-@function(out=True)
+@function(out=Out(EXACT, shown="linalg_lu_solve"), autocast=FULL, synonyms={"input": "b"})
 def lu_solve(b: Any, LU_data: Any, LU_pivots: Any) -> Any:  # noqa: N803
     """``X`` with ``A X = b`` from the factors of ``A``."""
     return linalg.lu_solve(LU_data, LU_pivots, b)
 
 
-@function(out=True, method=False)
+@function(out=Out(EXACT), method=False)
 def lu_unpack(
     LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True  # noqa: N803
 ) -> Any:
@@ -167,13 +168,27 @@ def lu_unpack(
     return return_types.lu_unpack(permutation, low, up)
 
 
-@function(out=True)
+@function(
+    out=Out(
+        cast=(
+            "torch.geqrf: Expected a to be safely castable from {result} dtype, but got a "
+            "with dtype {out}"
+        ),
+    ),
+    autocast=FULL,
+)
 def geqrf(input: Any) -> Any:  # noqa: A002
     """``R`` with the reflectors that make ``Q`` below its diagonal, and their factors."""
     return _factorizations.geqrf(input)
 
 
-@function(out=True)
+@function(
+    out=Out(
+        "torch.ormqr: Expected input and result to have the same dtype, but input has "
+        "dtype{result} and result has dtype {out}"
+    ),
+    autocast=FULL, synonyms={"input2": "tau", "input3": "other"},
+)  # fmt: skip
 def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool = False) -> Any:  # noqa: A002
     """``Q other`` (``other Q``), or with the adjoint of the ``Q`` that :func:`geqrf` encodes.
 
@@ -255,8 +270,8 @@ def _publish() -> None:
         "orgqr": linalg.householder_product,
     }  # fmt: skip
     for name, body in names.items():
-        METHODS[name] = with_synonyms(body, {"input": "A"})
-        FUNCTIONS[name] = as_function(METHODS[name], name)
+        FUNCTIONS[name] = under_other_name(name, body, {"input": "A"})
+        METHODS[name] = FUNCTIONS[name].public.as_method(name)  # type: ignore[attr-defined]
 
 
 _publish()

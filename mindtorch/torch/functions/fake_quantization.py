@@ -23,7 +23,7 @@ from .._api.publish import function
 _FLOATS = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64)
 
 
-@function(method=False)
+@function(method=False, checked=True)
 def fake_quantize_per_tensor_affine(
     input: Any,  # noqa: A002
     scale: Any,

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import mindtorch.torch as torch
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
-from .._api.publish import FUNCTIONS, with_synonyms
+from .._api.public import Public
+from .._api.publish import FUNCTIONS
 
 _UNARY = (
     "abs", "acos", "asin", "atan", "ceil", "cos", "cosh", "erf", "erfc", "exp", "expm1", "floor",
@@ -76,7 +76,8 @@ def _publish(
         if body is not None:
             body.__name__ = body.__qualname__ = own
             body.__doc__ = about
-            FUNCTIONS[own] = with_synonyms(body, synonyms) if synonyms else body
+            public = Public(own, body, synonyms=synonyms, explained=False)
+            FUNCTIONS[own] = public.as_function(own)
 
 
 def _define_unary(name: str) -> None:
@@ -184,10 +185,10 @@ def _lerps(name: str, self: Any, tensors1: Any, weight: Any) -> Any:
 def _power(self: Any, exponent: Any) -> tuple[Any, ...]:
     if isinstance(self, _NUMBERS):
         _check_list("_foreach_pow", exponent)
-        return tuple([torch.pow(self, x) for x in exponent])
+        return tuple([FUNCTIONS["pow"](self, x) for x in exponent])
     _check_list("_foreach_pow", self)
     exponents = _spread("_foreach_pow", self, exponent, False)
-    return tuple([torch.pow(x, y) for x, y in zip(self, exponents, strict=True)])
+    return tuple([FUNCTIONS["pow"](x, y) for x, y in zip(self, exponents, strict=True)])
 
 
 def _power_in_place(self: Any, exponent: Any) -> Any:

@@ -21,6 +21,7 @@ from .._api.arguments import as_device, as_dtype
 from .._api.publish import function
 from .._api.warn_caller import warn_caller, warn_caller_once
 from .creation import finish
+from .dlpack import from_dlpack
 
 
 def _sizes_of(data: Any) -> list[int]:
@@ -97,12 +98,6 @@ def lengths_or_data(data: tuple[Any, ...]) -> tuple[Any, ...]:
     return data
 
 
-def _from_dlpack(data: Any) -> Any:
-    from ..utils.dlpack import from_dlpack
-
-    return from_dlpack(data)
-
-
 def infer_array(data: Any, dtype: Any) -> Any:
     """A numpy array of nested data with the element type torch infers."""
     if isinstance(data, (np.ndarray, np.generic)):
@@ -111,7 +106,7 @@ def infer_array(data: Any, dtype: Any) -> Any:
         return array.astype((own if dtype is None else dtype).np)
     if not isinstance(data, (list, tuple, int, float, complex, bool)):
         if hasattr(data, "__dlpack__") and not hasattr(data, "__array__"):
-            return infer_array(_from_dlpack(data).array(), dtype)
+            return infer_array(from_dlpack(data).array(), dtype)
         if hasattr(data, "__array__") or hasattr(data, "__array_interface__"):
             return infer_array(np.asarray(data), dtype)
         if _is_row(data):
@@ -384,7 +379,7 @@ def asarray(
     source, result = obj, None
     dlpack = hasattr(obj, "__dlpack__") and not isinstance(obj, (EngineTensor, np.ndarray))
     if type(obj).__name__ == "PyCapsule" or (dlpack and not hasattr(obj, "__array__")):
-        source = _from_dlpack(obj)
+        source = from_dlpack(obj)
     elif copy is False and isinstance(obj, np.generic):
         raise RuntimeError(
             "can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray. "

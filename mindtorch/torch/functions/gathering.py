@@ -29,8 +29,8 @@ from .._api.arguments import (
     require_tensor,
 )
 from .._api.onnx_export import exporting_now
-from .._api.publish import FUNCTIONS, METHODS, function, operand
-from .._api.signatures import as_method
+from .._api.out_rules import EXACT, SAME_SCALAR_TYPE, Out
+from .._api.publish import FUNCTIONS, function, operand
 from .._api.warn_caller import warn_caller
 from .creation import finish, full_like
 from .indexing import require_same_type, warn_byte_mask
@@ -41,7 +41,7 @@ def _axis(x: Any, dim: Any) -> int:
     return normalize_axis(operator.index(dim), x.aval.ndim)
 
 
-@function(out=True)
+@function(out=Out(EXACT, no_overlap=True), cacheable=True)
 def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> Any:  # noqa: A002
     """``out[i][j] = input[index[i][j]][j]`` for ``dim`` 0.
 
@@ -70,7 +70,7 @@ def _source(x: Any, value: Any, name: str) -> Any:
 _OLD_REDUCE = {"add": "sum", "multiply": "prod"}
 
 
-@function(out=True, in_place=True, apart=True)
+@function(out=Out(EXACT), in_place=True, apart=True, cacheable=True)
 def scatter(
     input: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: Any = None  # noqa: A002
 ) -> Any:
@@ -92,7 +92,7 @@ def scatter(
     )
 
 
-@function(out=True, in_place=True, apart=True)
+@function(out=Out(EXACT), in_place=True, apart=True, cacheable=True)
 def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Any:  # noqa: A002
     """``input`` with ``src`` added at ``index`` along ``dim``."""
     require_tensor(src, "scatter_add", "src", 4)
@@ -100,7 +100,7 @@ def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Any:  # noqa: A00
     return ops.scatter_add(input, index, source, axis=_axis(input, dim))
 
 
-@function(out=True, in_place=True, apart=True)
+@function(out=Out(EXACT), in_place=True, apart=True)
 def scatter_reduce(
     input: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True  # noqa: A002
 ) -> Any:
@@ -119,7 +119,7 @@ def scatter_reduce(
     )
 
 
-@function(out=True, in_place=True, apart=True)
+@function(out=Out(EXACT), in_place=True, apart=True)
 def index_reduce(
     input: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True  # noqa: A002
 ) -> Any:
@@ -207,7 +207,7 @@ def nonzero_static(input: Any, *, size: int, fill_value: int = -1) -> Any:  # no
     return FUNCTIONS["cat"]([found, found.new_full((missing, input.aval.ndim), fill_value)])
 
 
-@function(out=True)
+@function(out=Out(SAME_SCALAR_TYPE, no_overlap=True), cacheable=True)
 def index_select(input: Any, dim: int, index: Any) -> Any:  # noqa: A002
     """The slices of ``input`` that ``index`` names along ``dim``."""
     axis = _axis(input, dim)
@@ -216,7 +216,7 @@ def index_select(input: Any, dim: int, index: Any) -> Any:  # noqa: A002
     return ops.index_select(input, index, axis=axis)
 
 
-@function(out=True, in_place=True, apart=True)
+@function(out=Out(EXACT), in_place=True, apart=True, cacheable=True)
 def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Any:  # noqa: A002
     """``input`` with ``alpha * source`` added to the slices that ``index`` names."""
     if source.aval.dtype is not input.aval.dtype:
@@ -238,7 +238,7 @@ def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) 
     return ops.index_add(input, index, scaled, axis=axis)
 
 
-@function(out=True, in_place=True, apart=True)
+@function(out=Out(EXACT), in_place=True, apart=True, cacheable=True)
 def index_copy(input: Any, dim: int, index: Any, source: Any) -> Any:  # noqa: A002
     """``input`` with ``source`` in place of the slices that ``index`` names."""
     return ops.index_copy(input, index, source, axis=_axis(input, dim))
@@ -290,7 +290,7 @@ def _as_places(x: Any, indices: Any) -> list[Any]:
     return places
 
 
-@function(in_place=True)
+@function(in_place=True, cacheable=True)
 def masked_fill(input: Any, mask: Any, value: Any) -> Any:  # noqa: A002
     """``value`` where ``mask``, else ``input``."""
     _check_filling(input, value)
@@ -306,6 +306,7 @@ def _check_filling(x: Any, value: Any) -> None:
         check_value(value, x.aval.dtype, filling=False)
 
 
+@function(namespace=False, name="masked_fill_")
 def _masked_fill_(self: Any, mask: Any, value: Any) -> Any:
     """:func:`masked_fill` over ``self``."""
     _check_filling(self, value)
@@ -313,7 +314,7 @@ def _masked_fill_(self: Any, mask: Any, value: Any) -> Any:
     return inplace.apply_in_place(ops.masked_fill, self, self, mask, filling)
 
 
-@function(out=True)
+@function(out=Out(SAME_SCALAR_TYPE, no_overlap=True))
 def masked_select(input: Any, mask: Any) -> Any:  # noqa: A002
     """The elements where ``mask``, in one row."""
     if mask.aval.dtype is not dtypes.bool_:
@@ -341,7 +342,15 @@ def masked_scatter(input: Any, mask: Any, source: Any) -> Any:  # noqa: A002
     return ops.masked_scatter(input, mask, source)
 
 
-@function(out=True)
+@function(
+    out=Out(
+        (
+            "take(): self and out expected to have the same dtype, but got self.dtype = "
+            "{result} and out.dtype = {out}"
+        ),
+        no_overlap=True,
+    ),
+)
 def take(input: Any, index: Any) -> Any:  # noqa: A002
     """``input`` read as one row, at ``index``."""
     if index.aval.dtype is not dtypes.int64:
@@ -363,7 +372,7 @@ def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Any:  
     return ops.put(input, index, source, accumulate=bool(accumulate))
 
 
-@function(out=True)
+@function(out=Out(EXACT, shown="gather"), cacheable=True)
 def take_along_dim(input: Any, indices: Any, dim: int | None = None) -> Any:  # noqa: A002
     """:func:`gather` with broadcasting of the other axes; with ``dim`` from the end, too.
 
@@ -397,7 +406,12 @@ def take_along_dim(input: Any, indices: Any, dim: int | None = None) -> Any:  # 
     return ops.gather(x, movement.expand(indices, shape=tuple(shape)), axis=axis)
 
 
-@function(out=True)
+@function(
+    out=Out(
+        "nonzero: Expected out tensor to have scalar type {result} but got scalar type{out}",
+        no_overlap=True,
+    ),
+)
 def nonzero(input: Any, *, as_tuple: bool = False) -> Any:  # noqa: A002
     """The coordinates of the elements that are not 0: one row each, or a tuple by axis.
 
@@ -454,13 +468,13 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
     return from_array(result, tensor.aval.device)
 
 
-@function(out=True, in_place=True)
+@function(out=Out(EXACT), in_place=True, cacheable=True)
 def tril(input: Any, diagonal: int = 0) -> Any:  # noqa: A002
     """The elements on and below a diagonal, zeros above it."""
     return ops.tril(input, diagonal=operator.index(diagonal))
 
 
-@function(out=True, in_place=True)
+@function(out=Out(EXACT), in_place=True, cacheable=True)
 def triu(input: Any, diagonal: int = 0) -> Any:  # noqa: A002
     """The elements on and above a diagonal, zeros below it."""
     return ops.triu(input, diagonal=operator.index(diagonal))
@@ -489,7 +503,7 @@ _define_indices("tril_indices", np.tril_indices)
 _define_indices("triu_indices", np.triu_indices)
 
 
-@function(out=True)
+@function(out=Out(EXACT, shown="aten::diag_embed"), cacheable=True)
 def diag(input: Any, diagonal: int = 0) -> Any:  # noqa: A002
     """A vector on a diagonal of a matrix; a matrix' diagonal as a vector."""
     if input.aval.ndim == 1:
@@ -501,7 +515,7 @@ def diag(input: Any, diagonal: int = 0) -> Any:  # noqa: A002
     )
 
 
-@function()
+@function(cacheable=True)
 def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:  # noqa: A002
     """The last axis on a diagonal of two new axes, zeros elsewhere."""
     ndim = input.aval.ndim + 1
@@ -517,6 +531,7 @@ def diagflat(input: Any, offset: int = 0) -> Any:  # noqa: A002
     return diag(movement.reshape(input, (input.aval.size,)), offset)
 
 
+@function(namespace=False, name="fill_diagonal_")
 def _fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Any:
     """Write ``fill_value`` on the main diagonal.
 
@@ -542,12 +557,3 @@ def _fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Any:
             fill_value,
         )  # fmt: skip
     return self
-
-
-def _publish() -> None:
-    for body in (_masked_fill_, _fill_diagonal_):
-        name = body.__name__[1:]
-        METHODS[name] = as_method(body, name)
-
-
-_publish()

@@ -13,6 +13,7 @@ from mindtorch.engine.tensor import from_array
 from mindtorch.engine.transforms import vmap
 
 from .. import return_types
+from .._api.out_rules import OF_HISTOGRAM, Out
 from .._api.publish import function, store_out
 from .sequences import linspace
 
@@ -144,8 +145,7 @@ def _histogram(points: Any, bins: Any, given: Any, weight: Any, density: bool) -
     return _density(counts, edges) if density else counts, edges
 
 
-@function()
-@vmap.by_example
+@function(checked=True, around=vmap.by_example)
 def histogram(
     input: Any,  # noqa: A002
     bins: Any,
@@ -167,7 +167,9 @@ def histogram(
     hist: Any = from_array(counts)
     bin_edges: Any = from_array(edges[0])
     found = return_types.histogram(hist, bin_edges)
-    return found if out is None else store_out(found, out, "histogram")
+    return found if out is None else store_out(
+        found, out, "histogram", (), Out(OF_HISTOGRAM, shown="aten::histogram")
+    )
 
 
 @function(method=False)

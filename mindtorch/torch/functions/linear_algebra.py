@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -36,10 +34,13 @@ from mindtorch.engine.ops.reduction import sum_
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant
 from mindtorch.engine.transforms import autocast
+from mindtorch.engine.transforms.autocast import FULL, LOWER, PLAIN, WIDEST
 
 from .. import linalg
 from .._api.arguments import check_value, normalize_axis, require_tensor
+from .._api.out_rules import EXACT, INPUT_DTYPE, OF_TENSORDOT, Out
 from .._api.publish import FUNCTIONS, function
+from .._api.signatures import arguments_of
 from .._api.warn_caller import warn_caller
 from ._old_forms import old_sum
 from .einsum import einsum as _einsum
@@ -60,7 +61,7 @@ def _drop(x: Any, axis: int) -> Any:
     return movement.squeeze(x, axes=(axis,))
 
 
-@function(out=True)
+@function(out=Out(INPUT_DTYPE))
 def matmul(input: Any, other: Any) -> Any:  # noqa: A002
     """The product of matrices (the last two axes), vectors and batches of them."""
     require_tensor(input, "matmul", "input", 1)
@@ -79,7 +80,7 @@ def _by_rank(input: Any, other: Any) -> Any:  # noqa: A002
             f"both arguments to matmul need to be at least 1D, but they are {m}D and {n}D"
         )
     if state.mode & AUTOCAST:
-        input, other = autocast.as_cast("matmul", input, other)  # noqa: A001
+        input, other = autocast.as_cast(ops.matmul, input, other)  # noqa: A001
     if m == 1 and n == 1:
         return dot(input, other)
     if n == 1:
@@ -119,7 +120,7 @@ def _folded(x: Any, y: Any) -> Any:
     return tape.named(whole, "UnsafeViewBackward0")
 
 
-@function(out=True)
+@function(out=Out(EXACT))
 def mm(input: Any, mat2: Any) -> Any:  # noqa: A002
     """The product of two matrices."""
     if input.aval.ndim != 2:
@@ -158,7 +159,7 @@ def _int_mm(self: Any, mat2: Any) -> Any:
     return ops.matmul(movement.cast(self, dtype=int32), movement.cast(mat2, dtype=int32))
 
 
-@function(out=True)
+@function(out=Out(EXACT))
 def bmm(input: Any, mat2: Any) -> Any:  # noqa: A002
     """The products of matrices in two batches."""
     if input.aval.ndim != 3:
@@ -174,7 +175,10 @@ def bmm(input: Any, mat2: Any) -> Any:  # noqa: A002
     return ops.matmul(input, mat2)
 
 
-@function(out=True)
+@function(
+    out=Out("addmv input tensors must have the same dtype, but got {out}, {result}, and {result}"),
+    cacheable=True, autocast=PLAIN, autocast_cuda=LOWER,
+)  # fmt: skip
 def mv(input: Any, vec: Any) -> Any:  # noqa: A002
     """The product of a matrix and a vector.
 
@@ -194,7 +198,7 @@ def mv(input: Any, vec: Any) -> Any:  # noqa: A002
     return tape.named(_drop(ops.matmul(input, _column(vec)), 1), "MvBackward0")
 
 
-@function(out=True)
+@function(out=Out(INPUT_DTYPE), cacheable=True, autocast=PLAIN, autocast_cuda=WIDEST)
 def dot(input: Any, tensor: Any) -> Any:  # noqa: A002
     """The sum of products of two vectors."""
     if input.aval.ndim != 1 or tensor.aval.ndim != 1:
@@ -218,13 +222,13 @@ def dot(input: Any, tensor: Any) -> Any:  # noqa: A002
     return tape.named(movement.reshape(product, ()), "DotBackward0")
 
 
-@function(out=True)
+@function(out=Out(INPUT_DTYPE), cacheable=True, autocast=PLAIN, autocast_cuda=WIDEST)
 def vdot(input: Any, other: Any) -> Any:  # noqa: A002
     """:func:`dot` with the first vector conjugated."""
     return dot(conj(input), other)
 
 
-@function(out=True)
+@function(out=Out(OF_TENSORDOT, recorded=True), cacheable=True)
 def inner(input: Any, other: Any) -> Any:  # noqa: A002
     """The sums of products over the last axes."""
     if not input.aval.ndim or not other.aval.ndim:
@@ -239,7 +243,7 @@ def inner(input: Any, other: Any) -> Any:  # noqa: A002
     return tensordot(input, other, ([-1], [-1]))
 
 
-@function(out=True, aliases=("ger",))
+@function(out=Out(shown="mul"), aliases=("ger",), cacheable=True)
 def outer(input: Any, vec2: Any) -> Any:  # noqa: A002
     """The products of all pairs of elements of two vectors."""
     for name, x in (("self", input), ("vec2", vec2)):
@@ -250,24 +254,20 @@ def outer(input: Any, vec2: Any) -> Any:  # noqa: A002
     return el.multiply(_column(input), vec2)
 
 
-def _rounded_once(body: Callable[..., Any]) -> Callable[..., Any]:
-    """``body`` computed in float32 where all tensors are of one half type."""
-
-    names = inspect.getfullargspec(body).args[1:]
-
-    @functools.wraps(body)
-    def wide(*tensors: Any, beta: Any = 1, alpha: Any = 1, **named: Any) -> Any:
-        if len(tensors) > 3:
-            tensors, beta, alpha = old_sum(body.__name__, (names[0], names[1]), tensors)
-        given = [*tensors, *named.values()]
-        kind = given[0].aval.dtype if given and isinstance(given[0], EngineTensor) else None
-        if kind not in (float16, bfloat16) or any(x.aval.dtype is not kind for x in given[1:]):
-            return body(*tensors, beta=beta, alpha=alpha, **named)
-        tensors = tuple(movement.cast(x, dtype=float32) for x in tensors)
-        named = {name: movement.cast(x, dtype=float32) for name, x in named.items()}
-        return movement.cast(body(*tensors, beta=beta, alpha=alpha, **named), dtype=kind)
-
-    return wide
+def _rounded_once(
+    body: Callable[..., Any], /, *tensors: Any, beta: Any = 1, alpha: Any = 1, **named: Any
+) -> Any:
+    """A sum, computed in float32 where all tensors are of one half type."""
+    if len(tensors) > 3:
+        first, second = arguments_of(body)[1:3]
+        tensors, beta, alpha = old_sum(body.__name__, (first, second), tensors)
+    given = [*tensors, *named.values()]
+    kind = given[0].aval.dtype if given and isinstance(given[0], EngineTensor) else None
+    if kind not in (float16, bfloat16) or any(x.aval.dtype is not kind for x in given[1:]):
+        return body(*tensors, beta=beta, alpha=alpha, **named)
+    tensors = tuple(movement.cast(x, dtype=float32) for x in tensors)
+    named = {name: movement.cast(x, dtype=float32) for name, x in named.items()}
+    return movement.cast(body(*tensors, beta=beta, alpha=alpha, **named), dtype=kind)
 
 
 def _require_one_type(first: Any, second: Any) -> None:
@@ -307,8 +307,11 @@ def _combined(base: Any, product: Any, beta: Any, alpha: Any) -> Any:
     return el.add(base, product)
 
 
-@function(out=True, in_place=True)
-@_rounded_once
+@function(
+    out=Out(EXACT),
+    in_place=True, cacheable=True, autocast=LOWER, autocast_cuda=LOWER, autocast_in_place=PLAIN,
+    numbers_first=True, around=_rounded_once,
+)  # fmt: skip
 def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:  # noqa: A002
     """``beta * input + alpha * mat1 @ mat2``."""
     product = mm(mat1, mat2)
@@ -316,8 +319,11 @@ def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) ->
     return named(_combined(input, product, beta, alpha), "AddmmBackward0")
 
 
-@function(out=True, in_place=True)
-@_rounded_once
+@function(
+    out=Out(EXACT),
+    in_place=True, cacheable=True, autocast=PLAIN, autocast_cuda=LOWER, autocast_in_place=PLAIN,
+    numbers_first=True, around=_rounded_once,
+)  # fmt: skip
 def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:  # noqa: A002
     """``beta * input + alpha * mat @ vec``."""
     product = mv(mat, vec)
@@ -335,8 +341,10 @@ def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> A
     return _combined(input, product, beta, alpha)
 
 
-@function(out=True, in_place=True)
-@_rounded_once
+@function(
+    out=True, in_place=True, cacheable=True, autocast_cuda=LOWER, numbers_first=True,
+    around=_rounded_once,
+)  # fmt: skip
 def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:  # noqa: A002
     """``beta * input + alpha * outer(vec1, vec2)``."""
     product = outer(vec1, vec2)
@@ -354,8 +362,11 @@ def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> 
     return result
 
 
-@function(out=True, in_place=True)
-@_rounded_once
+@function(
+    out=Out(EXACT),
+    in_place=True, cacheable=True, autocast=LOWER, autocast_cuda=LOWER, autocast_in_place=PLAIN,
+    numbers_first=True, around=_rounded_once,
+)  # fmt: skip
 def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:  # noqa: A002
     """``beta * input + alpha * bmm(batch1, batch2)``."""
     product = bmm(batch1, batch2)
@@ -367,8 +378,11 @@ def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any =
     return named(_combined(input, product, beta, alpha), "BaddbmmBackward0")
 
 
-@function(out=True, in_place=True)
-@_rounded_once
+@function(
+    out=Out("self and mat2 must have the same dtype, but got {out} and {result}"),
+    in_place=True, cacheable=True, autocast=LOWER, autocast_cuda=LOWER, autocast_in_place=PLAIN,
+    numbers_first=True, around=_rounded_once,
+)  # fmt: skip
 def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:  # noqa: A002
     """``beta * input + alpha *`` the sum of the batch's products."""
     products = bmm(batch1, batch2)
@@ -377,7 +391,7 @@ def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 
     return _combined(input, total, beta, alpha)
 
 
-@function(method=False)
+@function(method=False, cacheable=True, autocast_cuda=LOWER)
 def einsum(equation: Any = None, *operands: Any) -> Any:
     """Sums of products of elements, described by letters for axes.
 
@@ -414,7 +428,7 @@ def _contracted(a: Any, b: Any, dims: Any) -> tuple[list[int], list[int]]:
     return [operator.index(d) for d in left], [operator.index(d) for d in right]
 
 
-@function(method=False, out=True)
+@function(out=Out(OF_TENSORDOT, recorded=True), method=False, cacheable=True, autocast_cuda=WIDEST)
 def tensordot(a: Any, b: Any, dims: Any = 2) -> Any:
     """The sums of products over pairs of axes: ``dims`` last and first ones, or two lists.
 
@@ -460,7 +474,7 @@ def _size(shape: tuple[int, ...]) -> int:
     return total
 
 
-@function(out=True)
+@function(out=Out(shown="mul"), cacheable=True)
 def kron(input: Any, other: Any) -> Any:  # noqa: A002
     """The Kronecker product."""
     ndim = max(input.aval.ndim, other.aval.ndim)
@@ -472,7 +486,7 @@ def kron(input: Any, other: Any) -> Any:  # noqa: A002
     return movement.reshape(el.multiply(left, right), shape)
 
 
-@function(out=True)
+@function(out=Out(EXACT, shown="linalg_cross"), cacheable=True, autocast_cuda=WIDEST)
 def cross(input: Any, other: Any, dim: int | None = None) -> Any:  # noqa: A002
     """The vector product along an axis of length 3 (the first such axis by default)."""
     if dim is None:
@@ -488,7 +502,7 @@ def cross(input: Any, other: Any, dim: int | None = None) -> Any:  # noqa: A002
     return linalg.cross(input, other, dim=dim)
 
 
-@function()
+@function(cacheable=True, autocast=FULL)
 def trace(input: Any) -> Any:  # noqa: A002
     """The sum of the main diagonal."""
     if input.aval.ndim != 2:
@@ -500,7 +514,7 @@ def trace(input: Any) -> Any:  # noqa: A002
     return named(sum_(main, axis=(0,), keepdims=False), "TraceBackward0")
 
 
-@function(out=True)
+@function(out=True, autocast_cuda=LOWER)
 def chain_matmul(*matrices: Any) -> Any:
     """The product of several matrices in the cheapest order."""
     warn_caller(
@@ -518,7 +532,7 @@ _MODES = {
 }  # fmt: skip
 
 
-@function()
+@function(autocast=FULL, autocast_cuda=FULL)
 def cdist(
     x1: Any, x2: Any, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary"
 ) -> Any:
@@ -577,7 +591,7 @@ def _check_rows(x: Any, y: Any, p: float) -> None:
         raise RuntimeError("cdist only supports non-negative p values")
 
 
-@function(out=True, in_place=True)
+@function(out=Out(EXACT), in_place=True, autocast_cuda=FULL)
 def renorm(input: Any, p: float, dim: int, maxnorm: float) -> Any:  # noqa: A002
     """``input`` with the slices along ``dim`` whose norm exceeds ``maxnorm`` scaled to it.
 

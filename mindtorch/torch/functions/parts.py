@@ -14,12 +14,13 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant, from_array
 
 from .._api.arguments import as_int, normalize_axis, require_tensors
+from .._api.out_rules import CAT, Out
 from .._api.publish import function
 from .._api.warn_caller import warn_caller
 from .shape import ravel
 
 
-@function()
+@function(cacheable=True)
 def narrow(input: Any, dim: int, start: Any, length: int) -> Any:  # noqa: A002
     """``length`` places of axis ``dim`` from ``start``."""
     if isinstance(start, EngineTensor) and (
@@ -45,7 +46,7 @@ def narrow(input: Any, dim: int, start: Any, length: int) -> Any:  # noqa: A002
     return ops.slice_(input, axis=axis, start=begin, length=length)
 
 
-@function()
+@function(cacheable=True)
 def select(input: Any, dim: int, index: Any) -> Any:  # noqa: A002
     """``input`` at ``index`` of axis ``dim``."""
     if not input.aval.ndim:
@@ -226,7 +227,10 @@ def _require_tensors(name: str, tensors: Any) -> None:
         )
 
 
-@function(method=False, out=True, aliases=("concat", "concatenate"))
+@function(
+    out=Out(cast=CAT, no_overlap=True),
+    method=False, aliases=("concat", "concatenate"), cacheable=True,
+)  # fmt: skip
 def cat(tensors: Any, dim: int = 0) -> Any:
     """The tensors one after another along ``dim``."""
     _require_tensors("cat", tensors)
@@ -246,7 +250,7 @@ def cat(tensors: Any, dim: int = 0) -> Any:
     return ops.cat(*kept, axis=axis)
 
 
-@function(method=False, out=True)
+@function(out=Out(cast=CAT), method=False, cacheable=True)
 def stack(tensors: Any, dim: int = 0) -> Any:
     """The tensors, all of one shape, along a new axis ``dim``."""
     _require_tensors("stack", tensors)
@@ -306,7 +310,7 @@ def _counts(repeats: Any, shape_text: str, least: int) -> Any:
     return counts
 
 
-@function()
+@function(cacheable=True)
 def repeat_interleave(
     input: Any,  # noqa: A002
     repeats: Any = None,

@@ -18,8 +18,8 @@ from mindtorch.engine.tensor import constant, of_numpy
 
 from .. import return_types
 from .._api.arguments import as_int, check_form, check_value, require_power, require_tensor
+from .._api.out_rules import FOUND, ONLY_BOOLEAN, Out
 from .._api.publish import (
-    FUNCTIONS,
     METHODS,
     binary,
     check_numbers,
@@ -30,21 +30,16 @@ from .._api.publish import (
     store_out,
     write_result,
 )
-from .._api.signatures import as_function, as_method, is_number
-from .._tensor.operators import power_of_number
+from .._api.signatures import is_number
 from ._old_forms import old_factor
+from ._powers import power_of_number
 
 _NUMBERS = (float, int, bool, complex)
 
 for _name, _op, _aliases, _formula in (
-    ("abs", ops.absolute, ("absolute",), "abs(x)"),
-    ("neg", ops.negative, ("negative",), "-x"),
-    ("sign", ops.sign, (), "1, 0 or -1: the sign of x"),
-    ("sgn", ops.sgn, (), "x / abs(x), and 0 for 0"),
     ("sqrt", ops.sqrt, (), "sqrt(x)"),
     ("rsqrt", ops.rsqrt, (), "1 / sqrt(x)"),
     ("reciprocal", ops.reciprocal, (), "1 / x"),
-    ("square", ops.square, (), "x * x"),
     ("exp", ops.exp, (), "e ** x"),
     ("exp2", ops.exp2, (), "2 ** x"),
     ("expm1", ops.expm1, (), "e ** x - 1"),
@@ -72,14 +67,25 @@ for _name, _op, _aliases, _formula in (
     ("digamma", special.digamma, (), "the derivative of lgamma at x"),
     ("i0", special.i0, (), "the modified Bessel function of the first kind of order 0 at x"),
     ("sinc", special.sinc, (), "sin(pi x) / (pi x), and 1 for 0"),
+    ("relu", ops.relu, (), "max(x, 0)"),
+):
+    elementwise(_name, _op, _formula, aliases=_aliases)
+for _name, _op, _aliases, _formula in (
+    ("abs", ops.absolute, ("absolute",), "abs(x)"),
+    ("neg", ops.negative, ("negative",), "-x"),
+    ("sign", ops.sign, (), "1, 0 or -1: the sign of x"),
+    ("sgn", ops.sgn, (), "x / abs(x), and 0 for 0"),
     ("floor", ops.floor, (), "the greatest integer not above x"),
     ("ceil", ops.ceil, (), "the least integer not below x"),
     ("trunc", ops.trunc, ("fix",), "x without its fraction"),
     ("frac", ops.frac, (), "x - trunc(x)"),
-    ("relu", ops.relu, (), "max(x, 0)"),
 ):
-    elementwise(_name, _op, _formula, aliases=_aliases)
-elementwise("signbit", ops.signbit, "whether the sign bit of x is set", in_place=False)
+    elementwise(_name, _op, _formula, aliases=_aliases, out=Out(FOUND))
+elementwise("square", ops.square, "x * x", out=Out(shown="pow"))
+elementwise(
+    "signbit", ops.signbit, "whether the sign bit of x is set", in_place=False,
+    out=Out(ONLY_BOOLEAN),
+)  # fmt: skip
 
 for _name, _op, _aliases, _numbers, _formula in (
     ("fmod", ops.fmod, (), "other", "x - trunc(x / y) * y: the remainder with the sign of x"),
@@ -90,7 +96,6 @@ for _name, _op, _aliases, _numbers, _formula in (
     ("hypot", ops.hypot, (), "none", "sqrt(x * x + y * y)"),
     ("copysign", ops.copysign, (), "other", "abs(x) with the sign of y"),
     ("nextafter", ops.nextafter, (), "none", "the number next to x towards y"),
-    ("floor_divide", ops.floor_divide, (), "both", "floor(x / y)"),
     ("xlogy", special.xlogy, (), "one", "x * log(y), and 0 where x is 0 and y no nan"),
     ("gcd", ops.gcd, (), "none", "the greatest common divisor of integers"),
     ("lcm", ops.lcm, (), "none", "the least common multiple of integers"),
@@ -100,9 +105,8 @@ for _name, _op, _aliases, _numbers, _formula in (
      "the regularised upper incomplete gamma function 1 - P(x, y)"),
     ("mul", ops.multiply, ("multiply",), "both", "x * y"),
 ):
-    binary(
-        _name, _op, _formula, aliases=_aliases, numbers=_numbers
-    )
+    binary(_name, _op, _formula, aliases=_aliases, numbers=_numbers)
+binary("floor_divide", ops.floor_divide, "floor(x / y)", out=Out(shown="aten::floor_divide"))
 
 for _name, _op, _formula in (
     ("maximum", ops.maximum, "the greater of both; nan if one is nan"),
@@ -291,6 +295,7 @@ def _is_short(x: Any, y: Any) -> bool:
     return kind.category == dtypes.FLOAT and kind.itemsize == 2
 
 
+@function(namespace=False, name="div_", aliases=("divide_",))
 def _div_(self: Any, other: Any, *, rounding_mode: Any = None) -> Any:
     """``self /= other``."""
     op = _division(rounding_mode)
@@ -300,10 +305,7 @@ def _div_(self: Any, other: Any, *, rounding_mode: Any = None) -> Any:
     return inplace.apply_in_place(op, self, self, operand(other, "div_", "other"))
 
 
-METHODS.update({name: as_method(_div_, name) for name in ("div_", "divide_")})
-
-
-@function(out=True, in_place=True)
+@function(out=Out(shown="div"), in_place=True)
 def true_divide(input: Any, other: Any) -> Any:  # noqa: A002
     """``input / other``."""
     if not isinstance(input, EngineTensor):
@@ -321,6 +323,7 @@ def pow(input: Any, exponent: Any) -> Any:  # noqa: A001, A002
     return ops.power(operand(input, "pow", "input"), operand(exponent, "pow", "exponent"))
 
 
+@function(namespace=False, name="pow_")
 def _pow_(self: Any, exponent: Any) -> Any:
     """``self **= exponent``."""
     if isinstance(exponent, int) and exponent < 0:
@@ -331,10 +334,16 @@ def _pow_(self: Any, exponent: Any) -> Any:
     return inplace.apply_in_place(ops.power, self, self, operand(exponent, "pow_", "exponent"))
 
 
-METHODS["pow_"] = as_method(_pow_, "pow_")
-
-
-@function(out=True, in_place=True)
+@function(
+    out=Out(
+        cast=(
+            "the output given to float_power has dtype {out} but the operation's result "
+            "requires dtype {result}"
+        ),
+        shown="pow",
+    ),
+    in_place=True,
+)
 def float_power(input: Any, exponent: Any) -> Any:  # noqa: A002
     """``input ** exponent`` in double precision."""
     check_numbers("float_power", "one", input, exponent)
@@ -344,6 +353,7 @@ def float_power(input: Any, exponent: Any) -> Any:  # noqa: A002
     return ops.power(movement.cast(base, dtype=wide), movement.cast(power, dtype=wide))
 
 
+@function(namespace=False, name="float_power_")
 def _float_power_(self: Any, exponent: Any) -> Any:
     """``self`` to the power of ``exponent``, where ``self`` has double precision."""
     power = operand(exponent, "float_power_", "exponent")
@@ -357,9 +367,6 @@ def _float_power_(self: Any, exponent: Any) -> Any:
     return inplace.apply_in_place(ops.power, self, self, power)
 
 
-METHODS["float_power_"] = as_method(_float_power_, "float_power_")
-
-
 @function()
 def frexp(input: Any, *, out: Any = None) -> Any:  # noqa: A002
     """``input`` as ``mantissa * 2 ** exponent`` with the mantissa's size in [1/2, 1)."""
@@ -367,13 +374,16 @@ def frexp(input: Any, *, out: Any = None) -> Any:  # noqa: A002
     if input.aval.dtype.category != dtypes.FLOAT:
         raise RuntimeError("torch.frexp() only supports floating-point dtypes")
     found = return_types.frexp(special.frexp_mantissa(input), special.frexp_exponent(input))
-    return found if out is None else store_out(found, out, "frexp")
+    if out is None:
+        return found
+    same = "torch.frexp() expects mantissa to have dtype {c_result} but got {c_out}"
+    return store_out(found, out, "frexp", (), Out(same))
 
 
 # --- rounding and limits ---------------------------------------------------------------------
 
 
-@function(out=True, in_place=True)
+@function(out=Out(FOUND), in_place=True)
 def round(input: Any, *, decimals: int = 0) -> Any:  # noqa: A001, A002
     """To the nearest number with ``decimals`` places, halves to the even one."""
     require_tensor(input, "round", "input", 1)
@@ -401,7 +411,7 @@ def _clamp(input: Any, min: Any, max: Any) -> Any:  # noqa: A002
     return ops.clamp, (input, operand(min, "clamp", "min"), operand(max, "clamp", "max"))
 
 
-@function(out=True, aliases=("clip",))
+@function(out=True, aliases=("clip",), cacheable=True)
 def clamp(input: Any, min: Any = None, max: Any = None) -> Any:  # noqa: A002
     """``input`` not below ``min`` and not above ``max``."""
     require_tensor(input, "clamp", "input", 1)
@@ -409,18 +419,14 @@ def clamp(input: Any, min: Any = None, max: Any = None) -> Any:  # noqa: A002
     return op(*inputs)
 
 
+@function(name="clamp_", aliases=("clip_",))
 def _clamp_(self: Any, min: Any = None, max: Any = None) -> Any:  # noqa: A002
     """:func:`clamp` over ``self``."""
     op, inputs = _clamp(self, min, max)
     return inplace.apply_in_place(op, self, *inputs)
 
 
-for _name in ("clamp_", "clip_"):
-    METHODS[_name] = as_method(_clamp_, _name)
-    FUNCTIONS[_name] = as_function(_clamp_, _name)
-
-
-@function(out=True, in_place=True)
+@function(out=True, in_place=True, cacheable=True)
 def clamp_min(input: Any, min: Any) -> Any:  # noqa: A002
     """``input`` not below ``min``."""
     check_numbers("clamp_min", "other", input, min)
@@ -429,7 +435,7 @@ def clamp_min(input: Any, min: Any) -> Any:  # noqa: A002
     return tape.named(bounded, f"ClampMinBackward{form}")
 
 
-@function(out=True, in_place=True)
+@function(out=True, in_place=True, cacheable=True)
 def clamp_max(input: Any, max: Any) -> Any:  # noqa: A002
     """``input`` not above ``max``."""
     check_numbers("clamp_max", "other", input, max)
@@ -438,7 +444,10 @@ def clamp_max(input: Any, max: Any) -> Any:  # noqa: A002
     return tape.named(bounded, f"ClampMaxBackward{form}")
 
 
-@function(out=True, in_place=True)
+@function(
+    out=Out("nan_to_num: dtype of out: {out} should be same as input: {result}"),
+    in_place=True, cacheable=True,
+)  # fmt: skip
 def nan_to_num(
     input: Any,  # noqa: A002
     nan: float | None = None,

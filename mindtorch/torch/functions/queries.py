@@ -24,6 +24,7 @@ from .._api.arguments import (
     refuse_other_device,
     require_tensor,
 )  # fmt: skip
+from .._api.out_rules import EXACT, Out
 from .._api.publish import FUNCTIONS, METHODS, function, store_out
 from .._api.warn_caller import warn_caller
 from .._tensor.size_and_formats import (
@@ -183,7 +184,13 @@ def can_cast(from_: Any, to: Any) -> bool:
     return dtypes.can_cast(from_, to)
 
 
-@function(method=False)
+@function(
+    method=False,
+    synonyms={
+        "tensor": "tensor1", "other": "tensor2", "scalar": "tensor1", "scalar1": "tensor1",
+        "scalar2": "tensor2",
+    },
+)  # fmt: skip
 def result_type(tensor1: Any, tensor2: Any) -> DType:
     """The type of an arithmetic result of two tensors or numbers."""
     operands = [x if isinstance(x, EngineTensor) else constant(x) for x in (tensor1, tensor2)]
@@ -237,18 +244,22 @@ def _softmax(name: str, op: Any, input: Any, dim: int, dtype: Any) -> Any:  # no
     return op(input, axis=axis)
 
 
-@function()
+@function(cacheable=True)
 def softmax(input: Any, dim: int, dtype: Any = None, *, out: Any = None) -> Any:  # noqa: A002
     """``exp(x) / sum(exp(x))`` along ``dim``, of ``x`` cast to ``dtype``."""
     result = _softmax("softmax", softmax_ops.softmax, input, dim, dtype)
-    return result if out is None else store_out(result, out, "softmax")
+    return result if out is None else store_out(
+        result, out, "softmax", (), Out(EXACT, shown="aten::softmax")
+    )
 
 
-@function()
+@function(cacheable=True)
 def log_softmax(input: Any, dim: int, dtype: Any = None, *, out: Any = None) -> Any:  # noqa: A002
     """``x - log(sum(exp(x)))`` along ``dim``, of ``x`` cast to ``dtype``."""
     result = _softmax("log_softmax", softmax_ops.log_softmax, input, dim, dtype)
-    return result if out is None else store_out(result, out, "log_softmax")
+    return result if out is None else store_out(
+        result, out, "log_softmax", (), Out(EXACT, shown="aten::log_softmax")
+    )
 
 
 # --- methods only ----------------------------------------------------------------------------
@@ -424,7 +435,7 @@ def to_dense(self: Any, dtype: Any = None, *, masked_grad: Any = None) -> Any:
     return self if dtype is None else self.to(as_dtype(dtype))
 
 
-@function(namespace=False)
+@function(namespace=False, not_none=True)
 def to_sparse(self: Any, sparse_dim: Any = None, *, layout: Any = None) -> Any:
     """The elements that are not 0, as a sparse tensor (COO, CSR or CSC).
 

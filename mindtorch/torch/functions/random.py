@@ -233,7 +233,7 @@ def randperm(
     return finish(made, requires_grad, layout, pin_memory)
 
 
-def _in_place(name: str) -> Any:
+def _in_place(name: str, checked: bool = False) -> Any:
     def register(body: Any) -> Any:
         def variant(self: Any, *args: Any, generator: Any = None, **kwargs: Any) -> Any:
             _require_sampled(self.aval, name)
@@ -260,7 +260,7 @@ def _in_place(name: str) -> Any:
             return redraw(self, fill, *inputs) if inputs else redraw(self, plain)
 
         variant.__doc__ = body.__doc__
-        return function(namespace=False, name=name)(variant)
+        return function(namespace=False, name=name, checked=checked)(variant)
 
     return register
 
@@ -273,7 +273,7 @@ def _ends(named: dict[str, Any], low: Any, high: Any) -> tuple[Any, Any]:
     return named.get("from", low), named.get("to", high)
 
 
-@_in_place("uniform_")
+@_in_place("uniform_", checked=True)
 def uniform_(generator: Any, array: Any, a: float = 0.0, b: float = 1.0, **named: Any) -> None:
     """Fill with numbers spread evenly over [a, b)."""
     low, high = _ends(named, a, b)
@@ -352,7 +352,7 @@ def log_normal_(generator: Any, array: Any, mean: float = 1.0, std: float = 2.0)
     generator.log_normal(array, float(mean), float(std))
 
 
-@_in_place("random_")
+@_in_place("random_", checked=True)
 def random_(generator: Any, array: Any, *ends: Any, **named: Any) -> None:
     """Fill with integers from [0, a), [a, b), or the range of the type."""
     low, high = _ends(named, *(*ends, None, None)[:2])
@@ -396,7 +396,7 @@ def bernoulli_(generator: Any, array: Any, p: Any = 0.5) -> None:
     generator.bernoulli(array, float(p))
 
 
-@function()
+@function(not_none=True)
 def bernoulli(input: Any, p: Any = None, *, generator: Any = None, out: Any = None) -> Any:  # noqa: A002
     """1 with the probability that each element of ``input`` (or ``p``) says, else 0."""
     if p is None:
@@ -421,7 +421,8 @@ def bernoulli(input: Any, p: Any = None, *, generator: Any = None, out: Any = No
     if out is not None:
         if isinstance(out, EngineTensor):
             inplace.check_overlap(out)
-        return redraw(prepare_out(out, "bernoulli", input.aval.shape), fill, *inputs)
+        prepare_out(out, "bernoulli", input.aval.shape, shown="bernoulli")
+        return redraw(out, fill, *inputs)
     return _derived(draw(dense_like(input.aval), fill, *inputs), input)
 
 
@@ -498,7 +499,7 @@ def multinomial(
     return drawn if out is None else store_out(drawn, out, "multinomial")
 
 
-@function(method=False)
+@function(method=False, checked=True)
 def normal(
     mean: Any,
     std: Any = 1.0,
@@ -550,7 +551,8 @@ def _normal_out(
         return store_out(normal(mean, std, generator=draws, **options), out, "normal")
     dtype = options.get("dtype")
     shape = as_shape((size,))
-    prepare_out(out, "normal", shape, None if dtype is None else as_dtype(dtype))
+    asked = None if dtype is None else as_dtype(dtype)
+    prepare_out(out, "normal", shape, asked, shown="aten::normal")
     _require_floating(out.aval, "normal_kernel_cpu")
     return redraw(out, lambda array: draws.normal(array, float(mean), float(std)))
 

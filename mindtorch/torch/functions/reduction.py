@@ -15,6 +15,7 @@ from mindtorch.engine.ops import elementwise as el
 from mindtorch.engine.ops import indexing, movement, reduction, sorting
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant, from_array
+from mindtorch.engine.transforms.autocast import FULL
 
 from .. import return_types
 from .._api.arguments import (
@@ -25,6 +26,7 @@ from .._api.arguments import (
     normalize_axis,
     require_tensor,
 )
+from .._api.out_rules import CAN_CAST, EXACT, OF_DTYPE, OF_QUANTILE, ONLY_BOOL, Out
 from .._api.publish import function, store_out
 from .._api.signatures import is_number, type_name
 from .._api.warn_caller import warn_caller
@@ -61,7 +63,7 @@ def single_axis(x: Any, dim: Any) -> int:
     return normalize_axis(dim, x.aval.ndim)
 
 
-@function(out=True)
+@function(out=Out(of_dtype=OF_DTYPE), cacheable=True)
 def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:  # noqa: A001, A002
     """The sum over ``dim`` (all axes by default); integers are summed as int64."""
     require_tensor(input, "sum", "input", 1)
@@ -69,7 +71,13 @@ def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
     return typed_input(total, dtype)
 
 
-@function(out=True)
+@function(
+    out=Out(
+        cast="mean.dtype_out(): input types can't be cast to the desired output type {out}",
+        of_dtype=OF_DTYPE,
+    ),
+    cacheable=True,
+)
 def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:  # noqa: A002
     """The mean over ``dim`` (all axes by default)."""
     require_tensor(input, "mean", "input", 1)
@@ -83,7 +91,10 @@ def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = Non
     return reduction.mean(x, axis=_axes(x, dim), keepdims=keepdim)
 
 
-@function(out=True)
+@function(
+    out=Out(of_dtype="nansum: provided dtype must match dtype of result. Got {out} and {dtype}."),
+    cacheable=True,
+)
 def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:  # noqa: A002
     """The sum, nan counted as 0."""
     if input.aval.dtype.is_complex:
@@ -94,7 +105,7 @@ def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
     return typed_input(reduction.sum_(x, axis=_axes(x, dim), keepdims=keepdim), dtype)
 
 
-@function(out=True)
+@function(out=Out(shown="nansum"), cacheable=True)
 def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:  # noqa: A002
     """The mean of the elements that are numbers."""
     x = typed_input(input, dtype)
@@ -111,7 +122,7 @@ def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
     return el.divide(nansum(x, dim, keepdim), count)
 
 
-@function(out=True)
+@function(out=Out(of_dtype=OF_DTYPE), cacheable=True, autocast=FULL, not_none=True)
 def prod(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:  # noqa: A001, A002
     """The product over one axis, or of all elements."""
     x = typed_input(input, dtype)
@@ -128,7 +139,7 @@ def _truths(x: Any) -> Any:
 def _truth(name: str, op: Any) -> None:
     about = f"Whether {name} of the elements along ``dim`` (of all by default) is not 0; bool."
 
-    @function(out=True, name=name, about=about)
+    @function(out=Out(ONLY_BOOL), cacheable=True, name=name, about=about)
     def body(input: Any, dim: Any = None, keepdim: bool = False) -> Any:  # noqa: A002
         require_tensor(input, name, "input", 1)
         if dim == () or dim == []:  # no axis is folded, unlike in sums
@@ -161,7 +172,7 @@ def require_length(name: str, x: Any, axis: int, call: str = "()") -> None:
 def _bounds(name: str, op: Any) -> None:
     about = f"The {'greatest' if name == 'amax' else 'least'} element over ``dim``."
 
-    @function(name=name, about=about)
+    @function(cacheable=True, name=name, about=about)
     def body(input: Any, dim: Any = (), keepdim: bool = False, *, out: Any = None) -> Any:  # noqa: A002
         require_tensor(input, name, "input", 1)
         if dim == () or dim is None:
@@ -221,21 +232,24 @@ def _extreme(name: str, whole: Any, indexed: Any, pairwise: Any, result: Any) ->
             axis = single_axis(input, dim)
             require_length(name, input, axis)
             found = result(*indexed(input, axis=axis, keepdims=keepdim))
-        rule = f"{name}imum" if other is not None else name if dim is None else f"{name}.dim"
-        return found if out is None else store_out(found, out, rule)
+        if out is None:
+            return found
+        if other is not None:
+            return store_out(found, out, f"{name}imum")
+        return store_out(found, out, name, (), Out(cast=CAN_CAST) if dim is None else Out(EXACT))
 
     body.__doc__ = (
         f"The {name}imum of all elements; with ``dim`` also its place; of two tensors' elements."
     )
     body.__name__ = body.__qualname__ = name
-    return function(name=name)(body)
+    return function(cacheable=True, not_none=True, name=name)(body)
 
 
 _extreme("max", reduction.amax, reduction.max_with_index, el.maximum, return_types.max)
 _extreme("min", reduction.amin, reduction.min_with_index, el.minimum, return_types.min)
 
 
-@function(out=True)
+@function(out=Out(EXACT), cacheable=True)
 def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False) -> Any:  # noqa: A002
     """The least and the greatest element."""
     if dim is None and not input.aval.size:
@@ -260,7 +274,7 @@ Raises:
     RuntimeError: ``input`` is bool or complex.
 """
 
-    @function(out=True, name=name, about=about)
+    @function(out=Out(EXACT), cacheable=True, name=name, about=about)
     def body(input: Any, dim: Any = None, keepdim: bool = False) -> Any:  # noqa: A002
         require_tensor(input, name, "input", 1)
         for category, kind in ((dtypes.BOOL, "bool"), (dtypes.COMPLEX, "complex")):
@@ -318,7 +332,7 @@ def _spread(name: str, op: Any, caller: str = "") -> Callable[..., Any]:
         return op(input, axis=axis, correction=correction, keepdims=keepdim)
 
     body.__doc__ = f"The {name} over ``dim``, divided by the count minus ``correction``."
-    return body if caller else function(out=True, name=name)(body)
+    return body if caller else function(out=True, cacheable=True, name=name)(body)
 
 
 var = _spread("var", reduction.var)
@@ -330,7 +344,7 @@ def _with_mean(name: str, op: Any) -> None:
 
     about = f"(:func:`{name[:3]}`, :func:`mean`) over ``dim``, or all axes."
 
-    @function(method=False, name=name, about=about)
+    @function(method=False, cacheable=True, name=name, about=about)
     def body(
         input: Any,  # noqa: A002
         dim: Any = None,
@@ -420,7 +434,7 @@ def _check_norm_type(given: Any, asked: Any) -> None:
     raise RuntimeError(f"linalg.vector_norm: {problem}")
 
 
-@function(out=True)
+@function(out=Out(EXACT, shown="linalg_vector_norm"), cacheable=True)
 def norm(
     input: Any,  # noqa: A002
     p: Any = "fro",
@@ -439,7 +453,7 @@ def norm(
     return vector_norm(input, order, dim, keepdim, dtype=dtype)
 
 
-@function(out=True)
+@function(out=True, autocast_cuda=FULL)
 def dist(input: Any, other: Any, p: float = 2) -> Any:  # noqa: A002
     """The norm of ``input - other``."""
     difference = el.subtract(input, other)
@@ -451,7 +465,10 @@ def dist(input: Any, other: Any, p: float = 2) -> Any:  # noqa: A002
     return tape.named(vector_norm(difference, p), "DistBackward0")
 
 
-@function(out=True)
+@function(
+    out=Out(cast="logsumexp(): Expected floating point type for result tensor, but got: {out}"),
+    cacheable=True, not_none=True,
+)  # fmt: skip
 def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Any:  # noqa: A002
     """``log(sum(exp(input)))``."""
     if input.aval.dtype.category < dtypes.FLOAT:
@@ -459,14 +476,14 @@ def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Any:  # noqa: A002
     return reduction.logsumexp(input, axis=_axes(input, dim), keepdims=keepdim)
 
 
-@function(out=True)
+@function(out=True, cacheable=True)
 def count_nonzero(input: Any, dim: Any = None) -> Any:  # noqa: A002
     """How many elements are not 0."""
     flags = el.not_equal(input, constant(0))
     return reduction.sum_(flags, axis=_axes(input, dim), keepdims=False)
 
 
-@function(out=True)
+@function(out=Out("Expected result to be of dtype uint64, but got {out}"))
 def hash_tensor(input: Any, dim: Any = (), *, keepdim: bool = False, mode: int = 0) -> Any:  # noqa: A002
     """The exclusive or of the elements' bits as float64 or int64, as uint64.
 
@@ -493,7 +510,7 @@ Raises:
     IndexError: ``dim`` has no elements.
 """
 
-    @function(out=True, name=name, about=about)
+    @function(out=True, not_none=True, name=name, about=about)
     def body(input: Any, dim: Any = None, keepdim: bool = False) -> Any:  # noqa: A002
         require_order("median_cpu" if dim is None else "median_out", input)
         if dim is None:
@@ -521,7 +538,7 @@ _middle("median", reduction.median_with_index, return_types.median)
 _middle("nanmedian", reduction.nanmedian_with_index, return_types.nanmedian)
 
 
-@function(out=True)
+@function(out=Out("expected scalar type '{result}' but got '{out}' for values output"))
 def mode(input: Any, dim: int = -1, keepdim: bool = False) -> Any:  # noqa: A002
     """The commonest value along ``dim`` and its last place."""
     require_order("mode_cpu", input)
@@ -622,7 +639,7 @@ def _pick(ordered: Any, rank: Any) -> Any:
     return indexing.gather(table, places, axis=len(shape) - 1)
 
 
-@function(out=True)
+@function(out=Out(OF_QUANTILE, recorded=True), autocast=FULL)
 def quantile(
     input: Any, q: Any, dim: Any = None, keepdim: bool = False, *, interpolation: str = "linear"  # noqa: A002
 ) -> Any:
@@ -630,7 +647,7 @@ def quantile(
     return _quantile("quantile", input, q, dim, keepdim, interpolation, False)
 
 
-@function(out=True)
+@function(out=Out(OF_QUANTILE, recorded=True), autocast=FULL)
 def nanquantile(
     input: Any, q: Any, dim: Any = None, keepdim: bool = False, *, interpolation: str = "linear"  # noqa: A002
 ) -> Any:

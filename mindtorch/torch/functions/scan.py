@@ -11,11 +11,12 @@ from mindtorch.engine.ops.reduction import sum_
 from mindtorch.engine.tensor import constant
 
 from .. import return_types
+from .._api.out_rules import OF_DTYPE, SCALAR_TYPE, Out
 from .._api.publish import function, operand
 from .reduction import require_order, single_axis, typed_input
 
 
-@function(out=True, in_place=True)
+@function(out=Out(of_dtype=OF_DTYPE), in_place=True, cacheable=True)
 def cumsum(input: Any, dim: int, *, dtype: Any = None) -> Any:  # noqa: A002
     """The running sum along ``dim``."""
     x = typed_input(input, dtype)
@@ -24,7 +25,7 @@ def cumsum(input: Any, dim: int, *, dtype: Any = None) -> Any:  # noqa: A002
     return typed_input(scan.cumsum(x, axis=single_axis(input, dim), reverse=False), dtype)
 
 
-@function(out=True, in_place=True)
+@function(out=Out(of_dtype=OF_DTYPE), in_place=True, cacheable=True)
 def cumprod(input: Any, dim: int, *, dtype: Any = None) -> Any:  # noqa: A002
     """The running product along ``dim``."""
     x = typed_input(input, dtype)
@@ -33,20 +34,20 @@ def cumprod(input: Any, dim: int, *, dtype: Any = None) -> Any:  # noqa: A002
     return typed_input(scan.cumprod(x, axis=single_axis(input, dim)), dtype)
 
 
-@function(out=True)
+@function(out=Out(SCALAR_TYPE), cacheable=True)
 def logcumsumexp(input: Any, dim: int) -> Any:  # noqa: A002
     """The logarithm of the running sum of exponentials along ``dim``."""
     return scan.logcumsumexp(input, axis=single_axis(input, dim))
 
 
-@function(out=True)
+@function(out=Out(SCALAR_TYPE), cacheable=True)
 def cummax(input: Any, dim: int) -> Any:  # noqa: A002
     """The running maximum along ``dim`` and its place."""
     require_order("cummax_cpu", input)
     return return_types.cummax(*scan.cummax(input, axis=single_axis(input, dim)))
 
 
-@function(out=True)
+@function(out=Out(SCALAR_TYPE), cacheable=True)
 def cummin(input: Any, dim: int) -> Any:  # noqa: A002
     """The running minimum along ``dim`` and its place."""
     require_order("cummin_cpu", input)
@@ -66,7 +67,7 @@ def _check_beside(x: Any, more: Any, axis: int) -> None:
             )
 
 
-@function(out=True)
+@function(out=Out(SCALAR_TYPE, recorded=True), cacheable=True)
 def diff(
     input: Any,  # noqa: A002
     n: int = 1,

@@ -14,6 +14,7 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array
 
 from .._api.arguments import as_device, as_dtype, as_int, check_form, number_of
+from .._api.out_rules import ANY, OUT_PARAMETER, Out
 from .._api.publish import FUNCTIONS, function, store_out
 from .._api.warn_caller import warn_caller
 from .creation import finish, type_for
@@ -81,7 +82,7 @@ def _whole_numbers(start: int, step: int, count: int) -> Any:
     return start + np.arange(count, dtype=np.int64) * step
 
 
-@function(method=False, name="range")
+@function(method=False, name="range", checked=True)
 def range_(
     start: Any = 0, end: Any = None, step: Any = 1, *, out: Any = None, dtype: Any = None,
     layout: Any = None, device: Any = None, requires_grad: bool = False,
@@ -106,7 +107,8 @@ def _store(made: Any, out: Any, name: str) -> Any:
     """Write a sequence into ``out``, which keeps its shape where it has as many elements."""
     if isinstance(out, EngineTensor) and out.aval.size == made.aval.size:
         made = made.reshape(out.aval.shape)
-    return store_out(made, out, name)
+    rule = ANY if name == "range" else Out(OUT_PARAMETER, shown=f"aten::{name}")
+    return store_out(made, out, name, (), rule)
 
 
 def _spaced(

@@ -33,7 +33,7 @@ from .._tensor.size_and_formats import (
 )
 
 
-@function(namespace=False)
+@function(namespace=False, cacheable=True, bare=True)
 def view(self: Any, *shape: Any, dtype: Any = None, size: Any = None) -> Any:
     """The same elements seen with another shape, or (``view(dtype)``) as another type."""
     if dtype is None and len(shape) == 1 and isinstance(shape[0], dtypes.DType):
@@ -72,26 +72,26 @@ def _named(kwargs: dict[str, Any], name: str, function: str) -> tuple[Any]:
     return (kwargs[name],)
 
 
-@function()
+@function(cacheable=True, bare=True)
 def reshape(input: Any, *shape: Any, **kwargs: Any) -> Any:  # noqa: A002
     """The same elements with another shape; a view where the layout allows it."""
     sizes = _named(kwargs, "shape", "reshape") if kwargs else shape
     return ops.reshape(input, infer_shape(as_shape(sizes, "reshape", "shape"), input.aval.size))
 
 
-@function(namespace=False)
+@function(namespace=False, cacheable=True)
 def view_as(self: Any, other: Any) -> Any:
     """A view in the shape of ``other``."""
     return ops.view(self, shape=infer_shape(other.aval.shape, self.aval.size))
 
 
-@function(namespace=False)
+@function(namespace=False, cacheable=True)
 def reshape_as(self: Any, other: Any) -> Any:
     """The tensor in the shape of ``other``; a view where the layout allows."""
     return ops.reshape(self, infer_shape(other.aval.shape, self.aval.size))
 
 
-@function()
+@function(cacheable=True, bare=True)
 def permute(input: Any, *dims: Any, **kwargs: Any) -> Any:  # noqa: A002
     """``input`` with its axes in the order ``dims``."""
     given = as_shape(_named(kwargs, "dims", "permute") if kwargs else dims, "permute", "dims")
@@ -108,13 +108,15 @@ def permute(input: Any, *dims: Any, **kwargs: Any) -> Any:  # noqa: A002
     return ops.permute(input, axes=axes)
 
 
-@function(aliases=("swapaxes", "swapdims"))
+@function(
+    aliases=("swapaxes", "swapdims"), cacheable=True, synonyms={"axis0": "dim0", "axis1": "dim1"},
+)  # fmt: skip
 def transpose(input: Any, dim0: int, dim1: int) -> Any:  # noqa: A002
     """``input`` with two axes exchanged."""
     return tape.named(ops.transpose(input, as_int(dim0), as_int(dim1)), "TransposeBackward0")
 
 
-@function()
+@function(cacheable=True, bare=True)
 def t(input: Any) -> Any:  # noqa: A002
     """The transpose of a matrix; a vector or number as it is."""
     if input.aval.ndim > 2:
@@ -125,7 +127,7 @@ def t(input: Any) -> Any:  # noqa: A002
     return tape.named(turned, "TBackward0")
 
 
-@function()
+@function(cacheable=True)
 def adjoint(input: Any) -> Any:  # noqa: A002
     """The conjugate transpose of the last two axes."""
     if input.aval.ndim == 1:
@@ -136,7 +138,7 @@ def adjoint(input: Any) -> Any:  # noqa: A002
     return swapped.conj() if input.aval.dtype.is_complex else swapped
 
 
-@function(aliases=("moveaxis",))
+@function(aliases=("moveaxis",), cacheable=True)
 def movedim(input: Any, source: Any, destination: Any) -> Any:  # noqa: A002
     """Move axes ``source`` to the places ``destination``."""
     ndim = input.aval.ndim
@@ -160,7 +162,7 @@ def movedim(input: Any, source: Any, destination: Any) -> Any:  # noqa: A002
     return ops.permute(input, axes=tuple(order))
 
 
-@function()
+@function(cacheable=True, not_none=True)
 def squeeze(input: Any, *axes: int, dim: Any = None) -> Any:  # noqa: A002
     """``input`` without the axes that have length 1: all, or those named.
 
@@ -182,13 +184,13 @@ def squeeze(input: Any, *axes: int, dim: Any = None) -> Any:  # noqa: A002
     return tape.named(ops.squeeze(input, axes=axes), f"SqueezeBackward{form}")
 
 
-@function()
+@function(cacheable=True)
 def unsqueeze(input: Any, dim: int) -> Any:  # noqa: A002
     """``input`` with an axis of length 1 put in at ``dim``."""
     return ops.unsqueeze(input, axis=normalize_axis(as_int(dim), input.aval.ndim + 1))
 
 
-@function(namespace=False)
+@function(namespace=False, cacheable=True, bare=True)
 def expand(self: Any, *sizes: Any, size: Any = None, implicit: bool = False) -> Any:
     """``self`` repeated along axes of length 1 without copying; -1 keeps a length.
 
@@ -223,13 +225,13 @@ def _legacy(x: Any) -> str:
     return f"{dtypes.scalar_type_name(x.aval.dtype)}Tensor"
 
 
-@function()
+@function(cacheable=True)
 def broadcast_to(input: Any, *size: Any, **kwargs: Any) -> Any:  # noqa: A002
     """``input`` with axes of length 1, and new ones in front, repeated to ``size``; a view."""
     return expand(input, *(_named(kwargs, "size", "broadcast_to") if kwargs else size))
 
 
-@function(namespace=False)
+@function(namespace=False, cacheable=True)
 def expand_as(self: Any, other: Any) -> Any:
     """The tensor expanded to the shape of ``other``; a view."""
     return expand(self, other.aval.shape)
@@ -243,7 +245,7 @@ def broadcast_tensors(*tensors: Any) -> Any:
     return tuple(x if x.aval.shape == shape else ops.expand(x, shape=shape) for x in tensors)
 
 
-@function(namespace=False)
+@function(namespace=False, cacheable=True)
 def repeat(self: Any, *sizes: Any, repeats: Any = None) -> Any:
     """``self`` laid ``repeats`` times along each axis."""
     counts = as_shape(sizes if repeats is None else (repeats,), "repeat", "repeats")
@@ -264,7 +266,7 @@ def repeat(self: Any, *sizes: Any, repeats: Any = None) -> Any:
     return tape.named(laid, "RepeatBackward0")
 
 
-@function()
+@function(cacheable=True)
 def tile(input: Any, *dims: Any, **kwargs: Any) -> Any:  # noqa: A002
     """As :func:`repeat`, with missing counts taken as 1.
 
@@ -275,7 +277,7 @@ def tile(input: Any, *dims: Any, **kwargs: Any) -> Any:  # noqa: A002
     return repeat(input, (1,) * (input.aval.ndim - len(counts)) + counts)
 
 
-@function()
+@function(cacheable=True, bare=True)
 def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:  # noqa: A002
     """Axes ``start_dim`` to ``end_dim`` made one."""
     ndim = input.aval.ndim
@@ -293,7 +295,7 @@ def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:  # noqa: 
     return ops.reshape(input, (*shape[:first], count, *shape[last + 1 :]))
 
 
-@function()
+@function(cacheable=True)
 def ravel(input: Any) -> Any:  # noqa: A002
     """The elements in C order along one axis, side by side; a view where they lie so."""
     if input.aval.contiguous:
@@ -301,7 +303,7 @@ def ravel(input: Any) -> Any:  # noqa: A002
     return ops.reshape(input.contiguous(), (input.aval.size,))
 
 
-@function()
+@function(cacheable=True)
 def unflatten(input: Any, dim: int, sizes: Any) -> Any:  # noqa: A002
     """Axis ``dim`` split into the lengths ``sizes`` (one may be -1)."""
     axis = normalize_axis(dim, input.aval.ndim)
@@ -326,7 +328,7 @@ def unflatten(input: Any, dim: int, sizes: Any) -> Any:  # noqa: A002
     return ops.reshape(input, (*shape[:axis], *inner, *shape[axis + 1 :]))
 
 
-@function()
+@function(cacheable=True)
 def flip(input: Any, *dims: Any, **kwargs: Any) -> Any:  # noqa: A002
     """``input`` backwards along ``dims``."""
     given = as_shape(_named(kwargs, "dims", "flip") if kwargs else dims, "flip", "dims")
@@ -337,7 +339,7 @@ def flip(input: Any, *dims: Any, **kwargs: Any) -> Any:  # noqa: A002
     return ops.flip(input, axes=axes if input.aval.ndim else ())
 
 
-@function()
+@function(cacheable=True)
 def fliplr(input: Any) -> Any:  # noqa: A002
     """``input`` with axis 1 reversed.
 
@@ -349,7 +351,7 @@ def fliplr(input: Any) -> Any:  # noqa: A002
     return ops.flip(input, axes=(1,))
 
 
-@function()
+@function(cacheable=True)
 def flipud(input: Any) -> Any:  # noqa: A002
     """``input`` with axis 0 reversed.
 
@@ -367,7 +369,7 @@ def _each(value: Any) -> tuple[Any, ...]:
     return tuple(map(operator.index, value)) if several else (operator.index(value),)
 
 
-@function()
+@function(cacheable=True)
 def roll(input: Any, shifts: Any, dims: Any = None) -> Any:  # noqa: A002
     """``input`` shifted along ``dims``, wrapping round; over the flat tensor without dims.
 
@@ -396,7 +398,7 @@ def roll(input: Any, shifts: Any, dims: Any = None) -> Any:  # noqa: A002
     )
 
 
-@function()
+@function(cacheable=True)
 def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Any:  # noqa: A002
     """``input`` turned by 90 degrees ``k`` times in the plane of ``dims``."""
     ndim = input.aval.ndim
@@ -418,7 +420,7 @@ def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Any:  # noqa: A002
     return tape.named(ops.transpose(turned, first, second), "Rot90Backward0")
 
 
-@function()
+@function(cacheable=True)
 def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:  # noqa: A002
     """The diagonal of the axes ``dim1``, ``dim2``, as the last axis; a view."""
     ndim = input.aval.ndim
@@ -430,7 +432,7 @@ def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any: 
     return ops.diagonal(input, offset=offset, first=first, second=second)
 
 
-@function(namespace=False)
+@function(namespace=False, cacheable=True)
 def unfold(self: Any, dimension: int, size: int, step: int) -> Any:
     """All slices of length ``size`` along ``dimension``, ``step`` apart, as a new last axis."""
     axis = normalize_axis(dimension, self.aval.ndim)
@@ -506,7 +508,7 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: Any = None) -
     return ops.as_strided(input, **place)
 
 
-@function()
+@function(cacheable=True, bare=True)
 def clone(input: Any, *, memory_format: Any = preserve_format) -> Any:  # noqa: A002
     """A differentiable copy."""
     return ops.clone(input, strides=strides_for(input, memory_format))
@@ -531,7 +533,7 @@ def format_strides(shape: tuple[int, ...], memory_format: Any) -> Any:
     raise RuntimeError(f"unsupported memory format: {memory_format}")
 
 
-@function(namespace=False)
+@function(namespace=False, bare=True)
 def contiguous(self: Any, *, memory_format: Any = contiguous_format) -> Any:
     """``self`` if it lies in that order already, else a copy that does."""
     if self.is_contiguous(memory_format=memory_format):

@@ -17,11 +17,12 @@ from mindtorch.torch.autograd.function import Underivable
 
 from .. import return_types
 from .._api.arguments import as_int, require_tensor
+from .._api.out_rules import EXACT, OF_HISTOGRAM, Out
 from .._api.publish import function, store_out
 from .reduction import require_length, require_order, single_axis
 
 
-@function(out=True)
+@function(out=Out(EXACT), cacheable=True)
 def sort(
     input: Any, dim: int = -1, descending: bool = False, *, stable: bool | None = None  # noqa: A002
 ) -> Any:
@@ -38,13 +39,13 @@ def sort(
     )
 
 
-@function(out=True)
+@function(out=Out(EXACT, shown="sort"))
 def msort(input: Any) -> Any:  # noqa: A002
     """``input`` sorted along its first axis."""
     return sort(input, 0)[0]
 
 
-@function()
+@function(cacheable=True)
 def argsort(
     input: Any, dim: int = -1, descending: bool = False, *, stable: bool = False  # noqa: A002
 ) -> Any:
@@ -52,7 +53,7 @@ def argsort(
     return sort(input, dim=dim, descending=descending, stable=stable)[1]
 
 
-@function(out=True)
+@function(out=Out(EXACT), cacheable=True)
 def topk(
     input: Any,  # noqa: A002
     k: int,
@@ -74,7 +75,7 @@ def topk(
     return return_types.topk(*sorting.topk(input, k=as_int(k), axis=axis, largest=bool(largest)))
 
 
-@function(out=True)
+@function(out=Out("output values must be of same type as input", no_overlap=True), cacheable=True)
 def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:  # noqa: A002
     """The ``k``-th least element along ``dim`` and its place."""
     require_order("kthvalue_cpu", input)
@@ -209,6 +210,13 @@ def _check_boundaries(boundaries: Any, values: Any, sorter: Any) -> None:
         raise RuntimeError("torch.searchsorted(): sorter index out of range")
 
 
+_OF_SEARCHSORTED = Out(
+    "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or "
+    "Long(int64) depending on whether out_int32 flag is True, but we got output tensor's dtype "
+    "{out} and out_int32 flag is False"
+)
+
+
 @function(method=False)
 def searchsorted(
     sorted_sequence: Any,
@@ -247,7 +255,7 @@ def searchsorted(
     found = sorting.searchsorted(sorted_sequence, input, right=bool(right))
     if out_int32:
         found = movement.cast(found, dtype=dtypes.int32)
-    return found if out is None else store_out(found, out, "searchsorted")
+    return found if out is None else store_out(found, out, "searchsorted", (), _OF_SEARCHSORTED)
 
 
 @function(method=False)
@@ -262,8 +270,7 @@ def bucketize(
     return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)
 
 
-@function()
-@vmap.by_example
+@function(around=vmap.by_example)
 def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:  # noqa: A002
     """How often (with what total weight) each whole number occurs.
 
@@ -288,8 +295,7 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:  # noq
     return from_array(counts.astype(np.float32 if narrow else np.float64), input.aval.device)
 
 
-@function(out=True)
-@vmap.by_example
+@function(out=Out(OF_HISTOGRAM, untracked=True), around=vmap.by_example)
 def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:  # noqa: A002
     """How many elements fall into each of ``bins`` bins of equal width."""
     if min > max:

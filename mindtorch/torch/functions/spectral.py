@@ -10,6 +10,7 @@ from mindtorch.engine.ops import fft as ops
 from mindtorch.engine.ops import movement, reduction
 from mindtorch.engine.ops.complex import view_as_real
 from mindtorch.engine.tensor import constant, full_flat
+from mindtorch.engine.transforms.autocast import FULL
 from mindtorch.engine.transforms.vmap import values_of_all
 
 from .. import fft
@@ -62,7 +63,7 @@ def _is_complex(x: Any) -> bool:
     return x is not None and bool(x.aval.dtype.is_complex)
 
 
-@function()
+@function(autocast=FULL)
 def stft(
     input: Any,  # noqa: A002
     n_fft: int,

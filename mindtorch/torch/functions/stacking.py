@@ -7,6 +7,7 @@ from typing import Any
 from mindtorch.engine.ops import movement as ops
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
+from .._api.out_rules import CAT, Out
 from .._api.publish import function
 from .._api.signatures import wrong_call
 from .parts import at_least, cat, tensor_split
@@ -37,20 +38,20 @@ def _sections(name: str, x: Any, sections: Any, axis: int, needed: int) -> Any:
     return tensor_split(x, sections, axis)
 
 
-@function()
+@function(synonyms={"indices": "indices_or_sections", "sections": "indices_or_sections"})
 def hsplit(input: Any, indices_or_sections: Any) -> Any:  # noqa: A002
     """``input`` split along its second axis (its only one): into equal parts, or at places."""
     axis = 0 if input.aval.ndim <= 1 else 1
     return _sections("hsplit", input, indices_or_sections, axis, 1)
 
 
-@function()
+@function(synonyms={"indices": "indices_or_sections", "sections": "indices_or_sections"})
 def vsplit(input: Any, indices_or_sections: Any) -> Any:  # noqa: A002
     """``input`` split along its first axis."""
     return _sections("vsplit", input, indices_or_sections, 0, 2)
 
 
-@function()
+@function(synonyms={"indices": "indices_or_sections", "sections": "indices_or_sections"})
 def dsplit(input: Any, indices_or_sections: Any) -> Any:  # noqa: A002
     """``input`` split along its third axis."""
     return _sections("dsplit", input, indices_or_sections, 2, 3)
@@ -65,26 +66,26 @@ def _not_empty(name: str, tensors: Any) -> list[Any]:
     return found
 
 
-@function(method=False, out=True)
+@function(out=Out(cast=CAT, shown="cat"), method=False, cacheable=True)
 def hstack(tensors: Any) -> Any:
     """Tensors joined along their second axis (the only one of vectors)."""
     many = [at_least(x, 1) for x in _not_empty("hstack", tensors)]
     return cat(many, 0 if many[0].aval.ndim == 1 else 1)
 
 
-@function(method=False, out=True, aliases=("row_stack",))
+@function(out=Out(cast=CAT, shown="cat"), method=False, aliases=("row_stack",), cacheable=True)
 def vstack(tensors: Any) -> Any:
     """Tensors joined along their first axis, vectors being rows."""
     return cat([at_least(x, 2) for x in _not_empty("vstack", tensors)], 0)
 
 
-@function(method=False, out=True)
+@function(out=Out(cast=CAT, shown="cat"), method=False)
 def dstack(tensors: Any) -> Any:
     """Tensors joined along their third axis."""
     return cat([at_least(x, 3) for x in _not_empty("dstack", tensors)], 2)
 
 
-@function(method=False, out=True)
+@function(out=Out(cast=CAT, shown="cat"), method=False)
 def column_stack(tensors: Any) -> Any:
     """Tensors joined along their second axis, vectors being columns."""
     many = _not_empty("column_stack", tensors)

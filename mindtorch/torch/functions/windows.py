@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Callable
 from typing import Any
 
 from mindtorch.engine import dtypes
@@ -16,46 +14,6 @@ from mindtorch.engine.tensor import constant as c
 from .._api.arguments import as_dtype
 from .._api.publish import FUNCTIONS, function
 from .creation import finish
-
-_OPTIONS = (
-    "*, torch.dtype dtype = None, torch.layout layout = None, torch.device device = None, "
-    "bool pin_memory = False, bool requires_grad = False)"
-)
-
-
-def _checked(*extra: str) -> Callable[[Any], Any]:
-    """Raise torch's TypeError for arguments that fit no form: a length, ``periodic``, ``extra``."""
-    words = ("int window_length", "bool periodic", *extra)
-    names = [word.split()[1] for word in words]
-    kinds: tuple[Any, ...] = (int, bool, *((int, float) for _ in extra))
-
-    def decorate(body: Any) -> Any:
-        name = body.__name__
-
-        @functools.wraps(body)
-        def call(*args: Any, **options: Any) -> Any:
-            given = (*args, *(options[each] for each in names[len(args) :] if each in options))
-            if len(given) == 1 and type(given[0]) is not int:
-                raise TypeError(
-                    f"{name}(): argument 'window_length' (position 1) must be int, not "
-                    f"{type(given[0]).__name__}"
-                )
-            fits = 1 <= len(given) <= len(kinds) and all(map(isinstance, given, kinds))
-            if not fits:
-                forms = "".join(
-                    f" * ({', '.join(words[:count])}, {_OPTIONS}\n"
-                    for count in range(1, len(words) + 1)
-                )
-                raise TypeError(
-                    f"{name}() received an invalid combination of arguments - got "
-                    f"({', '.join(type(each).__name__ for each in given)}), but expected one of:\n"
-                    f"{forms}"
-                )
-            return body(*args, **options)
-
-        return call
-
-    return decorate
 
 
 def _places(
@@ -88,8 +46,7 @@ def _scaled(places: Any, factor: float) -> Any:
     return ops.multiply(places, c(factor))
 
 
-@function(method=False)
-@_checked("float alpha", "float beta")
+@function(method=False, checked=True)
 def hamming_window(
     window_length: int,
     periodic: bool = True,
@@ -118,8 +75,7 @@ def _cosine(
     return _finish(window, length, layout, pin_memory, requires_grad)
 
 
-@function(method=False)
-@_checked()
+@function(method=False, checked=True)
 def hann_window(
     window_length: int,
     periodic: bool = True,
@@ -134,8 +90,7 @@ def hann_window(
     return _cosine("hann_window", window_length, periodic, 0.5, 0.5, *options)
 
 
-@function(method=False)
-@_checked()
+@function(method=False, checked=True)
 def bartlett_window(
     window_length: int,
     periodic: bool = True,
@@ -155,8 +110,7 @@ def bartlett_window(
     return _finish(window, window_length, layout, pin_memory, requires_grad)
 
 
-@function(method=False)
-@_checked()
+@function(method=False, checked=True)
 def blackman_window(
     window_length: int,
     periodic: bool = True,
@@ -178,8 +132,7 @@ def blackman_window(
     return _finish(window, window_length, layout, pin_memory, requires_grad)
 
 
-@function(method=False)
-@_checked("float beta")
+@function(method=False, checked=True)
 def kaiser_window(
     window_length: int,
     periodic: bool = True,

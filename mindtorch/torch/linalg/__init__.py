@@ -18,17 +18,22 @@ from mindtorch.engine.ops.base import normalize_axis
 from mindtorch.engine.ops.complex import conj
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant, from_array, full_flat
+from mindtorch.engine.transforms.autocast import FULL, LOWER
 from mindtorch.engine.transforms.vmap import values_of_all
 from mindtorch.kernels.support.errors import LinAlgError
 from mindtorch.torch._api.shared_docs import TEXTS as _TEXTS
 
 from .. import return_types
 from .._api.arguments import require_tensor
-from .._api.autocast_policies import LINALG as _AUTOCAST_POLICIES
-from .._api.autocast_policies import cast_whole as _cast_whole
-from .._api.cacheable import LINALG as _REMEMBERED
-from .._api.cacheable import remember as _remember
-from .._api.publish import with_out
+from .._api.out_rules import (
+    CASTABLE,
+    EXACT,
+    LINALG_CASTABLE,
+    SCALAR_TYPE_OF_RESULT,
+    TORCH_LINALG_CASTABLE,
+    Out,
+)
+from .._api.publish import module_function
 from ..functions.creation import eye
 from ..functions.shape import diagonal as view
 from ._factorizations import (
@@ -61,7 +66,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-@with_out
+@module_function(out=True)
 def matmul(input: Any, other: Any) -> Any:  # noqa: A002
     """The product of matrices."""
     from ..functions.linear_algebra import matmul as product
@@ -72,14 +77,14 @@ def matmul(input: Any, other: Any) -> Any:  # noqa: A002
 # --- inverses and systems --------------------------------------------------------------------
 
 
-@with_out
+@module_function(out=Out(EXACT, shown="linalg_inv_ex"), cacheable=True, autocast=FULL)
 def inv(A: Any) -> Any:  # noqa: N803
     """The inverse of square matrices; LinAlgError where one is singular."""
     ops.check_square("linalg.inv", A.aval)
     return ops.inverse(A)
 
 
-@with_out
+@module_function(out=Out(EXACT), autocast=FULL)
 def inv_ex(A: Any, *, check_errors: bool = False) -> Any:  # noqa: N803
     """The inverse, and for each matrix 0 or the place of the pivot that is zero."""
     ops.check_square("linalg.inv", A.aval)
@@ -87,13 +92,13 @@ def inv_ex(A: Any, *, check_errors: bool = False) -> Any:  # noqa: N803
     return return_types.linalg_inv_ex(*ops.inverse_info(A, check=check))
 
 
-@with_out
+@module_function(out=Out(EXACT, shown="_linalg_det"), cacheable=True)
 def det(A: Any) -> Any:  # noqa: N803
     """The determinant."""
     return ops.det(A)
 
 
-@with_out
+@module_function(out=Out(EXACT, shown="_linalg_slogdet"), cacheable=True)
 def slogdet(A: Any) -> Any:  # noqa: N803
     """The determinant's sign and the logarithm of its size."""
     return return_types.linalg_slogdet(*ops.slogdet(A))
@@ -141,20 +146,20 @@ def _check_systems(name: str, A: Any, B: Any, left: bool) -> None:  # noqa: N803
         )
 
 
-@with_out
+@module_function(out=Out(EXACT, shown="_linalg_solve_ex"), cacheable=True, autocast=FULL)
 def solve(A: Any, B: Any, *, left: bool = True) -> Any:  # noqa: N803
     """``X`` with ``A X = B`` (``X A = B`` for ``left=False``); ``B`` may be a vector."""
     return _solved(A, B, left, "torch.linalg.solve")[0]
 
 
-@with_out
+@module_function(out=Out(EXACT, shown="_linalg_solve_ex"))
 def solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = False) -> Any:  # noqa: N803
     """:func:`solve`, and for each matrix 0 or the place of the pivot that is zero."""
     check = "torch.linalg.solve_ex" if check_errors else ""
     return return_types.linalg_solve_ex(*_solved(A, B, left, check))
 
 
-@with_out
+@module_function(out=Out(SCALAR_TYPE_OF_RESULT), cacheable=True)
 def solve_triangular(
     A: Any, B: Any, *, upper: bool, left: bool = True, unitriangular: bool = False  # noqa: N803
 ) -> Any:
@@ -196,7 +201,7 @@ def _limits(A: Any, atol: Any, rtol: Any) -> tuple[Any, Any]:  # noqa: N803
     return atol, tensor(rtol)
 
 
-@with_out
+@module_function(out=Out(cast=LINALG_CASTABLE), cacheable=True)
 def pinv(A: Any, rcond: Any = None, *, atol: Any = None, rtol: Any = None,  # noqa: N803
          hermitian: bool = False) -> Any:  # fmt: skip
     """The Moore-Penrose inverse; singular values up to ``max(atol, rtol * the greatest)`` count
@@ -221,7 +226,7 @@ def pinv(A: Any, rcond: Any = None, *, atol: Any = None, rtol: Any = None,  # no
     return ops.pinv(A, *limits, hermitian=bool(hermitian))
 
 
-@with_out
+@module_function(out=Out(cast=TORCH_LINALG_CASTABLE), autocast=FULL)
 def matrix_rank(
     A: Any, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None  # noqa: N803
 ) -> Any:
@@ -275,7 +280,15 @@ def _check_lstsq(A: Any, B: Any, driver: str) -> None:  # noqa: N803
     ops.check_precision("torch.linalg.lstsq", a)
 
 
-@with_out
+@module_function(
+    out=Out(
+        cast=(
+            "torch.linalg.{name}: Expected solution to be safely castable from {result} "
+            "dtype, but got solution with dtype {out}"
+        ),
+    ),
+    autocast=FULL,
+)
 def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = None) -> Any:  # noqa: N803
     """The least squares solution of ``A X = B``, with residuals, rank, singular values.
 
@@ -312,7 +325,7 @@ def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = No
     )  # fmt: skip
 
 
-@with_out
+@module_function(out=Out(cast=CASTABLE, recorded=True), autocast=FULL)
 def tensorinv(A: Any, ind: int = 2) -> Any:  # noqa: N803
     """The inverse of the linear map from the last axes to the first ``ind`` axes."""
     if ind <= 0:
@@ -327,7 +340,7 @@ def tensorinv(A: Any, ind: int = 2) -> Any:  # noqa: N803
     return movement.reshape(inv(movement.reshape(A, (m, n))), (*last, *first))
 
 
-@with_out
+@module_function(out=Out(cast=CASTABLE, recorded=True), autocast=FULL)
 def tensorsolve(A: Any, B: Any, dims: Any = None) -> Any:  # noqa: N803
     """``X`` with ``tensordot(A, X, X.ndim) = B``, the axes ``dims`` of ``A`` moved to its end."""
     if dims is not None:
@@ -353,7 +366,7 @@ def _identity(A: Any) -> Any:  # noqa: N803
     return movement.expand(eye(A.aval.shape[-1], dtype=A.aval.dtype), shape=A.aval.shape)
 
 
-@with_out
+@module_function(out=Out(cast=CASTABLE, recorded=True))
 def matrix_power(A: Any, n: int) -> Any:  # noqa: N803
     """``A`` multiplied by itself ``n`` times; its inverse for negative ``n``."""
     ops.check_square("linalg.matrix_power", A.aval, None)
@@ -438,7 +451,13 @@ def _check_multi_dot(tensors: Any) -> None:
             )
 
 
-@with_out
+@module_function(
+    out=Out(
+        "multi_dot(): expected out tensor to have dtype {c_result} but got {c_out}",
+        shown="mm",
+    ),
+    cacheable=True, autocast_cuda=LOWER,
+)  # fmt: skip
 def multi_dot(tensors: Any) -> Any:
     """The product of several matrices (the ends may be vectors) in the cheapest order."""
     from ..functions.linear_algebra import matmul as product
@@ -466,7 +485,7 @@ def multi_dot(tensors: Any) -> Any:
     return build(0, n - 1)
 
 
-@with_out
+@module_function(out=Out(EXACT), cacheable=True)
 def cross(input: Any, other: Any, *, dim: int = -1) -> Any:  # noqa: A002
     """The vector product along an axis of length 3."""
     if input.aval.ndim != other.aval.ndim:
@@ -491,7 +510,10 @@ def cross(input: Any, other: Any, *, dim: int = -1) -> Any:  # noqa: A002
     )
 
 
-@with_out
+@module_function(
+    out=Out("linalg.vecdot: Expected out of dtype{result} but found {out}", shown="vdot"),
+    cacheable=True, autocast=LOWER, autocast_cuda=LOWER,
+)  # fmt: skip
 def vecdot(x: Any, y: Any, *, dim: int = -1) -> Any:
     """The sum of products along an axis, the first factor conjugated.
 
@@ -510,6 +532,7 @@ def vecdot(x: Any, y: Any, *, dim: int = -1) -> Any:
     return reduction.sum_(product, axis=(axis,), keepdims=False)
 
 
+@module_function(cacheable=True)
 def diagonal(A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:  # noqa: N803
     """A view of a diagonal."""
     require_tensor(A, "linalg_diagonal", "A", 1)
@@ -538,8 +561,5 @@ def vander(x: Any, N: int | None = None) -> Any:  # noqa: N803
 
 
 from ._norms import cond, matrix_norm, norm, vector_norm  # noqa: E402
-
-_cast_whole(globals(), _AUTOCAST_POLICIES)
-_remember(globals(), _REMEMBERED, __name__, check_of=lambda *named: None)
 
 _TEXTS.add_to(globals().values())

@@ -9,18 +9,20 @@ from mindtorch.engine.ops import factorizations as factors
 from mindtorch.engine.ops import linear_algebra as ops
 from mindtorch.engine.ops import movement
 from mindtorch.engine.tensor import full_flat
+from mindtorch.engine.transforms.autocast import FULL
 
 from .. import return_types
-from .._api.publish import with_out
+from .._api.out_rules import EIGENVALUES_CASTABLE, EXACT, TORCH_LINALG_CASTABLE, Out
+from .._api.publish import module_function
 
 
-@with_out
+@module_function(out=Out(EXACT, shown="linalg_cholesky_ex"), autocast=FULL)
 def cholesky(A: Any, *, upper: bool = False) -> Any:  # noqa: N803
     """The triangular ``L`` with ``L L^H = A`` (``U^H U`` for ``upper``)."""
     return _cholesky(A, upper, "linalg.cholesky")[0]
 
 
-@with_out
+@module_function(out=Out(EXACT), autocast=FULL)
 def cholesky_ex(A: Any, *, upper: bool = False, check_errors: bool = False) -> Any:  # noqa: N803
     """The Cholesky factor, and 0 or the order of the first minor that is not positive."""
     check = "linalg.cholesky_ex" if check_errors else ""
@@ -45,21 +47,21 @@ def _factored(A: Any, pivot: bool, name: str, check: str) -> Any:  # noqa: N803
     return factors.lu_factor(A, check=check)
 
 
-@with_out
+@module_function(out=Out(EXACT, shown="linalg_lu_factor_ex"))
 def lu_factor(A: Any, *, pivot: bool = True) -> Any:  # noqa: N803
     """``L`` and ``U`` in one matrix, and the exchanged rows, counted from 1."""
     packed, pivots, _ = _factored(A, pivot, "linalg.lu_factor", "torch.linalg.lu_factor")
     return return_types.linalg_lu_factor(packed, pivots)
 
 
-@with_out
+@module_function(out=Out(EXACT))
 def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False) -> Any:  # noqa: N803
     """:func:`lu_factor`, and for each matrix 0 or the place of the first zero of U's diagonal."""
     check = "torch.linalg.lu_factor_ex" if check_errors else ""
     return return_types.linalg_lu_factor_ex(*_factored(A, pivot, "linalg.lu_factor", check))
 
 
-@with_out
+@module_function(out=Out(EXACT))
 def lu(A: Any, *, pivot: bool = True) -> Any:  # noqa: N803
     """``P``, ``L`` and ``U`` with ``A = P L U``.
 
@@ -78,7 +80,7 @@ def unpacked(packed: Any, pivots: Any) -> tuple[Any, Any, Any]:
     )  # fmt: skip
 
 
-@with_out
+@module_function(out=Out(EXACT))
 def lu_solve(
     LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool = False  # noqa: N803
 ) -> Any:
@@ -127,7 +129,7 @@ def _check_right_side(name: str, A: Any, B: Any, left: bool) -> None:  # noqa: N
         )
 
 
-@with_out
+@module_function(out=Out(EXACT, shown="aten::linalg_ldl_factor_ex"))
 def ldl_factor(A: Any, *, hermitian: bool = False) -> Any:  # noqa: N803
     """``L D L^T`` (``L D L^H``) as LAPACK packs it, and its pivots."""
     ops.check_square("torch.linalg.ldl_factor_ex", A.aval)
@@ -137,7 +139,7 @@ def ldl_factor(A: Any, *, hermitian: bool = False) -> Any:  # noqa: N803
     return return_types.linalg_ldl_factor(packed, pivots)
 
 
-@with_out
+@module_function(out=Out(EXACT, shown="aten::linalg_ldl_factor_ex"))
 def ldl_factor_ex(A: Any, *, hermitian: bool = False, check_errors: bool = False) -> Any:  # noqa: N803
     """:func:`ldl_factor`, and for each matrix 0 or the place of a zero in ``D``."""
     ops.check_square("torch.linalg.ldl_factor_ex", A.aval)
@@ -147,7 +149,7 @@ def ldl_factor_ex(A: Any, *, hermitian: bool = False, check_errors: bool = False
     )
 
 
-@with_out
+@module_function(out=Out(EXACT, shown="aten::linalg_ldl_solve"))
 def ldl_solve(LD: Any, pivots: Any, B: Any, *, hermitian: bool = False) -> Any:  # noqa: N803
     """``X`` with ``A X = B`` from the factors of :func:`ldl_factor`.
 
@@ -177,7 +179,7 @@ def ldl_solve(LD: Any, pivots: Any, B: Any, *, hermitian: bool = False) -> Any: 
 # --- QR --------------------------------------------------------------------------------------
 
 
-@with_out
+@module_function(out=Out(EXACT), autocast=FULL)
 def qr(A: Any, mode: str = "reduced") -> Any:  # noqa: N803
     """``Q`` with orthonormal columns and upper triangular ``R``, ``Q R = A``.
 
@@ -193,7 +195,7 @@ def qr(A: Any, mode: str = "reduced") -> Any:  # noqa: N803
     return return_types.linalg_qr(*factors.qr(A, mode=mode))
 
 
-@with_out
+@module_function(out=Out(cast=TORCH_LINALG_CASTABLE), autocast=FULL)
 def householder_product(A: Any, tau: Any) -> Any:  # noqa: N803
     """The first columns of ``H[0] H[1] ...`` with ``H[i] = 1 - tau[i] v[i] v[i]^H``, where
     ``v[i]`` is column ``i`` of ``A`` below the diagonal, with 1 on it and 0 above."""
@@ -240,25 +242,25 @@ def _lower(UPLO: Any) -> bool:  # noqa: N803
     return UPLO[:1].upper() == "L"
 
 
-@with_out
+@module_function(out=Out(EXACT, shown="_linalg_eigh"), autocast=FULL)
 def eigh(A: Any, UPLO: str = "L") -> Any:  # noqa: N803
     """Eigenvalues (ascending) and eigenvectors of Hermitian matrices."""
     return return_types.linalg_eigh(*factors.eigh(A, lower=_lower(UPLO), name="linalg.eigh"))
 
 
-@with_out
+@module_function(out=Out(EXACT, shown="_linalg_eigh"), autocast=FULL)
 def eigvalsh(A: Any, UPLO: str = "L") -> Any:  # noqa: N803
     """The eigenvalues of Hermitian matrices."""
     return factors.eigh(A, lower=_lower(UPLO), name="linalg.eigh")[0]
 
 
-@with_out
+@module_function(out=Out(cast=EIGENVALUES_CASTABLE), autocast=FULL)
 def eig(A: Any) -> Any:  # noqa: N803
     """Eigenvalues and eigenvectors (of norm 1) of square matrices, always complex."""
     return return_types.linalg_eig(*factors.eig(A))
 
 
-@with_out
+@module_function(out=Out(cast=EIGENVALUES_CASTABLE), autocast=FULL)
 def eigvals(A: Any) -> Any:  # noqa: N803
     """The eigenvalues."""
     return factors.eig(A)[0]
@@ -272,7 +274,7 @@ def _check_driver(driver: str | None) -> None:
         )
 
 
-@with_out
+@module_function(out=Out(EXACT, shown="_linalg_svd"), autocast=FULL)
 def svd(A: Any, full_matrices: bool = True, *, driver: str | None = None) -> Any:  # noqa: N803
     """``U``, singular values, ``V^H``.
 
@@ -287,7 +289,7 @@ def svd(A: Any, full_matrices: bool = True, *, driver: str | None = None) -> Any
     )
 
 
-@with_out
+@module_function(out=Out(EXACT, shown="_linalg_svd"), autocast=FULL)
 def svdvals(A: Any, *, driver: str | None = None) -> Any:  # noqa: N803
     """The singular values.
 

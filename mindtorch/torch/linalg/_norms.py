@@ -13,14 +13,16 @@ from mindtorch.engine.ops import factorizations, movement, reduction
 from mindtorch.engine.ops import linear_algebra as ops
 from mindtorch.engine.ops.base import normalize_axis
 from mindtorch.engine.tensor import full_flat
+from mindtorch.engine.transforms.autocast import FULL
 
-from .._api.publish import with_out
+from .._api.out_rules import EXACT, LINALG_CASTABLE, OF_LINALG, Out
+from .._api.publish import module_function
 from ..functions.reduction import typed_input
 from ..functions.reduction import vector_norm as compute
 from ..functions.reduction import vector_norm as vector
 
 
-@with_out
+@module_function(out=Out(EXACT), cacheable=True)
 def vector_norm(
     x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None  # noqa: A002
 ) -> Any:
@@ -67,7 +69,7 @@ def _least(values: Any, axis: int, keepdims: bool) -> Any:
     return reduction.amin(values, axis=(axis,), keepdims=keepdims)
 
 
-@with_out
+@module_function(out=Out(OF_LINALG, recorded=True), cacheable=True)
 def matrix_norm(
     A: Any,  # noqa: N803
     ord: Any = "fro",  # noqa: A002
@@ -113,7 +115,7 @@ def matrix_norm(
     return result if keepdim else movement.squeeze(result, axes=(first, second))
 
 
-@with_out
+@module_function(out=Out(OF_LINALG, recorded=True), cacheable=True)
 def norm(
     A: Any,  # noqa: N803
     ord: Any = None,  # noqa: A002
@@ -152,7 +154,7 @@ def norm(
     return vector_norm(A, ord, dim, keepdim, dtype=dtype)
 
 
-@with_out
+@module_function(out=Out(cast=LINALG_CASTABLE, recorded=True), autocast=FULL)
 def cond(A: Any, p: Any = None) -> Any:  # noqa: N803
     """The condition number for the norm ``p`` (a matrix norm; 2 by default)."""
     if A.aval.ndim < 2:

@@ -6,10 +6,10 @@ history.
 
 from __future__ import annotations
 
-import importlib
 import warnings
 from typing import Any, NoReturn
 
+import mindtorch.torch as torch
 from mindtorch.engine import dtypes
 from mindtorch.engine.aval import aval
 from mindtorch.engine.tensor import Tensor as EngineTensor
@@ -17,6 +17,7 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from .._api.publish import FUNCTIONS, answered_by, put_over
 from .._tensor.tensor import Tensor
 from .._tensor.wrapper import HeldTensor
+from . import _reductions
 
 
 def missing(name: str) -> NoReturn:
@@ -133,13 +134,12 @@ class MaskedTensor(HeldTensor):
 
     def _reduced(self, name: str, dim: Any, keepdim: bool, **options: Any) -> Any:
         """By the function of torch.masked; a result counts where an element of its own did."""
-        masked = importlib.import_module("mindtorch.torch.masked")
         given: dict[str, Any] = {"mask": self.mask, **options}
         if dim is None and name in ("argmax", "argmin"):
             flat = {**given, "mask": self.mask.reshape(-1)}
-            found = getattr(masked, name)(self.held.reshape(-1), 0, **flat)
+            found = getattr(_reductions, name)(self.held.reshape(-1), 0, **flat)
         else:
-            found = getattr(masked, name)(self.held, dim, keepdim=keepdim, **given)
+            found = getattr(_reductions, name)(self.held, dim, keepdim=keepdim, **given)
         if name in ("argmax", "argmin"):
             found = found.to(self.aval.dtype)
         if dim is None:
@@ -150,14 +150,12 @@ class MaskedTensor(HeldTensor):
 
     def softmax(self, dim: int, dtype: Any = None) -> Any:
         """Over the elements that count."""
-        masked = importlib.import_module("mindtorch.torch.masked")
-        found = masked.softmax(self.held, dim, dtype=dtype, mask=self.mask)
+        found = _reductions.softmax(self.held, dim, dtype=dtype, mask=self.mask)
         return MaskedTensor.of(found, self.mask)
 
     def log_softmax(self, dim: int, dtype: Any = None) -> Any:
         """The logarithm of :meth:`softmax`."""
-        masked = importlib.import_module("mindtorch.torch.masked")
-        found = masked.log_softmax(self.held, dim, dtype=dtype, mask=self.mask)
+        found = _reductions.log_softmax(self.held, dim, dtype=dtype, mask=self.mask)
         return MaskedTensor.of(found, self.mask)
 
     def __getitem__(self, index: Any) -> Any:
@@ -253,7 +251,7 @@ _define_methods()
 
 def install() -> None:
     """Put functions that know masked tensors into the namespace, at torch.masked's first use."""
-    namespace = vars(importlib.import_module("mindtorch.torch"))
+    namespace = vars(torch)
     for name in (*_UNARY, *_STRUCTURAL, *_BINARY, *_REDUCTIONS, "softmax", "log_softmax"):
         if name in FUNCTIONS and name in namespace:
             FUNCTIONS[name] = answered_by(MaskedTensor, name, FUNCTIONS[name])

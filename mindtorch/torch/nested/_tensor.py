@@ -7,9 +7,9 @@ history, and everything is computed part by part.
 from __future__ import annotations
 
 import functools
-import importlib
 from typing import Any, NoReturn
 
+import mindtorch.torch as torch
 from mindtorch.engine import dtypes
 from mindtorch.engine.aval import aval
 from mindtorch.engine.devices.device import cpu
@@ -337,8 +337,7 @@ def _joined(function: Any) -> Any:
 
 def install() -> None:
     """Put functions that know nested tensors into the namespace, at torch.nested's first use."""
-    namespace = vars(importlib.import_module("mindtorch.torch"))
-    functional = vars(importlib.import_module("mindtorch.torch.nn.functional"))
+    namespace, layers = vars(torch), vars(functional)
     for name in ("relu", "neg", "abs", "sin", "cos", "bmm", "matmul", "add", "sub", "mul", "div",
                  "transpose", "tanh", "clone", "softmax"):  # fmt: skip
         FUNCTIONS[name] = answered_by(NestedTensor, name, FUNCTIONS[name])
@@ -346,8 +345,8 @@ def install() -> None:
     FUNCTIONS["cat"] = _joined(FUNCTIONS["cat"])
     put_over(namespace, "cat", FUNCTIONS["cat"])
     for name in ("relu", "tanh", "gelu", "silu", "dropout", "linear", "layer_norm"):
-        put_over(functional, name, _part_by_part(functional[name]))
-    put_over(functional, "softmax", _nested_softmax(functional["softmax"]))
+        put_over(layers, name, _part_by_part(layers[name]))
+    put_over(layers, "softmax", _nested_softmax(layers["softmax"]))
 
 
 def _nested_softmax(function: Any) -> Any:

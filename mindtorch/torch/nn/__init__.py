@@ -27,9 +27,7 @@ def _found_later(name: str) -> Any:
     if name in ("attention", "common_types", "grad", "parallel", "quantized"):
         return importlib.import_module(f"{__name__}.{name}")
     if name == "DataParallel":
-        from .parallel import DataParallel
-
-        return DataParallel
+        return importlib.import_module(f"{__name__}.parallel").DataParallel
     raise AttributeError(f"module 'torch.nn' has no attribute '{name}'")
 
 

@@ -24,10 +24,13 @@ from mindtorch.engine.ops.base import normalize_axis
 from mindtorch.engine.ops.movement import contiguous
 from mindtorch.engine.random.generator import default_generator
 from mindtorch.engine.tensor import constant as c
+from mindtorch.engine.transforms.autocast import LOWER
 from mindtorch.engine.transforms.vmap import draw
 
 from .._api.arguments import as_dtype, require_tensor
-from .._api.out_variants import add_out, with_out
+from .._api.kernel_signatures import Kernel
+from .._api.out_rules import FOUND, SCALAR_TYPE_OF_RESULT, Out
+from .._api.publish import functional
 from .._api.warn_caller import warn_caller
 from ..functions.activations import of_kind, prelu
 
@@ -39,6 +42,8 @@ __all__ = [
     "threshold", "threshold_",
 ]  # fmt: skip
 
+
+functional(explained=True, cacheable=True, autocast=LOWER, autocast_cuda=LOWER)(prelu)
 
 # PyTorch's names of the kernels that floating-point numbers alone have.
 _OF_FLOATS = {
@@ -88,6 +93,7 @@ def _run(op: Any, in_place: bool, x: Any, *numbers: Any, name: str | None = None
     return op(x, *constants)
 
 
+@functional(cacheable=True, kernel=Kernel("relu", "input"), explained=False)
 def relu(input: Any, inplace: bool = False) -> Any:  # noqa: A002
     """max(x, 0)."""
     return _run(pointwise.relu, inplace, input)
@@ -98,26 +104,31 @@ def relu_(input: Any) -> Any:  # noqa: A002
     return _run(pointwise.relu, True, input)
 
 
+@functional(cacheable=True, kernel=Kernel("relu6", "input"))
 def relu6(input: Any, inplace: bool = False) -> Any:  # noqa: A002
     """min(max(x, 0), 6)."""
     return hardtanh(input, 0.0, 6.0, inplace)
 
 
+@functional(cacheable=True, kernel=Kernel("threshold", "input threshold value"))
 def threshold(input: Any, threshold: float, value: float, inplace: bool = False) -> Any:  # noqa: A002
     """x where x > threshold, else value; both are of x's kind."""
     return _run(activations.threshold, inplace, input, *of_kind(input, threshold, value))
 
 
+@functional(explained=True)
 def threshold_(input: Any, threshold: float, value: float) -> Any:  # noqa: A002
     """:func:`threshold` in place."""
     return _run(activations.threshold, True, input, *of_kind(input, threshold, value))
 
 
+@functional(cacheable=True, kernel=Kernel("leaky_relu", "input negative_slope"))
 def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) -> Any:  # noqa: A002
     """x where x > 0, else negative_slope * x."""
     return _run(activations.leaky_relu, inplace, input, negative_slope)
 
 
+@functional(explained=True)
 def leaky_relu_(input: Any, negative_slope: float = 0.01) -> Any:  # noqa: A002
     """:func:`leaky_relu` in place.
 
@@ -127,6 +138,7 @@ def leaky_relu_(input: Any, negative_slope: float = 0.01) -> Any:  # noqa: A002
     return _run(activations.leaky_relu, True, input, negative_slope)
 
 
+@functional(cacheable=True, kernel=Kernel("hardtanh", "input min_val max_val"))
 def hardtanh(
     input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False  # noqa: A002
 ) -> Any:
@@ -145,6 +157,7 @@ def hardtanh(
     return _run(activations.hardtanh, inplace, input, min_val, max_val)
 
 
+@functional(explained=True)
 def hardtanh_(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Any:  # noqa: A002
     """:func:`hardtanh` in place.
 
@@ -154,11 +167,13 @@ def hardtanh_(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Any:  
     return hardtanh(input, min_val, max_val, True)
 
 
+@functional(cacheable=True, kernel=Kernel("elu", "input alpha"))
 def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:  # noqa: A002
     """x where x > 0, else alpha * (exp(x) - 1)."""
     return _run(activations.elu, inplace, input, alpha, 1.0, 1.0)
 
 
+@functional(explained=True)
 def elu_(input: Any, alpha: float = 1.0) -> Any:  # noqa: A002
     """:func:`elu` in place.
 
@@ -168,6 +183,7 @@ def elu_(input: Any, alpha: float = 1.0) -> Any:  # noqa: A002
     return _run(activations.elu, True, input, alpha, 1.0, 1.0)
 
 
+@functional(cacheable=True, kernel=Kernel("selu", "input"))
 def selu(input: Any, inplace: bool = False) -> Any:  # noqa: A002
     """scale * elu(x, alpha) with the constants that keep mean 0 and variance 1."""
     return _run(
@@ -175,6 +191,7 @@ def selu(input: Any, inplace: bool = False) -> Any:  # noqa: A002
     )
 
 
+@functional(explained=True)
 def selu_(input: Any) -> Any:  # noqa: A002
     """:func:`selu` in place."""
     return _run(
@@ -182,6 +199,7 @@ def selu_(input: Any) -> Any:  # noqa: A002
     )
 
 
+@functional(cacheable=True, kernel=Kernel("celu", "input alpha"))
 def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:  # noqa: A002
     """x where x > 0, else alpha * (exp(x / alpha) - 1)."""
     if alpha == 0:
@@ -189,6 +207,7 @@ def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:  # noqa:
     return _run(activations.elu, inplace, input, alpha, 1.0, 1.0 / alpha)
 
 
+@functional(explained=True)
 def celu_(input: Any, alpha: float = 1.0) -> Any:  # noqa: A002
     """:func:`celu` in place.
 
@@ -198,7 +217,7 @@ def celu_(input: Any, alpha: float = 1.0) -> Any:  # noqa: A002
     return celu(input, alpha, True)
 
 
-@with_out
+@functional(out=Out(FOUND), cacheable=True)
 def gelu(input: Any, approximate: str = "none") -> Any:  # noqa: A002
     """x * P(N(0, 1) < x), or its approximation by tanh.
 
@@ -216,45 +235,52 @@ def gelu(input: Any, approximate: str = "none") -> Any:  # noqa: A002
     raise RuntimeError("approximate argument must be either none or tanh.")
 
 
+@functional(cacheable=True, kernel=Kernel("silu", "input"), explained=False)
 def silu(input: Any, inplace: bool = False) -> Any:  # noqa: A002
     """x * sigmoid(x)."""
     return _run(activations.silu, inplace, input)
 
 
+@functional(cacheable=True, kernel=Kernel("mish", "input"))
 def mish(input: Any, inplace: bool = False) -> Any:  # noqa: A002
     """x * tanh(softplus(x))."""
     return _run(activations.mish, inplace, input)
 
 
-@with_out
+@functional(out=Out(FOUND), cacheable=True, explained=True)
 def softplus(input: Any, beta: float = 1, threshold: float = 20) -> Any:  # noqa: A002
     """log(1 + exp(beta * x)) / beta; x itself where beta * x > threshold."""
     return _run(activations.softplus, False, input, float(beta), float(threshold))
 
 
-@functools.partial(add_out, name="log_sigmoid")
+@functional(
+    out=Out(SCALAR_TYPE_OF_RESULT, shown="log_sigmoid_forward"),
+    name="log_sigmoid", cacheable=True,
+)  # fmt: skip
 def logsigmoid(input: Any) -> Any:  # noqa: A002
     """log(sigmoid(x))."""
     return _run(activations.log_sigmoid, False, contiguous(input))
 
 
+@functional(cacheable=True, kernel=Kernel("hardsigmoid", "input"))
 def hardsigmoid(input: Any, inplace: bool = False) -> Any:  # noqa: A002
     """min(max(x + 3, 0), 6) / 6."""
     return _run(activations.hardsigmoid, inplace, input)
 
 
+@functional(cacheable=True, kernel=Kernel("hardswish", "input"))
 def hardswish(input: Any, inplace: bool = False) -> Any:  # noqa: A002
     """x * hardsigmoid(x)."""
     return _run(activations.hardswish, inplace, input)
 
 
-@with_out
+@functional(out=Out(FOUND), cacheable=True, explained=True)
 def hardshrink(input: Any, lambd: float = 0.5) -> Any:  # noqa: A002
     """x where abs(x) > lambd, else 0."""
     return _run(activations.hardshrink, False, input, lambd)
 
 
-@with_out
+@functional(out=Out(FOUND), cacheable=True, explained=True)
 def softshrink(input: Any, lambd: float = 0.5) -> Any:  # noqa: A002
     """x moved by lambd towards 0."""
     if lambd < 0:
@@ -266,6 +292,7 @@ def softshrink(input: Any, lambd: float = 0.5) -> Any:  # noqa: A002
     return _run(activations.softshrink, False, input, lambd)
 
 
+@functional(cacheable=True)
 def tanhshrink(input: Any) -> Any:  # noqa: A002
     """x - tanh(x)."""
     if input.aval.dtype is dtypes.bool_:
@@ -273,6 +300,7 @@ def tanhshrink(input: Any) -> Any:  # noqa: A002
     return pointwise.subtract(input, pointwise.tanh(input))
 
 
+@functional(cacheable=True)
 def softsign(input: Any) -> Any:  # noqa: A002
     """x / (1 + abs(x))."""
     if input.aval.dtype is dtypes.bool_:
@@ -280,16 +308,19 @@ def softsign(input: Any) -> Any:  # noqa: A002
     return pointwise.divide(input, pointwise.add(pointwise.absolute(input), c(1)))
 
 
+@functional(cacheable=True)
 def sigmoid(input: Any) -> Any:  # noqa: A002
     """1 / (1 + exp(-x))."""
     return pointwise.sigmoid(input)
 
 
+@functional(cacheable=True)
 def tanh(input: Any) -> Any:  # noqa: A002
     """The hyperbolic tangent."""
     return pointwise.tanh(input)
 
 
+@functional(kernel=Kernel("rrelu", "input lower upper training"))
 def rrelu(
     input: Any,  # noqa: A002
     lower: float = 1.0 / 8,
@@ -327,6 +358,7 @@ def rrelu(
     return pointwise.multiply(contiguous(input), noise)
 
 
+@functional(explained=True)
 def rrelu_(
     input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False  # noqa: A002
 ) -> Any:
@@ -334,6 +366,7 @@ def rrelu_(
     return rrelu(input, lower, upper, training, True)
 
 
+@functional(cacheable=True)
 def glu(input: Any, dim: int = -1) -> Any:  # noqa: A002
     """a * sigmoid(b) where a and b are the halves of ``input`` along ``dim``.
 
@@ -372,6 +405,7 @@ def _along(op: Any, x: Any, dim: int, dtype: Any, method: str) -> Any:
     return op(x, axis=axis)
 
 
+@functional(cacheable=True)
 def softmax(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:  # noqa: A002
     """exp(x) / sum(exp(x)) along ``dim``.
 
@@ -388,6 +422,7 @@ def softmax(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None
     return _along(softmax_ops.softmax, input, dim, dtype, "softmax")
 
 
+@functional(cacheable=True)
 def softmin(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:  # noqa: A002
     """:func:`softmax` of ``-input``.
 
@@ -399,6 +434,7 @@ def softmin(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None
     return _along(softmax_ops.softmax, -input, dim, dtype, "softmax")
 
 
+@functional(cacheable=True)
 def log_softmax(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:  # noqa: A002
     """x - log(sum(exp(x))) along ``dim``.
 

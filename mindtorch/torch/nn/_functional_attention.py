@@ -8,7 +8,9 @@ from typing import Any
 import mindtorch.torch as torch
 from mindtorch.engine import dtypes
 from mindtorch.engine.ops import attention as ops
+from mindtorch.engine.transforms.autocast import LOWER
 
+from .._api.publish import functional
 from .._api.warn_caller import warn_caller
 from ..backends.cuda import attention_choices as kernels
 from ._functional_activation import softmax
@@ -19,6 +21,7 @@ from ._functional_padding import pad
 __all__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
 
 
+@functional(cacheable=True, autocast=LOWER, autocast_cuda=LOWER, explained=True)
 def scaled_dot_product_attention(
     query: Any,
     key: Any,

@@ -12,8 +12,10 @@ from mindtorch.engine.ops import convolution as ops
 from mindtorch.engine.ops import elementwise as pointwise
 from mindtorch.engine.ops import movement
 from mindtorch.engine.tensor import constant
+from mindtorch.engine.transforms.autocast import LOWER
 
 from .._api.arguments import as_int, require_tensor
+from .._api.publish import functional
 
 __all__ = [
     "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
@@ -100,6 +102,7 @@ def _convolve(
     return result if batched else movement.squeeze(result, axes=(0,))
 
 
+@functional(explained=True)
 def conv1d(
     input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0,  # noqa: A002
     dilation: Any = 1, groups: int = 1,
@@ -123,6 +126,7 @@ def conv1d(
     return _convolve("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
 
 
+@functional(explained=True)
 def conv2d(
     input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0,  # noqa: A002
     dilation: Any = 1, groups: int = 1,
@@ -146,6 +150,7 @@ def conv2d(
     return _convolve("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
 
 
+@functional(explained=True)
 def conv3d(
     input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0,  # noqa: A002
     dilation: Any = 1, groups: int = 1,
@@ -252,6 +257,7 @@ def _convolve_transposed(
     return result if batched else movement.squeeze(result, axes=(0,))
 
 
+@functional(autocast=LOWER, autocast_cuda=LOWER, explained=True)
 def conv_transpose1d(
     input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0,  # noqa: A002
     output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
@@ -277,6 +283,7 @@ def conv_transpose1d(
     )  # fmt: skip
 
 
+@functional(autocast=LOWER, autocast_cuda=LOWER, explained=True)
 def conv_transpose2d(
     input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0,  # noqa: A002
     output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
@@ -302,6 +309,7 @@ def conv_transpose2d(
     )  # fmt: skip
 
 
+@functional(autocast=LOWER, autocast_cuda=LOWER, explained=True)
 def conv_transpose3d(
     input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0,  # noqa: A002
     output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
@@ -342,6 +350,7 @@ def _check_windows(kernel: Any, dilation: Any, stride: Any) -> None:
             )
 
 
+@functional(cacheable=True)
 def unfold(
     input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1  # noqa: A002
 ) -> Any:
@@ -394,6 +403,7 @@ def unfold(
     return result if batched else movement.squeeze(result, axes=(0,))
 
 
+@functional(cacheable=True)
 def fold(
     input: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0,  # noqa: A002
     stride: Any = 1,

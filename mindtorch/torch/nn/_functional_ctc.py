@@ -8,7 +8,9 @@ import numpy as np
 
 from mindtorch.engine.ops import ctc
 from mindtorch.engine.tensor import Tensor, from_array
+from mindtorch.engine.transforms.autocast import FULL
 
+from .._api.publish import functional
 from ._reduction import chosen_reduction
 
 __all__ = ["ctc_loss"]
@@ -61,6 +63,7 @@ def _check_targets(targets: Any, counts: Any) -> None:
         )
 
 
+@functional(autocast=FULL)
 def ctc_loss(
     log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int = 0,
     reduction: str = "mean", zero_infinity: bool = False,

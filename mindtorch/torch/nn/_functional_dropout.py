@@ -16,7 +16,8 @@ from mindtorch.engine.tensor import constant as c
 from mindtorch.engine.transforms.vmap import draw
 
 from .._api.arguments import require_tensor
-from .._api.kernel_signatures import called_wrongly
+from .._api.kernel_signatures import Kernel
+from .._api.publish import functional
 from .._api.warn_caller import warn_caller
 
 __all__ = [
@@ -74,14 +75,18 @@ def drop_where(x: Any, p: float, training: bool, inplace: bool, feature: bool = 
     return _times(x, noise, inplace)
 
 
+_DROPOUT = Kernel("dropout", "input p training")
+
+
 def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:  # noqa: A002
     """Each element 0 with probability ``p``, else divided by ``1 - p``."""
     try:
         return drop_where(input, p, training, inplace)
     except Exception as error:
-        raise called_wrongly("dropout", error, input=input, p=p, training=training) from None
+        raise _DROPOUT.wrong(error, input=input, p=p, training=training) from None
 
 
+@functional(kernel=Kernel("feature_dropout", "input p training", asked="dim"))
 def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:  # noqa: A002
     """:func:`dropout` of whole channels of (N, C, L) or (C, L)."""
     _check(p)
@@ -129,13 +134,15 @@ def _channelwise(name: str, spatial: int, feature_dims: tuple[int, ...]) -> Any:
 
     drop.__name__ = drop.__qualname__ = name
     drop.__doc__ = f":func:`dropout` of whole channels with {spatial} spatial axes."
-    return drop
+    kernel = Kernel("feature_dropout", "input p training", asked="dim")
+    return functional(kernel=kernel)(drop) if spatial == 2 else drop
 
 
 dropout2d = _channelwise("dropout2d", 2, (4, 3))
 _dropout3d = _channelwise("dropout3d", 3, (5, 4))
 
 
+@functional(kernel=Kernel("feature_dropout", "input p training", asked="dim"))
 def dropout3d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:  # noqa: A002
     """:func:`dropout` of whole channels of (N, C, D, H, W) or (C, D, H, W)."""
     if input.dim() == 5:
@@ -167,11 +174,13 @@ def _alpha(x: Any, p: float, training: bool, inplace: bool, feature: bool) -> An
     return pointwise.add(scaled, shift)
 
 
+@functional(kernel=Kernel("alpha_dropout", "input p training"))
 def alpha_dropout(input: Any, p: float = 0.5, training: bool = False, inplace: bool = False) -> Any:  # noqa: A002
     """Dropout that keeps the mean and variance that SELU gives."""
     return _alpha(input, p, training, inplace, False)
 
 
+@functional(kernel=Kernel("feature_alpha_dropout", "input p training"))
 def feature_alpha_dropout(
     input: Any, p: float = 0.5, training: bool = False, inplace: bool = False  # noqa: A002
 ) -> Any:

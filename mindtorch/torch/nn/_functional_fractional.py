@@ -10,6 +10,9 @@ import numpy as np
 import mindtorch.torch as torch
 from mindtorch.engine.dtype_support import refuse_kinds
 from mindtorch.engine.tensor import from_array
+from mindtorch.engine.transforms.autocast import FULL
+
+from .._api.publish import functional
 
 __all__ = [
     "fractional_max_pool2d", "fractional_max_pool2d_with_indices", "fractional_max_pool3d",
@@ -129,6 +132,7 @@ def fractional_max_pool2d_with_indices(
     return _pool(2, input, kernel_size, output_size, output_ratio, _random_samples)
 
 
+@functional(autocast=FULL)
 def fractional_max_pool2d(
     input: Any, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,  # noqa: A002
     return_indices: bool = False, _random_samples: Any = None,
@@ -154,6 +158,7 @@ def fractional_max_pool3d_with_indices(
     return _pool(3, input, kernel_size, output_size, output_ratio, _random_samples)
 
 
+@functional(autocast=FULL)
 def fractional_max_pool3d(
     input: Any, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,  # noqa: A002
     return_indices: bool = False, _random_samples: Any = None,

@@ -15,10 +15,13 @@ from mindtorch.engine.ops import linear_algebra, movement
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant as c
 from mindtorch.engine.tensor import from_array
+from mindtorch.engine.transforms.autocast import FULL, PLAIN, WIDEST
 from mindtorch.engine.transforms.vmap import values_of_all
 
-from .._api.kernel_signatures import called_wrongly
+from .._api.kernel_signatures import Kernel
+from .._api.out_rules import EXACT, Out
 from .._api.out_variants import store_out
+from .._api.publish import functional
 from .._api.warn_caller import warn_caller
 from ..autograd.grad_mode import no_grad
 from ..functions.gathering import one_hot
@@ -28,6 +31,12 @@ __all__ = [
     "bilinear", "cosine_similarity", "embedding", "embedding_bag", "linear", "normalize",
     "one_hot", "pairwise_distance", "pdist",
 ]  # fmt: skip
+
+functional(explained=True)(one_hot)
+
+
+_OF_LINEAR = Out(EXACT)
+_LINEAR = Kernel("linear", "input weight bias")
 
 
 def linear(input: Any, weight: Any, bias: Any = None, *, out: Any = None) -> Any:  # noqa: A002
@@ -39,10 +48,10 @@ def linear(input: Any, weight: Any, bias: Any = None, *, out: Any = None) -> Any
             result = linear_algebra.linear(input, weight, bias)
     except Exception as error:
         if not _spreads(bias, input, weight):
-            raise called_wrongly("linear", error, input=input, weight=weight, bias=bias) from None
+            raise _LINEAR.wrong(error, input=input, weight=weight, bias=bias) from None
         shape = bias.aval.shape[-max(input.aval.ndim, 1) :]
         result = linear_algebra.linear(input, weight, None) + bias.reshape(shape)
-    return result if out is None else store_out(result, out, "linear")
+    return result if out is None else store_out(result, out, "linear", (), _OF_LINEAR)
 
 
 def _spreads(bias: Any, x: Any, weight: Any) -> bool:
@@ -56,7 +65,7 @@ def _spreads(bias: Any, x: Any, weight: Any) -> bool:
     return all(a in (1, b) for a, b in zip(shape[::-1], (*target[::-1], 1), strict=False))
 
 
-@in_float32
+@functional(autocast=PLAIN, autocast_cuda=WIDEST, explained=True, around=in_float32)
 def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
     """``x1^T W[o] x2 + b[o]`` for each output ``o``.
 
@@ -117,6 +126,7 @@ def _renormalize(weight: Any, indices: Any, max_norm: float, norm_type: float) -
         weight._shared.version += 1
 
 
+@functional(kernel=Kernel("embedding", "weight input"))
 def embedding(
     input: Any,  # noqa: A002
     weight: Any,
@@ -160,6 +170,7 @@ def _prepare_sparse() -> None:
     importlib.import_module("mindtorch.torch.sparse")
 
 
+@functional(cacheable=True)
 def embedding_bag(
     input: Any,  # noqa: A002
     weight: Any,
@@ -359,6 +370,7 @@ def _bags(x: Any, offsets: Any, include_last: bool) -> tuple[Any, Any]:
     return x, starts if include_last else np.append(starts, x.aval.size)
 
 
+@functional(cacheable=True)
 def normalize(
     input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None  # noqa: A002
 ) -> Any:
@@ -372,6 +384,7 @@ def normalize(
     return result if out is None else store_out(result, out, "div")
 
 
+@functional(cacheable=True, autocast_cuda=FULL, explained=True)
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
     """``x1 . x2 / (max(|x1|, eps) max(|x2|, eps))`` along ``dim``."""
     common = dtypes.result_type((x1.aval, x2.aval))
@@ -389,6 +402,7 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
     return (first * second).sum(dim)
 
 
+@functional(cacheable=True, explained=True)
 def pairwise_distance(
     x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
 ) -> Any:
@@ -396,6 +410,7 @@ def pairwise_distance(
     return pointwise.add(pointwise.subtract(x1, x2), c(eps)).norm(p, -1, keepdim=keepdim)
 
 
+@functional(cacheable=True, autocast_cuda=FULL, explained=True)
 def pdist(input: Any, p: float = 2.0) -> Any:  # noqa: A002
     """The p-norm distance of every pair of rows."""
     if input.dim() != 2:

@@ -22,9 +22,13 @@ from mindtorch.engine.ops import elementwise_special as special
 from mindtorch.engine.ops import loss as ops
 from mindtorch.engine.ops import movement
 from mindtorch.engine.tensor import constant
+from mindtorch.engine.transforms import autocast as casts
 from mindtorch.engine.transforms import vmap
+from mindtorch.engine.transforms.autocast import FULL
 
 from .._api.arguments import require_tensor
+from .._api.kernel_signatures import Kernel
+from .._api.publish import functional
 from .._api.warn_caller import warn_caller
 from ._functional_activation import log_softmax, logsigmoid
 from ._half import in_float32
@@ -88,6 +92,10 @@ def _mean_of_nll(ignore_index: int, name: str) -> Any:
     )
 
 
+@functional(
+    cacheable=True, autocast=FULL, autocast_cuda=FULL,
+    kernel=Kernel("nll_loss_nd", "input target weight"),
+)  # fmt: skip
 def nll_loss(
     input: Any,  # noqa: A002
     target: Any,
@@ -133,6 +141,10 @@ def nll_loss(
     return loss.squeeze(0) if single else loss
 
 
+@functional(
+    cacheable=True, autocast=FULL, autocast_cuda=FULL,
+    kernel=Kernel("cross_entropy_loss", "input target weight"),
+)  # fmt: skip
 def cross_entropy(
     input: Any,  # noqa: A002
     target: Any,
@@ -243,6 +255,7 @@ def _promoted(input: Any, target: Any, kernel: str) -> Any:  # noqa: A002
     return movement.cast(input, dtype=dtype)
 
 
+@functional(cacheable=True, autocast=FULL, autocast_cuda=FULL)
 def mse_loss(
     input: Any, target: Any, size_average: Any = None, reduce: Any = None,  # noqa: A002
     reduction: str = "mean", weight: Any = None,
@@ -260,6 +273,7 @@ def mse_loss(
     return loss if weight is not None else tape.named(loss, "MseLossBackward0")
 
 
+@functional(cacheable=True, autocast=FULL, autocast_cuda=FULL)
 def l1_loss(
     input: Any, target: Any, size_average: Any = None, reduce: Any = None,  # noqa: A002
     reduction: str = "mean", weight: Any = None,
@@ -275,6 +289,7 @@ def l1_loss(
     return _weighed(pointwise.absolute(pointwise.subtract(input, target)), weight, reduction)
 
 
+@functional(cacheable=True, autocast=FULL, autocast_cuda=FULL)
 def smooth_l1_loss(
     input: Any, target: Any, size_average: Any = None, reduce: Any = None,  # noqa: A002
     reduction: str = "mean", beta: float = 1.0,
@@ -296,7 +311,7 @@ def smooth_l1_loss(
     return tape.named(loss, "SmoothL1LossBackward0")
 
 
-@in_float32
+@functional(cacheable=True, autocast=FULL, autocast_cuda=FULL, around=in_float32)
 def huber_loss(
     input: Any, target: Any, reduction: str = "mean", delta: float = 1.0, weight: Any = None  # noqa: A002
 ) -> Any:
@@ -317,6 +332,9 @@ def huber_loss(
     return loss if weight is not None else tape.named(loss, "HuberLossBackward0")
 
 
+@functional(
+    cacheable=True, autocast=FULL, autocast_cuda=FULL, kernel=Kernel("kl_div", "input target"),
+)  # fmt: skip
 def kl_div(
     input: Any, target: Any, size_average: Any = None, reduce: Any = None,  # noqa: A002
     reduction: str = "mean", log_target: bool = False,
@@ -354,6 +372,17 @@ def kl_div(
     return reduced(loss, chosen_reduction(None, None, reduction))
 
 
+_UNSAFE = (
+    "torch.nn.functional.binary_cross_entropy and torch.nn.BCELoss are unsafe to autocast.\n"
+    "Many models use a sigmoid layer right before the binary cross entropy layer.\n"
+    "In this case, combine the two layers using "
+    "torch.nn.functional.binary_cross_entropy_with_logits\n"
+    "or torch.nn.BCEWithLogitsLoss.  binary_cross_entropy_with_logits and BCEWithLogits are\n"
+    "safe to autocast."
+)
+
+
+@functional(autocast=FULL)
 def binary_cross_entropy(
     input: Any, target: Any, weight: Any = None, size_average: Any = None, reduce: Any = None,  # noqa: A002
     reduction: str = "mean",
@@ -370,6 +399,8 @@ def binary_cross_entropy(
         RuntimeError: for another type of it, and an x or t outside of 0 to 1.
         NotImplementedError: for integers.
     """
+    if casts.state.cuda.enabled and getattr(input, "is_cuda", False):
+        raise RuntimeError(_UNSAFE)  # its gradient overflows in float16
     reduction = chosen_reduction(size_average, reduce, reduction)
     if target.aval.shape != input.aval.shape:
         raise ValueError(
@@ -395,7 +426,7 @@ def binary_cross_entropy(
     return tape.named(loss, "BinaryCrossEntropyBackward0")
 
 
-@in_float32
+@functional(cacheable=True, autocast=FULL, autocast_cuda=FULL, around=in_float32)
 def binary_cross_entropy_with_logits(
     input: Any, target: Any, weight: Any = None, size_average: Any = None, reduce: Any = None,  # noqa: A002
     reduction: str = "mean", pos_weight: Any = None,
@@ -439,7 +470,10 @@ def binary_cross_entropy_with_logits(
     return tape.named(loss, "BinaryCrossEntropyWithLogitsBackward0")
 
 
-@in_float32
+@functional(
+    cacheable=True, autocast=FULL, autocast_cuda=FULL,
+    kernel=Kernel("poisson_nll_loss", "input target log_input full eps"), around=in_float32,
+)  # fmt: skip
 def poisson_nll_loss(
     input: Any, target: Any, log_input: bool = True, full: bool = False, size_average: Any = None,  # noqa: A002
     eps: float = 1e-8, reduce: Any = None, reduction: str = "mean",
@@ -501,7 +535,10 @@ def gaussian_nll_loss(
     return reduced(loss, reduction)
 
 
-@in_float32
+@functional(
+    autocast=FULL, autocast_cuda=FULL, kernel=Kernel("soft_margin_loss", "input target"),
+    around=in_float32,
+)  # fmt: skip
 def soft_margin_loss(
     input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean"  # noqa: A002
 ) -> Any:
@@ -532,6 +569,7 @@ def soft_margin_loss(
     return reduced((input * -target.to(input.dtype)).exp().log1p(), reduction)
 
 
+@functional(cacheable=True)
 def multilabel_soft_margin_loss(
     input: Any, target: Any, weight: Any = None, size_average: Any = None, reduce: Any = None,  # noqa: A002
     reduction: str = "mean",

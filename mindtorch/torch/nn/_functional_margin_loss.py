@@ -14,7 +14,10 @@ from mindtorch.engine import dtypes
 from mindtorch.engine.dtype_support import refuse_kinds
 from mindtorch.engine.ops import elementwise as pointwise
 from mindtorch.engine.transforms import vmap
+from mindtorch.engine.transforms.autocast import FULL
 
+from .._api.kernel_signatures import Kernel
+from .._api.publish import functional
 from ._functional_linear import pairwise_distance
 from ._reduction import chosen_reduction, reduced
 
@@ -24,6 +27,7 @@ __all__ = [
 ]  # fmt: skip
 
 
+@functional(cacheable=True, autocast=FULL, autocast_cuda=FULL)
 def margin_ranking_loss(
     input1: Any, input2: Any, target: Any, margin: float = 0, size_average: Any = None,
     reduce: Any = None, reduction: str = "mean",
@@ -47,6 +51,10 @@ def margin_ranking_loss(
     return reduced((-target * (input1 - input2) + float(margin)).clamp_min(0), reduction)
 
 
+@functional(
+    cacheable=True, autocast=FULL, autocast_cuda=FULL,
+    kernel=Kernel("hinge_embedding_loss", "input target margin"),
+)  # fmt: skip
 def hinge_embedding_loss(
     input: Any, target: Any, margin: float = 1.0, size_average: Any = None, reduce: Any = None,  # noqa: A002
     reduction: str = "mean",
@@ -65,6 +73,10 @@ def hinge_embedding_loss(
     return reduced(pull + push, reduction)
 
 
+@functional(
+    cacheable=True, autocast=FULL, autocast_cuda=FULL,
+    kernel=Kernel("cosine_embedding_loss", "input1 input2 target margin"),
+)  # fmt: skip
 def cosine_embedding_loss(
     input1: Any, input2: Any, target: Any, margin: float = 0, size_average: Any = None,
     reduce: Any = None, reduction: str = "mean",
@@ -107,6 +119,10 @@ def _check_triplet(anchor: Any, positive: Any, negative: Any) -> None:
         )
 
 
+@functional(
+    cacheable=True, autocast=FULL, autocast_cuda=FULL,
+    kernel=Kernel("triplet_margin_loss", "anchor positive negative margin p eps swap"),
+)  # fmt: skip
 def triplet_margin_loss(
     anchor: Any, positive: Any, negative: Any, margin: float = 1.0, p: float = 2,
     eps: float = 1e-6, swap: bool = False, size_average: Any = None, reduce: Any = None,
@@ -213,6 +229,10 @@ def _positive(gap: Any) -> Any:
     return torch.where(gap > 0, gap, 0)
 
 
+@functional(
+    cacheable=True, autocast=FULL, autocast_cuda=FULL,
+    kernel=Kernel("multi_margin_loss", "input target p margin weight"),
+)  # fmt: skip
 def multi_margin_loss(
     input: Any, target: Any, p: int = 1, margin: float = 1.0, weight: Any = None,  # noqa: A002
     size_average: Any = None, reduce: Any = None, reduction: str = "mean",
@@ -245,6 +265,9 @@ def multi_margin_loss(
     return reduced(loss if target.dim() else loss.squeeze(0), reduction)
 
 
+@functional(
+    autocast=FULL, autocast_cuda=FULL, kernel=Kernel("multilabel_margin_loss", "input target"),
+)  # fmt: skip
 def multilabel_margin_loss(
     input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean"  # noqa: A002
 ) -> Any:

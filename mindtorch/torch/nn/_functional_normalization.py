@@ -13,7 +13,8 @@ from mindtorch.engine.ops import movement
 from mindtorch.engine.ops import normalization as ops
 from mindtorch.engine.tensor import constant as c
 
-from .._api.kernel_signatures import called_wrongly
+from .._api.kernel_signatures import Kernel
+from .._api.publish import functional
 from .._tensor.size_and_formats import finfo
 from ..autograd.grad_mode import no_grad
 from . import _functional_pooling as pooling
@@ -24,6 +25,11 @@ __all__ = [
 ]  # fmt: skip
 
 
+@functional(
+    kernel=Kernel(
+        "batch_norm", "input weight bias running_mean running_var training momentum eps training"
+    )
+)
 def batch_norm(
     input: Any,  # noqa: A002
     running_mean: Any,
@@ -59,7 +65,7 @@ def batch_norm(
     statistics = [running_mean, running_var]
     if running_mean is not None or running_var is not None:
         known = [None if x is None else x.aval for x in (weight, bias, *statistics)]
-        dtype_support.check("batch_norm_inference", (input.aval, *known))
+        ops.batch_norm_inference.check_dtypes(input.aval, *known)
     result, mean, _, spread = ops.batch_norm_training(input, weight, bias, eps=float(eps))
     move_statistics(running_mean, running_var, mean, spread, momentum, count)
     return result
@@ -120,6 +126,7 @@ def _check_batch_norm(
         )
 
 
+@functional(cacheable=True)
 def instance_norm(
     input: Any,  # noqa: A002
     running_mean: Any = None,
@@ -173,6 +180,10 @@ def _check_normalized(x: Any, shape: tuple[int, ...], named: Any, star: str) -> 
         )
 
 
+_LAYER_NORM = Kernel("layer_norm", "input normalized_shape weight bias eps")
+
+
+@functional(cacheable=True, kernel=_LAYER_NORM, explained=False)
 def layer_norm(
     input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5  # noqa: A002
 ) -> Any:
@@ -184,13 +195,15 @@ def layer_norm(
             input, weight, bias, eps=float(eps), normalized_ndim=len(shape)
         )[0]
     except Exception as error:
-        raise called_wrongly(
-            "layer_norm", error, input=input, normalized_shape=normalized_shape, weight=weight,
-            bias=bias, eps=eps,
-        ) from None  # fmt: skip
+        raise _LAYER_NORM.wrong(
+            error, input=input, normalized_shape=normalized_shape, weight=weight, bias=bias, eps=eps
+        ) from None
 
 
-@in_float32
+@functional(
+    cacheable=True, kernel=Kernel("rms_norm", "input normalized_shape weight eps"),
+    around=in_float32,
+)  # fmt: skip
 def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: Any = None) -> Any:  # noqa: A002
     """x / sqrt(mean(x**2) + eps) * weight over the last axes."""
     shape = tuple(normalized_shape)
@@ -202,6 +215,7 @@ def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: Any = N
     return ops.rms_norm(input, weight, eps=float(eps), normalized_ndim=len(shape))[0]
 
 
+@functional(cacheable=True, kernel=Kernel("group_norm", "input num_groups weight bias eps"))
 def group_norm(
     input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5  # noqa: A002
 ) -> Any:
@@ -233,6 +247,7 @@ def group_norm(
     return ops.group_norm(input, weight, bias, groups=num_groups, eps=float(eps))[0]
 
 
+@functional(cacheable=True)
 def local_response_norm(
     input: Any, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0  # noqa: A002
 ) -> Any:

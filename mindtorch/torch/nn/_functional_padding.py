@@ -13,14 +13,18 @@ from mindtorch.engine.ops.indexing import index_select
 from mindtorch.engine.ops.movement import in_format_of
 from mindtorch.engine.symbolic_sizes import as_index
 from mindtorch.engine.tensor import constant, from_array
+from mindtorch.engine.transforms import autocast as casts
 
 from .._api.arguments import check_value, require_tensor
+from .._api.kernel_signatures import Kernel
+from .._api.publish import functional
 
 __all__ = ["pad"]
 
 _KERNELS = {"reflect": "reflection_pad", "replicate": "replication_pad"}
 
 
+@functional(cacheable=True, kernel=Kernel("pad", "input pad mode value"))
 def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:  # noqa: A002
     """``input`` with elements added at both ends of its last axes.
 
@@ -33,6 +37,8 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
             the axis has, nothing left of an axis.
         NotImplementedError: an unknown mode, or a number of axes that the mode cannot pad.
     """
+    if casts.state.cpu.enabled and (mode == "replicate" or (mode == "reflect" and len(pad) < 6)):
+        (input,) = casts.cast_inputs(casts.FULL, (input,), casts.state.cpu)  # noqa: A001
     pad = tuple(as_index(p) for p in pad)
     ndim = input.dim()
     if len(pad) % 2:

@@ -11,9 +11,12 @@ from mindtorch.engine.ops import movement
 from mindtorch.engine.ops import pooling as ops
 from mindtorch.engine.symbolic_sizes import as_index
 from mindtorch.engine.tensor import constant as c
+from mindtorch.engine.transforms.autocast import FULL
 
 from .._api.arguments import require_tensor
-from .._api.out_variants import with_out
+from .._api.kernel_signatures import Kernel
+from .._api.out_rules import EXACT, Out
+from .._api.publish import functional
 from .._api.signatures import wrong_call
 
 __all__ = [
@@ -143,15 +146,18 @@ def _define_max_pool(spatial: int) -> tuple[Any, Any]:
             raise wrong_call(f"max_pool{spatial}d", given, {}) or error from None
         return pair if return_indices else pair[0]
 
-    return _named(with_indices, f"max_pool{spatial}d_with_indices", (
-        "The largest element of each window, and its place within the spatial axes."
-    )), _named(pool, f"max_pool{spatial}d", "The largest element of each window.")  # fmt: skip
+    about = "The largest element of each window"
+    _named(with_indices, f"max_pool{spatial}d_with_indices", (
+        f"{about}, and its place within the spatial axes."
+    ))  # fmt: skip
+    _named(pool, f"max_pool{spatial}d", f"{about}.")
+    functional(cacheable=True, autocast=FULL if spatial == 3 else None)(pool)
+    return with_indices, pool
 
 
-def _named(function: Any, name: str, doc: str) -> Any:
+def _named(function: Any, name: str, doc: str) -> None:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
-    return function
 
 
 max_pool1d_with_indices, max_pool1d = _define_max_pool(1)
@@ -183,6 +189,7 @@ def _avg_pool(
     return _unbatch(result, batched)
 
 
+@functional(cacheable=True, explained=True)
 def avg_pool1d(
     input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,  # noqa: A002
     ceil_mode: bool = False, count_include_pad: bool = True,
@@ -203,7 +210,7 @@ def avg_pool1d(
     return _avg_pool(1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
 
-@with_out
+@functional(out=Out(EXACT), cacheable=True, explained=True)
 def avg_pool2d(
     input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,  # noqa: A002
     ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: Any = None,
@@ -227,7 +234,7 @@ def avg_pool2d(
     )
 
 
-@with_out
+@functional(out=Out(EXACT), cacheable=True, autocast=FULL, explained=True)
 def avg_pool3d(
     input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,  # noqa: A002
     ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: Any = None,
@@ -313,7 +320,11 @@ def _define_adaptive_avg(spatial: int) -> Any:
     def pool(input: Any, output_size: Any) -> Any:  # noqa: A002
         return _unbatch(*_adaptive(ops.adaptive_avg_pool, name, spatial, input, output_size))
 
-    return _named(pool, name, "Means over as many windows as ``output_size`` says.")
+    _named(pool, name, "Means over as many windows as ``output_size`` says.")
+    if spatial == 1:
+        return functional(cacheable=True, explained=True)(pool)
+    kernel = Kernel(name, "input output_size", asked="size")
+    return functional(cacheable=True, autocast=FULL if spatial == 3 else None, kernel=kernel)(pool)
 
 
 adaptive_avg_pool1d = _define_adaptive_avg(1)
@@ -332,9 +343,14 @@ def _define_adaptive_max(spatial: int) -> tuple[Any, Any]:
         pair = with_indices(input, output_size)
         return pair if return_indices else pair[0]
 
-    return _named(with_indices, f"{name}_with_indices", (
-        "The largest elements of as many windows as ``output_size`` says, and their places."
-    )), _named(pool, name, "The largest elements of as many windows as ``output_size`` says.")  # fmt: skip  # noqa: E501
+    about = "The largest elements of as many windows as ``output_size`` says"
+    _named(with_indices, f"{name}_with_indices", f"{about}, and their places.")
+    _named(pool, name, f"{about}.")
+    autocast = FULL if spatial == 3 else None
+    kernel = Kernel(name, "input output_size", asked=None if spatial == 1 else "size")
+    functional(autocast=autocast, kernel=kernel)(with_indices)
+    functional(cacheable=True, autocast=autocast, kernel=kernel)(pool)
+    return with_indices, pool
 
 
 adaptive_max_pool1d_with_indices, adaptive_max_pool1d = _define_adaptive_max(1)
@@ -359,6 +375,7 @@ def _lp_pool(
     return pointwise.power(total, c(1.0 / norm_type))
 
 
+@functional(cacheable=True)
 def lp_pool1d(
     input: Any, norm_type: Any, kernel_size: Any, stride: Any = None, ceil_mode: bool = False  # noqa: A002
 ) -> Any:
@@ -372,6 +389,7 @@ def lp_pool1d(
     return _lp_pool(1, input, norm_type, kernel_size, stride, ceil_mode)
 
 
+@functional(cacheable=True)
 def lp_pool2d(
     input: Any, norm_type: Any, kernel_size: Any, stride: Any = None, ceil_mode: bool = False  # noqa: A002
 ) -> Any:
@@ -487,6 +505,7 @@ def max_unpool1d(
     return _unpool(1, input, indices, kernel_size, stride, padding, output_size)
 
 
+@functional(autocast=FULL)
 def max_unpool2d(
     input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,  # noqa: A002
     output_size: Any = None,
@@ -507,6 +526,7 @@ def max_unpool2d(
     return _unpool(2, input, indices, kernel_size, stride, padding, output_size)
 
 
+@functional(autocast=FULL)
 def max_unpool3d(
     input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,  # noqa: A002
     output_size: Any = None,

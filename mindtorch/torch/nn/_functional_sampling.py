@@ -12,7 +12,10 @@ from mindtorch.engine import dtypes
 from mindtorch.engine.devices.device import cpu
 from mindtorch.engine.dtype_support import require_floats
 from mindtorch.engine.ops import sampling
+from mindtorch.engine.transforms.autocast import FULL, WIDEST
 
+from .._api.kernel_signatures import Kernel
+from .._api.publish import functional
 from .._api.warn_caller import warn_caller
 
 __all__ = ["affine_grid", "grid_sample"]
@@ -151,6 +154,7 @@ def _cubic(x: Any, places: Sequence[Any], padding_mode: str, align: bool) -> Any
     return total
 
 
+@functional(autocast=FULL, autocast_cuda=WIDEST, kernel=Kernel("grid_sampler", "input grid"))
 def grid_sample(
     input: Any,  # noqa: A002
     grid: Any,
@@ -216,6 +220,7 @@ def _sampled(input: Any, grid: Any, mode: str, padding_mode: str, align: bool) -
     return _linear(input, places)
 
 
+@functional(cacheable=True)
 def affine_grid(theta: Any, size: Sequence[int], align_corners: bool | None = None) -> Any:
     """The grid that makes `grid_sample` turn, scale and shift: theta @ (x, y, 1).
 

@@ -9,7 +9,9 @@ from mindtorch.engine import dtype_support, dtypes
 from mindtorch.engine.autograd import tape
 from mindtorch.engine.ops import movement, resizing
 from mindtorch.engine.symbolic_sizes import as_float, as_whole
+from mindtorch.engine.transforms.autocast import FULL
 
+from .._api.publish import functional
 from .._api.warn_caller import warn_caller
 from . import _functional_pooling as pooling
 from ._functional_antialias import resize_smoothly
@@ -23,6 +25,7 @@ __all__ = [
 # --- channels and space ----------------------------------------------------------------------
 
 
+@functional(cacheable=True, explained=True)
 def pixel_shuffle(input: Any, upscale_factor: int) -> Any:  # noqa: A002
     """(*, C * r * r, H, W) -> (*, C, H * r, W * r)."""
     shape, r = input.aval.shape, upscale_factor
@@ -47,6 +50,7 @@ def pixel_shuffle(input: Any, upscale_factor: int) -> Any:  # noqa: A002
     return tape.named(movement.in_format_of(input, whole), "PixelShuffleBackward0")
 
 
+@functional(cacheable=True, explained=True)
 def pixel_unshuffle(input: Any, downscale_factor: int) -> Any:  # noqa: A002
     """(*, C, H * r, W * r) -> (*, C * r * r, H, W)."""
     shape, r = input.aval.shape, downscale_factor
@@ -71,6 +75,7 @@ def pixel_unshuffle(input: Any, downscale_factor: int) -> Any:  # noqa: A002
     return tape.named(movement.in_format_of(input, whole), "PixelUnshuffleBackward0")
 
 
+@functional(cacheable=True, explained=True)
 def channel_shuffle(input: Any, groups: int) -> Any:  # noqa: A002
     """Channels of (N, C, *) taken in turn from each of ``groups`` groups."""
     shape = input.aval.shape
@@ -103,6 +108,7 @@ _MODES = {
 _NEEDS = {"linear": 3, "bilinear": 4, "bicubic": 4, "trilinear": 5}
 
 
+@functional(cacheable=True, autocast_cuda=FULL)
 def interpolate(
     input: Any,  # noqa: A002
     size: Any = None,

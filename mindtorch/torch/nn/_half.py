@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -19,19 +18,14 @@ def _widened(value: Any) -> Any:
     return value.float() if half else value
 
 
-def in_float32(body: Callable[..., Any]) -> Callable[..., Any]:
+def in_float32(body: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """``body`` computed in float32 where all floating tensors are of one half type."""
-
-    @functools.wraps(body)
-    def variant(*args: Any, **kwargs: Any) -> Any:
-        found = {
-            x.aval.dtype
-            for x in (*args, *kwargs.values())
-            if isinstance(x, EngineTensor) and x.aval.dtype.category == dtypes.FLOAT
-        }
-        if len(found) != 1 or not found <= {*_HALF}:
-            return body(*args, **kwargs)
-        result = body(*map(_widened, args), **{k: _widened(v) for k, v in kwargs.items()})
-        return result.to(found.pop())
-
-    return variant
+    found = {
+        x.aval.dtype
+        for x in (*args, *kwargs.values())
+        if isinstance(x, EngineTensor) and x.aval.dtype.category == dtypes.FLOAT
+    }
+    if len(found) != 1 or not found <= {*_HALF}:
+        return body(*args, **kwargs)
+    result = body(*map(_widened, args), **{k: _widened(v) for k, v in kwargs.items()})
+    return result.to(found.pop())

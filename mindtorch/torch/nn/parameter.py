@@ -8,6 +8,7 @@ from typing import Any
 from mindtorch.engine import dtypes
 from mindtorch.engine.aval import aval
 from mindtorch.engine.tensor import Tensor as EngineTensor
+from mindtorch.engine.tensor import change_class
 
 from .._api.arguments import as_device, as_dtype
 from .._api.torch_function_mode import disabled_torch_function_impl
@@ -116,7 +117,7 @@ class UninitializedTensorMixin:
         shape = (shape,) if isinstance(shape, int) else tuple(shape)
         made = new_empty(aval(shape, dtype, None, device))
         self.data = made
-        self.__class__ = self.cls_to_become
+        change_class(self, self.cls_to_become)
 
     @property
     def shape(self: Any) -> Any:

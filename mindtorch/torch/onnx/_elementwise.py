@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from mindtorch.engine import dtypes
+from mindtorch.engine.ops import activations, copies, elementwise, elementwise_special, indexing
+from mindtorch.engine.ops.base import Elementwise
 
 from ._writer import Writer, writes
 from .errors import UnsupportedOperatorError
@@ -14,7 +16,7 @@ from .errors import UnsupportedOperatorError
 Formula = Callable[..., str]
 
 
-def _elementwise(*names: str) -> Callable[[Formula], Formula]:
+def _elementwise(*ops: Elementwise) -> Callable[[Formula], Formula]:
     """Make ``formula(writer, dtype, *inputs)`` the writer of these ops: its inputs have the type
     that the op computes in."""
 
@@ -27,50 +29,70 @@ def _elementwise(*names: str) -> Callable[[Formula], Formula]:
                 return result
             return w.cast(result, compute, stored)
 
-        writes(*names)(write)
+        writes(*ops)(write)
         return formula
 
     return register
 
 
-def _direct(operator: str, *names: str) -> None:
-    _elementwise(*names)(lambda w, dtype, *given: str(getattr(w, operator)(*given)))
+def _direct(operator: str, op: Elementwise) -> None:
+    _elementwise(op)(lambda w, dtype, *given: str(getattr(w, operator)(*given)))
 
 
-for _name in ("relu", "exp", "log", "sqrt", "sigmoid", "tanh", "erf", "floor", "ceil", "round",
-              "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh",
-              "atanh", "reciprocal", "sign", "mish"):  # fmt: skip
-    _direct(_name.capitalize(), _name)
-_direct("Abs", "absolute")
-_direct("Neg", "negative")
-_direct("HardSwish", "hardswish")
-_direct("IsNaN", "isnan")
-_direct("IsInf", "isinf")
-_direct("Sqrt", "power_half")
-_direct("Reciprocal", "power_minus_one")
-_direct("Sub", "subtract")
-_direct("Div", "divide")
-_direct("Pow", "power")
-_direct("Equal", "eq")
+_direct("Relu", elementwise.relu)
+_direct("Exp", elementwise.exp)
+_direct("Log", elementwise.log)
+_direct("Sqrt", elementwise.sqrt)
+_direct("Sigmoid", elementwise.sigmoid)
+_direct("Tanh", elementwise.tanh)
+_direct("Erf", elementwise_special.erf)
+_direct("Floor", elementwise.floor)
+_direct("Ceil", elementwise.ceil)
+_direct("Round", elementwise.round_)
+_direct("Sin", elementwise.sin)
+_direct("Cos", elementwise.cos)
+_direct("Tan", elementwise.tan)
+_direct("Asin", elementwise.asin)
+_direct("Acos", elementwise.acos)
+_direct("Atan", elementwise.atan)
+_direct("Sinh", elementwise.sinh)
+_direct("Cosh", elementwise.cosh)
+_direct("Asinh", elementwise.asinh)
+_direct("Acosh", elementwise.acosh)
+_direct("Atanh", elementwise.atanh)
+_direct("Reciprocal", elementwise.reciprocal)
+_direct("Sign", elementwise.sign)
+_direct("Mish", activations.mish)
+_direct("Abs", elementwise.absolute)
+_direct("Neg", elementwise.negative)
+_direct("HardSwish", activations.hardswish)
+_direct("IsNaN", elementwise.is_nan)
+_direct("IsInf", elementwise.is_infinite)
+_direct("Sqrt", elementwise.power_half)
+_direct("Reciprocal", elementwise.power_minus_one)
+_direct("Sub", elementwise.subtract)
+_direct("Div", elementwise.divide)
+_direct("Pow", elementwise.power)
+_direct("Equal", elementwise.equal)
 
 
-def _of_truth(operator: str, logical: str, name: str) -> None:
+def _of_truth(operator: str, logical: str, op: Elementwise) -> None:
     """An operator of numbers that has another name for truth values."""
 
     def formula(w: Writer, dtype: Any, a: str, b: str) -> str:
         return str(getattr(w, logical if dtype is dtypes.bool_ else operator)(a, b))
 
-    _elementwise(name)(formula)
+    _elementwise(op)(formula)
 
 
-_of_truth("Add", "Or", "add")
-_of_truth("Mul", "And", "multiply")
-_of_truth("BitwiseAnd", "And", "bitwise_and")
-_of_truth("BitwiseOr", "Or", "bitwise_or")
-_of_truth("BitwiseXor", "Xor", "bitwise_xor")
+_of_truth("Add", "Or", elementwise.add)
+_of_truth("Mul", "And", elementwise.multiply)
+_of_truth("BitwiseAnd", "And", elementwise.bitwise_and)
+_of_truth("BitwiseOr", "Or", elementwise.bitwise_or)
+_of_truth("BitwiseXor", "Xor", elementwise.bitwise_xor)
 
 
-def _in_int8(operator: str, name: str) -> None:
+def _in_int8(operator: str, op: Elementwise) -> None:
     """An operator that does not take truth values."""
 
     def formula(w: Writer, dtype: Any, a: str, b: str) -> str:
@@ -81,101 +103,110 @@ def _in_int8(operator: str, name: str) -> None:
         made = str(getattr(w, operator)(a, b))
         return made if compares else w.cast(made, dtypes.int32, dtypes.bool_)
 
-    _elementwise(name)(formula)
+    _elementwise(op)(formula)
 
 
-for _operator, _name in (("Less", "lt"), ("LessOrEqual", "le"), ("Greater", "gt"),
-                         ("GreaterOrEqual", "ge"), ("Max", "maximum"), ("Min", "minimum"),
-                         ("Max", "clamp_min"), ("Min", "clamp_max")):  # fmt: skip
-    _in_int8(_operator, _name)
+_in_int8("Less", elementwise.less)
+_in_int8("LessOrEqual", elementwise.less_equal)
+_in_int8("Greater", elementwise.greater)
+_in_int8("GreaterOrEqual", elementwise.greater_equal)
+_in_int8("Max", elementwise.maximum)
+_in_int8("Min", elementwise.minimum)
+_in_int8("Max", elementwise.clamp_min)
+_in_int8("Min", elementwise.clamp_max)
 
 
-@_elementwise("ne")
+@_elementwise(elementwise.not_equal)
 def _ne(w: Writer, dtype: Any, a: str, b: str) -> str:
     return str(w.Not(w.Equal(a, b)))
 
 
-@_elementwise("clamp", "hardtanh")
+@_elementwise(elementwise.clamp, activations.hardtanh)
 def _clamp(w: Writer, dtype: Any, x: str, low: str, high: str) -> str:
     return str(w.Min(w.Max(x, low), high))
 
 
-@_elementwise("bitwise_not")
+@_elementwise(elementwise.bitwise_not)
 def _bitwise_not(w: Writer, dtype: Any, x: str) -> str:
     return str(w.Not(x) if dtype is dtypes.bool_ else w.BitwiseNot(x))
 
 
-def _logical(operator: str, name: str) -> None:
+def _logical(operator: str, op: Elementwise) -> None:
     def formula(w: Writer, dtype: Any, *given: str) -> str:
         return str(getattr(w, operator)(*[w.cast(x, dtype, dtypes.bool_) for x in given]))
 
-    _elementwise(name)(formula)
+    _elementwise(op)(formula)
 
 
-for _operator, _name in (("And", "logical_and"), ("Or", "logical_or"), ("Xor", "logical_xor"),
-                         ("Not", "logical_not")):  # fmt: skip
-    _logical(_operator, _name)
+_logical("And", elementwise.logical_and)
+_logical("Or", elementwise.logical_or)
+_logical("Xor", elementwise.logical_xor)
+_logical("Not", elementwise.logical_not)
 
 
-def _composed(name: str, formula: Callable[..., Any]) -> None:
+def _composed(op: Elementwise, formula: Callable[..., Any]) -> None:
     """``formula(writer, number, *inputs)``, where ``number`` makes constants of the type."""
 
     def write(w: Writer, dtype: Any, *given: str) -> str:
         return str(formula(w, lambda number: w.scalar(number, dtype), *given))
 
-    _elementwise(name)(write)
+    _elementwise(op)(write)
 
 
-_composed("silu", lambda w, c, x: w.Mul(x, w.Sigmoid(x)))
-_composed("square", lambda w, c, x: w.Mul(x, x))
-_composed("power_two", lambda w, c, x: w.Mul(x, x))
-_composed("power_three", lambda w, c, x: w.Mul(w.Mul(x, x), x))
-_composed("power_minus_two", lambda w, c, x: w.Reciprocal(w.Mul(x, x)))
-_composed("power_minus_half", lambda w, c, x: w.Reciprocal(w.Sqrt(x)))
-_composed("rsqrt", lambda w, c, x: w.Reciprocal(w.Sqrt(x)))
-_composed("log1p", lambda w, c, x: w.Log(w.Add(x, c(1))))
-_composed("log2", lambda w, c, x: w.Div(w.Log(x), c(math.log(2))))
-_composed("log10", lambda w, c, x: w.Div(w.Log(x), c(math.log(10))))
-_composed("exp2", lambda w, c, x: w.Pow(c(2), x))
-_composed("expm1", lambda w, c, x: w.Sub(w.Exp(x), c(1)))
-_composed("erfc", lambda w, c, x: w.Sub(c(1), w.Erf(x)))
-_composed("hardsigmoid", lambda w, c, x: w.HardSigmoid(x, alpha=1 / 6, beta=0.5))
-_composed("log_sigmoid", lambda w, c, x: w.Neg(w.Softplus(w.Neg(x))))
-_composed("trunc", lambda w, c, x: w.Mul(w.Sign(x), w.Floor(w.Abs(x))))
-_composed("frac", lambda w, c, x: w.Sub(x, w.Mul(w.Sign(x), w.Floor(w.Abs(x)))))
-_composed("logit", lambda w, c, x: w.Log(w.Div(x, w.Sub(c(1), x))))
-_composed("isfinite", lambda w, c, x: w.Not(w.Or(w.IsNaN(x), w.IsInf(x))))
-_composed("gelu_tanh", lambda w, c, x: w.Gelu(x, approximate="tanh") if w.opset >= 20 else w.Mul(
-    w.Mul(x, c(0.5)), w.Add(c(1), w.Tanh(w.Mul(c(math.sqrt(2 / math.pi)), w.Add(
-        x, w.Mul(c(0.044715), w.Mul(w.Mul(x, x), x))))))))
-_composed("gelu", lambda w, c, x: w.Gelu(x) if w.opset >= 20 else w.Mul(
+_composed(activations.silu, lambda w, c, x: w.Mul(x, w.Sigmoid(x)))
+_composed(elementwise.square, lambda w, c, x: w.Mul(x, x))
+_composed(elementwise.power_two, lambda w, c, x: w.Mul(x, x))
+_composed(elementwise.power_three, lambda w, c, x: w.Mul(w.Mul(x, x), x))
+_composed(elementwise.power_minus_two, lambda w, c, x: w.Reciprocal(w.Mul(x, x)))
+_composed(elementwise.power_minus_half, lambda w, c, x: w.Reciprocal(w.Sqrt(x)))
+_composed(elementwise.rsqrt, lambda w, c, x: w.Reciprocal(w.Sqrt(x)))
+_composed(elementwise.log1p, lambda w, c, x: w.Log(w.Add(x, c(1))))
+_composed(elementwise.log2, lambda w, c, x: w.Div(w.Log(x), c(math.log(2))))
+_composed(elementwise.log10, lambda w, c, x: w.Div(w.Log(x), c(math.log(10))))
+_composed(elementwise.exp2, lambda w, c, x: w.Pow(c(2), x))
+_composed(elementwise.expm1, lambda w, c, x: w.Sub(w.Exp(x), c(1)))
+_composed(elementwise_special.erfc, lambda w, c, x: w.Sub(c(1), w.Erf(x)))
+_composed(activations.hardsigmoid, lambda w, c, x: w.HardSigmoid(x, alpha=1 / 6, beta=0.5))
+_composed(activations.log_sigmoid, lambda w, c, x: w.Neg(w.Softplus(w.Neg(x))))
+_composed(elementwise.trunc, lambda w, c, x: w.Mul(w.Sign(x), w.Floor(w.Abs(x))))
+_composed(elementwise.frac, lambda w, c, x: w.Sub(x, w.Mul(w.Sign(x), w.Floor(w.Abs(x)))))
+_composed(elementwise_special.logit, lambda w, c, x: w.Log(w.Div(x, w.Sub(c(1), x))))
+_composed(elementwise.is_finite, lambda w, c, x: w.Not(w.Or(w.IsNaN(x), w.IsInf(x))))
+_composed(activations.gelu_tanh, lambda w, c, x:
+    w.Gelu(x, approximate="tanh") if w.opset >= 20 else w.Mul(
+        w.Mul(x, c(0.5)), w.Add(c(1), w.Tanh(w.Mul(c(math.sqrt(2 / math.pi)), w.Add(
+            x, w.Mul(c(0.044715), w.Mul(w.Mul(x, x), x))))))))
+_composed(activations.gelu, lambda w, c, x: w.Gelu(x) if w.opset >= 20 else w.Mul(
     w.Mul(x, c(0.5)), w.Add(c(1), w.Erf(w.Mul(x, c(math.sqrt(0.5)))))))
-_composed("leaky_relu", lambda w, c, x, slope: w.Where(w.Greater(x, c(0)), x, w.Mul(x, slope)))
-_composed("prelu", lambda w, c, x, slope: w.Where(w.Greater(x, c(0)), x, w.Mul(x, slope)))
-_composed("elu", lambda w, c, x, alpha, scale, inner: w.Where(
+_composed(activations.leaky_relu, lambda w, c, x, slope: w.Where(
+    w.Greater(x, c(0)), x, w.Mul(x, slope)))
+_composed(activations.prelu, lambda w, c, x, slope: w.Where(
+    w.Greater(x, c(0)), x, w.Mul(x, slope)))
+_composed(activations.elu, lambda w, c, x, alpha, scale, inner: w.Where(
     w.Greater(x, c(0)), w.Mul(x, scale),
     w.Mul(w.Mul(w.Sub(w.Exp(w.Mul(x, inner)), c(1)), alpha), scale)))
-_composed("softplus", lambda w, c, x, beta, limit: w.Where(
+_composed(activations.softplus, lambda w, c, x, beta, limit: w.Where(
     w.Greater(w.Mul(x, beta), limit), x, w.Div(w.Softplus(w.Mul(x, beta)), beta)))
-_composed("threshold", lambda w, c, x, limit, value: w.Where(w.LessOrEqual(x, limit), value, x))
-_composed("hardshrink", lambda w, c, x, limit: w.Where(
+_composed(activations.threshold, lambda w, c, x, limit, value: w.Where(
+    w.LessOrEqual(x, limit), value, x))
+_composed(activations.hardshrink, lambda w, c, x, limit: w.Where(
     w.LessOrEqual(w.Abs(x), limit), c(0), x))
-_composed("softshrink", lambda w, c, x, limit: w.Mul(
+_composed(activations.softshrink, lambda w, c, x, limit: w.Mul(
     w.Sign(x), w.Max(w.Sub(w.Abs(x), limit), c(0))))
-_composed("lerp", lambda w, c, x, y, weight: w.Add(x, w.Mul(weight, w.Sub(y, x))))
-_composed("addcmul", lambda w, c, x, y, z, value: w.Add(x, w.Mul(w.Mul(value, y), z)))
-_composed("addcdiv", lambda w, c, x, y, z, value: w.Add(x, w.Div(w.Mul(value, y), z)))
-_composed("add_scaled", lambda w, c, x, y, value: w.Add(x, w.Mul(value, y)))
-_composed("subtract_scaled", lambda w, c, x, y, value: w.Sub(x, w.Mul(value, y)))
-_composed("hypot", lambda w, c, x, y: w.Sqrt(w.Add(w.Mul(x, x), w.Mul(y, y))))
-_composed("logaddexp", lambda w, c, x, y: w.Add(
+_composed(elementwise.lerp, lambda w, c, x, y, weight: w.Add(x, w.Mul(weight, w.Sub(y, x))))
+_composed(elementwise.addcmul, lambda w, c, x, y, z, value: w.Add(x, w.Mul(w.Mul(value, y), z)))
+_composed(elementwise.addcdiv, lambda w, c, x, y, z, value: w.Add(x, w.Div(w.Mul(value, y), z)))
+_composed(elementwise.add_scaled, lambda w, c, x, y, value: w.Add(x, w.Mul(value, y)))
+_composed(elementwise.subtract_scaled, lambda w, c, x, y, value: w.Sub(x, w.Mul(value, y)))
+_composed(elementwise.hypot, lambda w, c, x, y: w.Sqrt(w.Add(w.Mul(x, x), w.Mul(y, y))))
+_composed(elementwise_special.logaddexp, lambda w, c, x, y: w.Add(
     w.Max(x, y), w.Softplus(w.Neg(w.Abs(w.Sub(x, y))))))
-_composed("xlogy", lambda w, c, x, y: w.Where(
+_composed(elementwise_special.xlogy, lambda w, c, x, y: w.Where(
     w.Equal(x, c(0)), w.Where(w.IsNaN(y), y, c(0)), w.Mul(x, w.Log(y))))
-_composed("sinc", lambda w, c, x: w.Where(
+_composed(elementwise_special.sinc, lambda w, c, x: w.Where(
     w.Equal(x, c(0)), c(1), w.Div(w.Sin(w.Mul(c(math.pi), x)), w.Mul(c(math.pi), x))))
-_composed("sgn", lambda w, c, x: w.Sign(x))
-_composed("atan2", lambda w, c, y, x: w.Where(
+_composed(elementwise.sgn, lambda w, c, x: w.Sign(x))
+_composed(elementwise.atan2, lambda w, c, y, x: w.Where(
     w.Equal(x, c(0)), w.Mul(w.Sign(y), c(math.pi / 2)),
     w.Add(w.Atan(w.Div(y, x)), w.Where(
         w.Less(x, c(0)), w.Where(w.Less(y, c(0)), c(-math.pi), c(math.pi)), c(0)))))
@@ -191,22 +222,22 @@ def _floor_mod(w: Writer, dtype: Any, x: str, y: str) -> str:
     return str(w.Where(moves, w.Add(rest, y), rest))
 
 
-_elementwise("remainder")(_floor_mod)
+_elementwise(elementwise.remainder)(_floor_mod)
 
 
-@_elementwise("floor_divide")
+@_elementwise(elementwise.floor_divide)
 def _floor_divide(w: Writer, dtype: Any, x: str, y: str) -> str:
     if dtype.category == dtypes.FLOAT:
         return str(w.Round(w.Div(w.Sub(x, _floor_mod(w, dtype, x, y)), y)))
     return str(w.Div(w.Sub(x, w.Mod(x, y)), y))
 
 
-@_elementwise("fmod")
+@_elementwise(elementwise.fmod)
 def _fmod(w: Writer, dtype: Any, x: str, y: str) -> str:
     return str(w.Mod(x, y, fmod=1))
 
 
-@_elementwise("trunc_divide")
+@_elementwise(elementwise.trunc_divide)
 def _trunc_divide(w: Writer, dtype: Any, x: str, y: str) -> str:
     quotient = w.Div(x, y)
     if dtype.category < dtypes.FLOAT:
@@ -214,21 +245,21 @@ def _trunc_divide(w: Writer, dtype: Any, x: str, y: str) -> str:
     return str(w.Mul(w.Sign(quotient), w.Floor(w.Abs(quotient))))
 
 
-@writes("where")
+@writes(elementwise.where)
 def _where(w: Writer, node: Any) -> str:
     condition, x, y = node.inputs
     made = node.outputs[0].aval.dtype
     return str(w.Where(w.typed(condition, dtypes.bool_), w.typed(x, made), w.typed(y, made)))
 
 
-@writes("masked_fill")
+@writes(indexing.masked_fill)
 def _masked_fill(w: Writer, node: Any) -> str:
     x, mask, value = node.inputs
     made = node.outputs[0].aval.dtype
     return str(w.Where(w.typed(mask, dtypes.bool_), w.typed(value, made), w.typed(x, made)))
 
 
-@writes("_to_copy")
+@writes(copies.cast)
 def _cast(w: Writer, node: Any) -> str:
     (x,) = node.inputs
     held, made = x.aval.dtype, node.outputs[0].aval.dtype

@@ -213,7 +213,7 @@ def _write(w: Writer, node: Any) -> None:
             f"random numbers are drawn at {node.line or 'a layer that drops elements'}: "
             "call model.eval() first"
         )
-    writer = WRITERS.get(node.op.name)
+    writer = WRITERS.get(node.op)
     at = f" (at {node.line})" if node.line else ""
     if writer is None:
         raise UnsupportedOperatorError(

@@ -9,6 +9,17 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine import dtypes
+from mindtorch.engine.ops import (
+    attention,
+    convolution,
+    linear_algebra,
+    loss,
+    normalization,
+    pooling,
+    recurrent,
+    resizing,
+    softmax,
+)
 from mindtorch.engine.symbolic_sizes import Count, has_amounts
 
 from ._shapes import reduced
@@ -16,12 +27,12 @@ from ._writer import Writer, writes
 from .errors import UnsupportedOperatorError
 
 
-@writes("matmul")
+@writes(linear_algebra.matmul)
 def _matmul(w: Writer, node: Any) -> str:
     return str(w.MatMul(*w.inputs(node)))
 
 
-@writes("linear")
+@writes(linear_algebra.linear)
 def _linear(w: Writer, node: Any) -> str:
     x, weight, bias = w.inputs(node)
     if node.inputs[0].aval.ndim == 2:
@@ -30,7 +41,7 @@ def _linear(w: Writer, node: Any) -> str:
     return str(made if bias is None else w.Add(made, bias))
 
 
-@writes("convolution")
+@writes(convolution.convolution)
 def _convolution(w: Writer, node: Any) -> str:
     given = node.params
     return str(w.Conv(
@@ -39,7 +50,7 @@ def _convolution(w: Writer, node: Any) -> str:
     ))  # fmt: skip
 
 
-@writes("convolution_input_gradient")
+@writes(convolution.convolution_input_gradient)
 def _transposed_convolution(w: Writer, node: Any) -> str:
     y, weight = node.inputs
     stride, padding, dilation = (
@@ -61,7 +72,7 @@ def _transposed_convolution(w: Writer, node: Any) -> str:
 # --- pooling --------------------------------------------------------------------------------------
 
 
-@writes("max_pool")
+@writes(pooling.max_pool)
 def _max_pool(w: Writer, node: Any) -> Any:
     given = node.params
     made = w.MaxPool(
@@ -72,7 +83,7 @@ def _max_pool(w: Writer, node: Any) -> Any:
     return made, None
 
 
-@writes("avg_pool")
+@writes(pooling.avg_pool)
 def _avg_pool(w: Writer, node: Any) -> str:
     given, x = node.params, node.inputs[0]
     kernel, divisor = given["kernel_size"], given["divisor_override"]
@@ -92,7 +103,7 @@ def _windows(n: int, m: int) -> list[tuple[int, int]]:
     return [(i * n // m, -(-(i + 1) * n // m)) for i in range(m)]
 
 
-@writes("adaptive_avg_pool")
+@writes(pooling.adaptive_avg_pool)
 def _adaptive_avg_pool(w: Writer, node: Any) -> str:
     (value,), wanted = node.inputs, node.params["output_size"]
     x, sizes = w.of(value), value.aval.shape[2:]
@@ -112,7 +123,7 @@ def _adaptive_avg_pool(w: Writer, node: Any) -> str:
     return x
 
 
-@writes("adaptive_max_pool")
+@writes(pooling.adaptive_max_pool)
 def _adaptive_max_pool(w: Writer, node: Any) -> Any:
     (value,), wanted = node.inputs, node.params["output_size"]
     x, sizes = w.of(value), value.aval.shape[2:]
@@ -128,7 +139,7 @@ _RESIZED = {"nearest": "nearest", "bilinear": "linear", "linear": "linear", "tri
             "bicubic": "cubic"}  # fmt: skip
 
 
-@writes("resize")
+@writes(resizing.resize)
 def _resize(w: Writer, node: Any) -> str:
     (value,), given = node.inputs, node.params
     mode, before, after = given["mode"], value.aval.shape[2:], given["size"]
@@ -158,7 +169,7 @@ def _resize(w: Writer, node: Any) -> str:
 # --- normalization --------------------------------------------------------------------------------
 
 
-@writes("softmax", "log_softmax")
+@writes(softmax.softmax, softmax.log_softmax)
 def _softmax(w: Writer, node: Any) -> str:
     (x,) = node.inputs
     operator = w.Softmax if node.op.name == "softmax" else w.LogSoftmax
@@ -173,7 +184,7 @@ def _or_else(w: Writer, name: str | None, shape: Any, dtype: Any, number: float)
     return w.constant(np.full(shape, number, dtype.np)) if name is None else name
 
 
-@writes("batch_norm_inference")
+@writes(normalization.batch_norm_inference)
 def _batch_norm(w: Writer, node: Any) -> str:
     described = node.inputs[0].aval
     x, weight, bias, mean, variance = w.inputs(node)
@@ -184,7 +195,7 @@ def _batch_norm(w: Writer, node: Any) -> str:
     ))  # fmt: skip
 
 
-@writes("native_batch_norm")
+@writes(normalization.batch_norm_training)
 def _batch_statistics(w: Writer, node: Any) -> Any:
     """With the batch's own mean and variance, as in training."""
     described = node.inputs[0].aval
@@ -201,7 +212,7 @@ def _batch_statistics(w: Writer, node: Any) -> Any:
     return (made, *[None] * (len(node.outputs) - 1))
 
 
-@writes("native_layer_norm")
+@writes(normalization.layer_norm)
 def _layer_norm(w: Writer, node: Any) -> Any:
     described, count = node.inputs[0].aval, node.params["normalized_ndim"]
     x, weight, bias = w.inputs(node)
@@ -210,7 +221,7 @@ def _layer_norm(w: Writer, node: Any) -> Any:
     return made, None, None
 
 
-@writes("native_group_norm")
+@writes(normalization.group_norm)
 def _group_norm(w: Writer, node: Any) -> Any:
     described, groups = node.inputs[0].aval, node.params["groups"]
     x, weight, bias = w.inputs(node)
@@ -226,7 +237,7 @@ def _group_norm(w: Writer, node: Any) -> Any:
     return made, None, None
 
 
-@writes("rms_norm")
+@writes(normalization.rms_norm)
 def _rms_norm(w: Writer, node: Any) -> Any:
     described, count = node.inputs[0].aval, node.params["normalized_ndim"]
     x, weight = w.inputs(node)
@@ -239,7 +250,7 @@ def _rms_norm(w: Writer, node: Any) -> Any:
 # --- attention ------------------------------------------------------------------------------------
 
 
-@writes("scaled_dot_product_attention")
+@writes(attention.attention)
 def _attention(w: Writer, node: Any) -> Any:
     query, key, value, mask = w.inputs(node)
     described, keys = node.inputs[0].aval, node.inputs[1].aval
@@ -315,24 +326,24 @@ def _padded(node: Any, made: tuple[Any, ...]) -> tuple[Any, ...]:
     return (*made, *itertools.repeat(None, len(node.outputs) - len(made)))
 
 
-@writes("lstm")
+@writes(recurrent.lstm)
 def _lstm(w: Writer, node: Any) -> Any:
     return _padded(node, _recurrent(w, node, "LSTM", [0, 3, 1, 2], 2))  # i, o, f, g
 
 
-@writes("gru")
+@writes(recurrent.gru)
 def _gru(w: Writer, node: Any) -> Any:
     made = _recurrent(w, node, "GRU", [1, 0, 2], 1, linear_before_reset=1)  # z, r, n
     return _padded(node, made)
 
 
-@writes("rnn")
+@writes(recurrent.simple_recurrent)
 def _rnn(w: Writer, node: Any) -> Any:
     kind = {"tanh": "Tanh", "relu": "Relu"}[node.params["nonlinearity"]]
     return _padded(node, _recurrent(w, node, "RNN", [0], 1, activations=[kind]))
 
 
-@writes("cross_entropy_loss")
+@writes(loss.cross_entropy)
 def _cross_entropy(w: Writer, node: Any) -> Any:
     given = node.params
     if given["smoothing"]:

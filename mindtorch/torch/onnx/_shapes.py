@@ -8,6 +8,17 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine import dtypes
+from mindtorch.engine.compile.ir.ir import MAKE
+from mindtorch.engine.op import Op
+from mindtorch.engine.ops import (
+    copies,
+    embedding,
+    indexing,
+    movement,
+    reduction,
+    scan,
+    sorting,
+)
 from mindtorch.engine.symbolic_sizes import Count, has_amounts, plain
 
 from ._writer import Writer, element_type, writes
@@ -17,12 +28,12 @@ _LONG = 2**62  # an end behind all elements
 
 
 
-@writes("alias", "clone", "copy_")
+@writes(movement.alias_view, copies.clone, movement.overwrite)
 def _same(w: Writer, node: Any) -> str:
     return w.of(node.inputs[0])
 
 
-@writes("view")
+@writes(movement.view)
 def _view(w: Writer, node: Any) -> str:
     shape = node.params["shape"]
     if 0 in [plain(n) for n in shape]:
@@ -31,29 +42,29 @@ def _view(w: Writer, node: Any) -> str:
     return str(w.Reshape(w.of(node.inputs[0]), w.shape(shape)))
 
 
-@writes("expand")
+@writes(movement.expand)
 def _expand(w: Writer, node: Any) -> str:
     return str(w.Expand(w.of(node.inputs[0]), w.ints(node.params["shape"])))
 
 
-@writes("permute")
+@writes(movement.permute)
 def _permute(w: Writer, node: Any) -> str:
     return str(w.Transpose(w.of(node.inputs[0]), perm=list(node.params["axes"])))
 
 
-@writes("squeeze")
+@writes(movement.squeeze)
 def _squeeze(w: Writer, node: Any) -> str:
     axes = [i for i in node.params["axes"] if plain(node.inputs[0].aval.shape[i]) == 1]
     x = w.of(node.inputs[0])
     return str(w.Squeeze(x, w.ints(axes)) if axes else w.Identity(x))
 
 
-@writes("unsqueeze")
+@writes(movement.unsqueeze)
 def _unsqueeze(w: Writer, node: Any) -> str:
     return str(w.Unsqueeze(w.of(node.inputs[0]), w.ints([node.params["axis"]])))
 
 
-@writes("select")
+@writes(movement.select)
 def _select(w: Writer, node: Any) -> str:
     axis, index = node.params["axis"], node.params["index"]
     if type(index) is Count:
@@ -67,7 +78,7 @@ def _sliced(w: Writer, x: str, axis: int, start: Any, length: Any, step: Any = 1
     return str(w.Slice(x, w.ints([start]), w.ints([end]), w.ints([axis]), w.ints([step])))
 
 
-@writes("slice")
+@writes(movement.slice_)
 def _slice(w: Writer, node: Any) -> str:
     given = node.params
     x = w.of(node.inputs[0])
@@ -76,14 +87,14 @@ def _slice(w: Writer, node: Any) -> str:
     return _sliced(w, x, given["axis"], given["start"], given["length"], given["step"])
 
 
-@writes("cat", "stack")
+@writes(movement.cat, movement.stack)
 def _cat(w: Writer, node: Any) -> str:
     made = node.outputs[0].aval
     parts = [w.typed(v, made.dtype) for v in node.inputs if v.aval.ndim == made.ndim]
     return str(w.Concat(*parts, axis=node.params["axis"]))
 
 
-@writes("split", "split_with_sizes")
+@writes(movement.split, movement.split_with_sizes)
 def _split(w: Writer, node: Any) -> Any:
     parts = w.ints([v.aval.shape[node.params["axis"]] for v in node.outputs])
     return w.Split(
@@ -91,7 +102,7 @@ def _split(w: Writer, node: Any) -> Any:
     )
 
 
-@writes("unbind")
+@writes(movement.unbind)
 def _unbind(w: Writer, node: Any) -> Any:
     axis, x = node.params["axis"], w.of(node.inputs[0])
     made = [
@@ -100,7 +111,7 @@ def _unbind(w: Writer, node: Any) -> Any:
     return made[0] if len(made) == 1 else tuple(made)
 
 
-@writes("flip")
+@writes(movement.flip)
 def _flip(w: Writer, node: Any) -> str:
     axes = node.params["axes"]
     x, count = w.of(node.inputs[0]), len(axes)
@@ -111,7 +122,7 @@ def _flip(w: Writer, node: Any) -> str:
     ))  # fmt: skip
 
 
-@writes("roll")
+@writes(movement.roll)
 def _roll(w: Writer, node: Any) -> str:
     x, shape = w.of(node.inputs[0]), node.inputs[0].aval.shape
     for shift, axis in zip(node.params["shifts"], node.params["axes"], strict=True):
@@ -126,7 +137,7 @@ def _roll(w: Writer, node: Any) -> str:
     return x
 
 
-@writes("tril", "triu")
+@writes(indexing.tril, indexing.triu)
 def _triangle(w: Writer, node: Any) -> str:
     return str(w.Trilu(
         w.of(node.inputs[0]), w.constant(np.int64(node.params["diagonal"])),
@@ -134,7 +145,7 @@ def _triangle(w: Writer, node: Any) -> str:
     ))  # fmt: skip
 
 
-@writes("constant_pad_nd")
+@writes(movement.pad)
 def _pad(w: Writer, node: Any) -> str:
     value, padding = node.inputs[1], node.params["padding"]
     x, dtype = w.of(node.inputs[0]), node.inputs[0].aval.dtype
@@ -147,7 +158,7 @@ def _pad(w: Writer, node: Any) -> str:
     return str(w.Pad(x, pads, w.typed(value, dtype)))
 
 
-@writes("diagonal")
+@writes(movement.diagonal)
 def _diagonal(w: Writer, node: Any) -> str:
     first, second, offset = (node.params[name] for name in ("first", "second", "offset"))
     (x,) = node.inputs
@@ -163,7 +174,7 @@ def _diagonal(w: Writer, node: Any) -> str:
     return str(w.Gather(flat, w.constant(places), axis=len(others)))
 
 
-@writes("diag_embed")
+@writes(indexing.diag_embed)
 def _diag_embed(w: Writer, node: Any) -> str:
     first, second, offset = (node.params[name] for name in ("first", "second", "offset"))
     (x,), made = node.inputs, node.outputs[0].aval
@@ -181,7 +192,7 @@ def _diag_embed(w: Writer, node: Any) -> str:
     return str(w.Transpose(square, perm=[order.index(i) for i in range(made.ndim)]))
 
 
-@writes("unfold")
+@writes(movement.unfold)
 def _unfold(w: Writer, node: Any) -> str:
     axis, size, step = (node.params[name] for name in ("axis", "size", "step"))
     (x,) = node.inputs
@@ -238,7 +249,7 @@ def _within_rows(described: Any, place: Any) -> Any:
     return None if has_amounts(*row.values()) else _places(row)
 
 
-@writes("as_strided")
+@writes(movement.as_strided)
 def _as_strided(w: Writer, node: Any) -> str:
     (x,) = node.inputs
     within = _within_rows(x.aval, node.params)
@@ -249,7 +260,7 @@ def _as_strided(w: Writer, node: Any) -> str:
     return str(w.Gather(_in_memory(w, x), w.constant(places), axis=0))
 
 
-@writes("view_update")
+@writes(movement.view_update)
 def _view_update(w: Writer, node: Any) -> str:
     base, value = node.inputs
     ((_, pairs),) = node.params["chain"]
@@ -270,7 +281,7 @@ def _view_update(w: Writer, node: Any) -> str:
     return str(w.Transpose(lying, perm=[order.index(i) for i in range(described.ndim)]))
 
 
-@writes("as_strided_backward")
+@writes(movement.as_strided_gradient)
 def _added_up(w: Writer, node: Any) -> str:
     """The sum of what lies at each place, as `fold` makes of windows."""
     given, made = node.params, node.outputs[0].aval
@@ -290,25 +301,25 @@ def _indices(w: Writer, value: Any) -> str:
     return w.typed(value, dtypes.int64)
 
 
-@writes("embedding")
+@writes(embedding.embedding)
 def _embedding(w: Writer, node: Any) -> str:
     weight, index = node.inputs
     return str(w.Gather(w.of(weight), _indices(w, index), axis=0))
 
 
-@writes("index_select")
+@writes(indexing.index_select)
 def _index_select(w: Writer, node: Any) -> str:
     x, index = node.inputs
     return str(w.Gather(w.of(x), _indices(w, index), axis=node.params["axis"]))
 
 
-@writes("gather")
+@writes(indexing.gather)
 def _gather(w: Writer, node: Any) -> str:
     x, index = node.inputs
     return str(w.GatherElements(w.of(x), _indices(w, index), axis=node.params["axis"]))
 
 
-@writes("take")
+@writes(indexing.take)
 def _take(w: Writer, node: Any) -> str:
     x, index = node.inputs
     return str(w.Gather(w.Reshape(w.of(x), w.ints([-1])), _indices(w, index), axis=0))
@@ -322,7 +333,7 @@ def _how(w: Writer, adds: bool) -> dict[str, str]:
     return {"reduction": "add"}
 
 
-@writes("scatter", "scatter_add")
+@writes(indexing.scatter, indexing.scatter_add)
 def _scatter(w: Writer, node: Any) -> str:
     x, index, source = node.inputs
     how = _how(w, node.op.name == "scatter_add")
@@ -360,7 +371,7 @@ def _leading(node: Any, indices: Any) -> tuple[list[int], list[Any]]:
     return axes, [indices[i] for i in axes]
 
 
-@writes("index")
+@writes(indexing.index)
 def _index(w: Writer, node: Any) -> str:
     x, *indices = node.inputs
     axes, given = _leading(node, indices)
@@ -377,7 +388,7 @@ def _index(w: Writer, node: Any) -> str:
     return str(w.Transpose(found, perm=order))
 
 
-@writes("index_put")
+@writes(indexing.index_put)
 def _index_put(w: Writer, node: Any) -> str:
     x, value, *indices = node.inputs
     axes, given = _leading(node, indices)
@@ -394,9 +405,6 @@ def _index_put(w: Writer, node: Any) -> str:
 
 # --- several into one -----------------------------------------------------------------------------
 
-_REDUCTIONS = {"sum": "ReduceSum", "mean": "ReduceMean", "amax": "ReduceMax", "amin": "ReduceMin",
-               "prod": "ReduceProd", "logsumexp": "ReduceLogSumExp"}  # fmt: skip
-
 
 def reduced(w: Writer, operator: str, x: str, axes: Any, keepdims: bool) -> str:
     """One of ONNX's reductions over axes."""
@@ -407,17 +415,26 @@ def reduced(w: Writer, operator: str, x: str, axes: Any, keepdims: bool) -> str:
     return str(getattr(w, operator)(x, axes=list(axes), keepdims=int(keepdims)))
 
 
-@writes(*_REDUCTIONS)
-def _reduce(w: Writer, node: Any) -> str:
-    (x,), made = node.inputs, node.outputs[0].aval.dtype
-    axes = node.params["axis"]
-    return reduced(
-        w, _REDUCTIONS[node.op.name], w.typed(x, made), (axes,) if isinstance(axes, int) else axes,
-        node.params["keepdims"],
-    )  # fmt: skip
+def _reduces(op: Op, operator: str) -> None:
+    """One of ONNX's reductions, in the type of the result."""
+
+    def write(w: Writer, node: Any) -> str:
+        axes, made = node.params["axis"], node.outputs[0].aval.dtype
+        axes = (axes,) if isinstance(axes, int) else axes
+        return reduced(w, operator, w.typed(node.inputs[0], made), axes, node.params["keepdims"])
+
+    writes(op)(write)
 
 
-@writes("any", "all")
+_reduces(reduction.sum_, "ReduceSum")
+_reduces(reduction.mean, "ReduceMean")
+_reduces(reduction.amax, "ReduceMax")
+_reduces(reduction.amin, "ReduceMin")
+_reduces(reduction.prod, "ReduceProd")
+_reduces(reduction.logsumexp, "ReduceLogSumExp")
+
+
+@writes(reduction.any_, reduction.all_)
 def _truth(w: Writer, node: Any) -> str:
     operator = "ReduceMax" if node.op.name == "any" else "ReduceMin"
     (x,) = node.inputs
@@ -426,7 +443,7 @@ def _truth(w: Writer, node: Any) -> str:
     return w.cast(found, dtypes.int32, node.outputs[0].aval.dtype)
 
 
-@writes("linalg_vector_norm")
+@writes(reduction.vector_norm)
 def _vector_norm(w: Writer, node: Any) -> str:
     order, axes, keepdims = (node.params[name] for name in ("order", "axis", "keepdims"))
     (value,), dtype = node.inputs, node.outputs[0].aval.dtype
@@ -444,7 +461,7 @@ def _vector_norm(w: Writer, node: Any) -> str:
     return str(w.Pow(reduced(w, "ReduceSum", power, axes, keepdims), w.scalar(1 / order, dtype)))
 
 
-@writes("var", "std")
+@writes(reduction.var, reduction.std)
 def _variance(w: Writer, node: Any) -> str:
     axes, correction, keepdims = (node.params[n] for n in ("axis", "correction", "keepdims"))
     (value,), dtype = node.inputs, node.outputs[0].aval.dtype
@@ -463,7 +480,7 @@ def _variance(w: Writer, node: Any) -> str:
     return str(w.Sqrt(found) if node.op.name == "std" else found)
 
 
-@writes("argmax", "argmin")
+@writes(reduction.argmax, reduction.argmin)
 def _argument(w: Writer, node: Any) -> str:
     operator = "ArgMax" if node.op.name == "argmax" else "ArgMin"
     (x,), axis, keepdims = node.inputs, node.params["axis"], node.params["keepdims"]
@@ -477,7 +494,7 @@ def _argument(w: Writer, node: Any) -> str:
     return str(getattr(w, operator)(name, axis=axis, keepdims=int(keepdims)))
 
 
-@writes("max_dim", "min_dim")
+@writes(reduction.max_with_index, reduction.min_with_index)
 def _extreme(w: Writer, node: Any) -> Any:
     kind = "Max" if node.op.name == "max_dim" else "Min"
     axis, keepdims = node.params["axis"], int(node.params["keepdims"])
@@ -486,7 +503,7 @@ def _extreme(w: Writer, node: Any) -> Any:
     return value, getattr(w, f"Arg{kind}")(x, axis=axis, keepdims=keepdims)
 
 
-@writes("topk", "sort")
+@writes(sorting.topk, sorting.sort)
 def _largest(w: Writer, node: Any) -> Any:
     axis = node.params["axis"]
     (x,) = node.inputs
@@ -497,7 +514,7 @@ def _largest(w: Writer, node: Any) -> Any:
     return w.TopK(w.of(x), w.ints([k]), axis=axis, largest=int(largest), results=2)
 
 
-@writes("cumsum")
+@writes(scan.cumsum)
 def _cumsum(w: Writer, node: Any) -> str:
     dtype = node.outputs[0].aval.dtype
     return str(w.CumSum(
@@ -509,7 +526,7 @@ def _cumsum(w: Writer, node: Any) -> str:
 # --- tensors that hang on sizes alone -------------------------------------------------------------
 
 
-@writes("make")
+@writes(MAKE)
 def _make(w: Writer, node: Any) -> str:
     function, given, made = (node.params[n] for n in ("function", "arguments", "described"))
     to = element_type(made.dtype)

@@ -37,15 +37,15 @@ class NewerOpsetError(Exception):
 
 
 Writing = Callable[["Writer", Any], Any]
-WRITERS: dict[str, Writing] = {}
+WRITERS: dict[Any, Writing] = {}  # by op
 
 
-def writes(*names: str) -> Callable[[Writing], Writing]:
-    """Make a function the writer of the ops of these names: ``write(writer, node)`` gives the name
+def writes(*ops: Any) -> Callable[[Writing], Writing]:
+    """Make a function the writer of these ops: ``write(writer, node)`` gives the name
     of the node's result, or of each of its results, None for one that cannot be had."""
 
     def register(function: Writing) -> Writing:
-        WRITERS.update(dict.fromkeys(names, function))
+        WRITERS.update(dict.fromkeys(ops, function))
         return function
 
     return register

@@ -102,11 +102,13 @@ class ParameterwiseOptimizer(Optimizer):
     Attributes:
         zeros: names of the states that begin as zeros of the parameter's layout.
         takes_sparse: whether the rule has a meaning for gradients in COO form.
+        sparse_error: torch's error for one, where it says more than that it is refused.
         captured, on_xla: for torch's error of ``capturable``.
     """
 
     zeros: tuple[str, ...] = ()
     takes_sparse = False
+    sparse_error = ""
     captured = "params"  # and what else torch's error of ``capturable`` names
     on_xla = True
 
@@ -162,7 +164,8 @@ class ParameterwiseOptimizer(Optimizer):
         for p in group["params"]:
             grad = p._grad if given is None else given[id(p)]
             if grad is not None and grad._sparse:
-                raise RuntimeError(f"{type(self).__name__} does not support sparse gradients")
+                refused = f"{type(self).__name__} does not support sparse gradients"
+                raise RuntimeError(self.sparse_error or refused)
 
     def _init_state(self, p: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
         state["step"] = scalar_state()

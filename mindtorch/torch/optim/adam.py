@@ -6,11 +6,10 @@ from typing import Any
 
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
+from ._fused import FusedOptimizer, updates
 from ._parameterwise import (
-    ParameterwiseOptimizer,
     check_moments,
     decayed,
-    gather,
     held,
     options,
     scalar_state,
@@ -18,15 +17,12 @@ from ._parameterwise import (
 )
 from .optimizer import to_scalar
 
-_STATES = ("exp_avg", "exp_avg_sq", "step")
-_WITH_LARGEST = (*_STATES, "max_exp_avg_sq")
 
-
-class Adam(ParameterwiseOptimizer):
+class Adam(FusedOptimizer):
     """m = beta1 m + (1 - beta1) g; v = beta2 v + (1 - beta2) g²;
     p -= lr / (1 - beta1^t) m / (sqrt(v / (1 - beta2^t)) + eps)."""
 
-    _fused_update = "adam"
+    sparse_error = "Adam does not support sparse gradients, please consider SparseAdam instead"
 
     def __init__(
         self,
@@ -84,64 +80,24 @@ class Adam(ParameterwiseOptimizer):
         if group["amsgrad"]:
             state["max_exp_avg_sq"] = zeros_like(p)
 
-    def _step_group(self, group: dict[str, Any], given: Any) -> None:
-        if group["differentiable"]:
-            super()._step_group(group, given)
-            return
+    def _update_of(self, group: dict[str, Any]) -> updates.Update:
+        return updates.ADAM_AMSGRAD if group["amsgrad"] else updates.ADAM
+
+    def _settings(self, group: dict[str, Any]) -> tuple[Any, ...]:
         beta1, beta2 = group["betas"]
-        numbers = {
-            "lr": to_scalar(group["lr"]), "beta1": to_scalar(beta1), "beta2": to_scalar(beta2),
-            "eps": group["eps"], "weight_decay": to_scalar(group["weight_decay"]),
-            "decoupled": group["decoupled_weight_decay"], "maximize": group["maximize"],
-        }  # fmt: skip
-        update, names = self._fused(group), _WITH_LARGEST if group["amsgrad"] else _STATES
-        if given is None and update.stands(self.state, group["params"], names):
-            update.adam_again(**numbers)
-            return
-        params, grads = gather(group, given)
-        if not params:
-            return
-        if True in [g._sparse for g in grads]:
-            raise RuntimeError(
-                "Adam does not support sparse gradients, please consider SparseAdam instead"
-            )
-        states = [self.state[p] for p in params]
-        if not all(states):
-            for p, state in zip(params, states, strict=True):
-                if not state:
-                    self._init_state(p, state, group)
-        first, second, steps = ([s[name] for s in states] for name in _STATES)
-        largest = [s["max_exp_avg_sq"] for s in states] if group["amsgrad"] else []
-        if update.adam(params, grads, first, second, largest, steps, **numbers):
-            if given is None and len(params) == len(group["params"]):
-                update.watch(self.state, params, names)
-            return
-        for p, grad, state in zip(params, grads, states, strict=True):
-            self._update_one(p, -grad if group["maximize"] else grad, state, group)
+        return (
+            to_scalar(group["lr"]), to_scalar(beta1), to_scalar(beta2), group["eps"],
+            to_scalar(group["weight_decay"]), group["decoupled_weight_decay"],
+        )  # fmt: skip
 
     def _update(self, p: Any, grad: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
-        """One step of ops on tensors, for parameters that the kernel does not take."""
-        if group["differentiable"]:
-            _recorded(p, grad, state, group)
-            return
-        beta1, beta2 = (to_scalar(b) for b in group["betas"])
-        lr, mean, square = to_scalar(group["lr"]), state["exp_avg"], state["exp_avg_sq"]
-        state["step"] += 1
-        count = state["step"].item()
-        if group["decoupled_weight_decay"]:
-            p.mul_(1 - lr * group["weight_decay"])
-        else:
-            grad = decayed(p, grad, group)
-        mean.lerp_(grad, 1 - beta1)
-        square.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
-        if group["amsgrad"]:
-            square = state["max_exp_avg_sq"].copy_(state["max_exp_avg_sq"].maximum(square))
-        below = square.sqrt().div_((1 - beta2**count) ** 0.5).add_(group["eps"])
-        p.addcdiv_(mean, below, value=-(lr / (1 - beta1**count)))
+        step = _recorded if group["differentiable"] else super()._update
+        step(p, grad, state, group)
 
 
 def _recorded(p: Any, grad: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
-    """A step that is recorded, also in a rate, betas and a decay that are tensors."""
+    """A step that is recorded, also in a rate, betas and a decay that are tensors. It rounds in
+    torch's order for such steps, which is another than that of the rest."""
     (beta1, beta2), lr = group["betas"], group["lr"]
     mean, square, step = state["exp_avg"], state["exp_avg_sq"], state["step"]
     if step.requires_grad:

@@ -13,7 +13,7 @@ from typing import Any
 
 from mindtorch.engine.autograd import tape
 from mindtorch.engine.compile.capture.host_calls import host_call
-from mindtorch.engine.optim.multi_tensor import Fused, expect
+from mindtorch.engine.optim.multi_tensor import Fused, Update, expect
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import captures
 from mindtorch.engine.transforms.profiler import Recorder
@@ -134,7 +134,6 @@ class Optimizer:
             self.add_param_group(group)
 
     _names_sparse = False  # whether the class itself refuses sparse parameters
-    _fused_update = ""  # the name of the update that takes all parameters at once
 
     # what captured calls may use while the groups have the same parameters
     host_methods = frozenset({"step", "zero_grad", "parameters"})
@@ -250,8 +249,9 @@ class Optimizer:
             raise ValueError("some parameters appear in more than one parameter group")
         self.param_groups.append(param_group)
         Rate.of(param_group)
-        if self._fused_update:
-            expect(self._fused_update, own)
+        update = self._update_of(param_group)
+        if update is not None:
+            expect(update, own)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drop all gradients, or set them to zero."""
@@ -269,6 +269,10 @@ class Optimizer:
     def step(self, closure: Any = None, grads: Any = None) -> Any:
         """Update the parameters once; gradients may stand in the closure's place."""
         raise NotImplementedError
+
+    def _update_of(self, group: dict[str, Any]) -> Update | None:
+        """The update of a group that one kernel makes of all its parameters, where there is one."""
+        return None
 
     def _fused(self, group: dict[str, Any]) -> Fused:
         """The fused updates of a group, which remember its tensors' addresses."""

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from mindtorch.engine.tensor import Tensor as EngineTensor
+from mindtorch.engine.ops.movement import clone
 
+from ._fused import on_tensors, updates
 from ._parameterwise import (
     ParameterwiseOptimizer,
     check_not_negative,
     check_rate,
-    decayed,
     gather,
-    held,
     options,
 )
 from .optimizer import required, to_scalar
-
-_STATES = ("momentum_buffer",)
 
 
 class SGD(ParameterwiseOptimizer):
@@ -25,8 +22,6 @@ class SGD(ParameterwiseOptimizer):
 
     The first b is d; with ``nesterov`` the step is along d + momentum b.
     """
-
-    _fused_update = "sgd"
 
     def __init__(
         self,
@@ -67,52 +62,69 @@ class SGD(ParameterwiseOptimizer):
                                 ("differentiable", False), ("fused", False)):
                 group.setdefault(name, value)
 
+    def _update_of(self, group: dict[str, Any]) -> updates.Update:
+        return updates.SGD_MOMENTUM if group["momentum"] != 0 else updates.SGD
+
+    def _settings(self, group: dict[str, Any]) -> tuple[Any, ...]:
+        lr, decay, momentum = group["lr"], group["weight_decay"], group["momentum"]
+        if not group["differentiable"] or not getattr(lr, "requires_grad", False):
+            lr = to_scalar(lr)
+        if not group["differentiable"] or not getattr(decay, "requires_grad", False):
+            decay = to_scalar(decay)
+        if momentum == 0:
+            return lr, decay
+        return lr, decay, momentum, group["dampening"], group["nesterov"]
+
     def _step_group(self, group: dict[str, Any], given: Any) -> None:
-        momentum = group["momentum"]
-        if group["differentiable"]:
-            for p, grad in zip(*gather(group, given), strict=True):
-                _update(p, grad, self.state[p] if momentum != 0 else None, group)
-            return
-        numbers = {
-            "lr": to_scalar(group["lr"]), "momentum": momentum, "dampening": group["dampening"],
-            "weight_decay": to_scalar(group["weight_decay"]), "nesterov": group["nesterov"],
-            "maximize": group["maximize"],
-        }  # fmt: skip
-        update, names = self._fused(group), _STATES if momentum != 0 else ()
-        if given is None and update.stands(self.state, group["params"], names):
-            update.sgd_again(**numbers)
+        update, settings, fused = self._update_of(group), self._settings(group), self._fused(group)
+        maximize = group["maximize"]
+        if given is None and fused.unchanged(update, self.state, group["params"]):
+            fused.again(maximize, settings)
             return
         params, grads = gather(group, given)
         if not params:
             return
-        states = [self.state[p] for p in params] if momentum != 0 else []
-        buffers = [state.get("momentum_buffer") for state in states]
-        made = update.sgd(params, grads, buffers, **numbers)
-        if made is not None:
-            for state, buffer in zip(states, made, strict=True):
-                state["momentum_buffer"] = buffer
+        states = [self.state[p] for p in params] if update.state_names else []
+        if not group["differentiable"] and _fused_step(
+            fused, update, params, grads, states, maximize, settings
+        ):
             if given is None and len(params) == len(group["params"]):
-                update.watch(self.state, params, names)
+                fused.watch(self.state, params, update.state_names)
             return
         for i, (p, grad) in enumerate(zip(params, grads, strict=True)):
-            _update(p, grad, states[i] if states else None, group)
+            _update(update, p, -grad if maximize else grad, states[i] if states else {}, settings)
 
 
-def _update(p: Any, grad: Any, state: Any, group: dict[str, Any]) -> None:
+def _fused_step(
+    fused: Any, update: updates.Update, params: Any, grads: Any, states: Any, maximize: bool,
+    settings: Any,
+) -> bool:  # fmt: skip
+    """One step by a kernel, where one takes the tensors; momentum begins as the gradient."""
+    buffers = [state.get("momentum_buffer") for state in states]
+    new = [i for i, b in enumerate(buffers) if b is None]
+    for i in new:
+        buffers[i] = grads[i]
+    lists = [buffers] if states else []
+    if new:
+        if not fused.takes(update, params, grads, lists):
+            return False
+        for i in new:
+            buffers[i] = clone.evaluate(0, (grads[i],), {})
+    steps = [2.0] * len(params)
+    for i in new:
+        steps[i] = 1.0
+    if not fused.step(update, params, grads, lists, steps, maximize, settings):
+        return False
+    for i in new:
+        states[i]["momentum_buffer"] = buffers[i]
+    return True
+
+
+def _update(
+    update: updates.Update, p: Any, grad: Any, state: dict[str, Any], settings: Any
+) -> None:
     """One step of ops on tensors, for parameters that the kernel does not take."""
-    if group["maximize"]:
-        grad = -grad
-    grad = decayed(p, grad, group)
-    momentum = group["momentum"]
-    if state is not None:
-        buffer = state.get("momentum_buffer")
-        if buffer is None:
-            buffer = state["momentum_buffer"] = grad.detach().clone()
-        else:
-            buffer.mul_(momentum).add_(grad, alpha=1 - group["dampening"])
-        grad = grad.add(buffer, alpha=momentum) if group["nesterov"] else buffer
-    lr = group["lr"]
-    if isinstance(lr, EngineTensor) and lr.requires_grad and group["differentiable"]:
-        p.addcmul_(held(grad), lr, value=-1)
-    else:
-        p.add_(grad, alpha=-to_scalar(lr))
+    buffers = [state.get(name) for name in update.state_names]
+    numbers = update.numbers(1 if None in buffers else 2, *settings)
+    _, *after = on_tensors(update)(p, grad, *buffers, *numbers)
+    state.update(zip(update.state_names, after, strict=True))

@@ -12,9 +12,10 @@ from mindtorch.torch._api.shared_docs import TEXTS as _TEXTS
 from .. import _utils as _utils  # it has the rebuilder of sparse tensors
 from .._api.arguments import normalize_axis
 from . import _legacy, _products
+from ._base import missing
 from ._dispatch import install as _install
 from ._products import sampled_addmm
-from ._tensor import SparseTensor, missing
+from ._tensor import SparseTensor
 
 __all__ = [
     "addmm", "log_softmax", "mm", "sampled_addmm", "softmax", "spdiags", "sum",

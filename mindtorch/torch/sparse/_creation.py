@@ -13,7 +13,8 @@ from mindtorch.engine.tensor import from_array
 from .._api.arguments import as_device, as_dtype, as_shape
 from .._tensor.size_and_formats import sparse_coo, sparse_csc, sparse_csr
 from ..functions.from_data import tensor
-from ._tensor import SparseTensor, compress, missing
+from ._base import compress, missing
+from ._tensor import SparseTensor
 
 
 def _tensor(value: Any, dtype: Any = None) -> Any:

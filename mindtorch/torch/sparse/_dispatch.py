@@ -22,8 +22,9 @@ from .._tensor.size_and_formats import sparse_coo, strided
 from .._tensor.tensor import Tensor
 from ..nn import functional
 from . import _inplace
+from ._base import compress, missing
 from ._products import matmul, title_of
-from ._tensor import UNARY, SparseTensor, compress, missing
+from ._tensor import UNARY, SparseTensor
 
 _METHODS = (
     *UNARY, "add", "clone", "div", "floor_divide", "index_select", "mul", "neg", "norm", "pow",

@@ -1,10 +1,9 @@
-"""Sums of COO tensors, and writes in place: to the places and values of a sparse tensor, and of a
+"""Writes in place: to the places and values of a sparse tensor, and of a
 sparse tensor into a dense one."""
 
 from __future__ import annotations
 
 import functools
-import math
 from typing import Any
 
 import numpy as np
@@ -15,49 +14,8 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array
 
 from .._tensor.tensor import Tensor
-from ..functions.parts import cat
-from ._tensor import IN_PLACE_TOO, SparseTensor, keys_of, missing
-
-
-def total(a: SparseTensor, b: SparseTensor, alpha: Any = 1) -> SparseTensor:
-    """``a + alpha b``: both lists of places merged as if each were in order.
-
-    Only where both are coalesced is the result so, too. Values that are views with gaps or
-    repeats are joined one after the other instead, as PyTorch does.
-    """
-    kind = dtypes.promote(a.aval.dtype, b.aval.dtype)
-    values = b.held.to(kind)
-    values = values if alpha == 1 else values * alpha
-    if b._nnz() == 0:
-        return SparseTensor(a.places.clone(), a.held.to(kind).clone(), a.aval.shape, a.unique)
-    if a._nnz() == 0:
-        return SparseTensor(b.places.clone(), values.clone(), b.aval.shape, b.unique)
-    if a.held.is_contiguous() and b.held.is_contiguous():
-        return _merged(a, b, a.held.to(kind), values)
-    joined = SparseTensor(
-        cat([a.places, b.places], 1), cat([a.held.to(kind), values], 0), a.aval.shape
-    )
-    if joined._nnz() > math.prod(a.aval.shape):
-        joined = joined.coalesce()  # which PyTorch does not note on the result either
-        joined.unique = False
-    return joined
-
-
-def _merged(a: SparseTensor, b: SparseTensor, mine: Any, others: Any) -> SparseTensor:
-    from mindtorch.kernels.cpu.sparse_indices import merge  # importing torch.sparse loads no numba
-
-    room = a._nnz() + b._nnz()
-    from_a, from_b = np.empty(room, np.int64), np.empty(room, np.int64)
-    count = merge(keys_of(a), keys_of(b), from_a, from_b)
-    from_a, from_b = from_a[:count], from_b[:count]
-    in_a, in_b = np.flatnonzero(from_a >= 0), np.flatnonzero(from_b >= 0)
-    places = np.empty((a.sparse_dim(), count), np.int64)
-    places[:, in_b] = b.places.array()[:, from_b[in_b]]
-    places[:, in_a] = a.places.array()[:, from_a[in_a]]
-    held = mine.new_zeros((count, *mine.aval.shape[1:]))
-    held = held.index_add(0, from_array(in_a), mine).index_add(0, from_array(in_b), others)
-    return SparseTensor(from_array(places), held, a.aval.shape, a.unique and b.unique)
-
+from ._base import missing
+from ._tensor import IN_PLACE_TOO, SparseTensor
 
 _CAST = "result type {} can't be cast to the desired output type {}"
 _CONVERT = "Can't convert result type {} to output {}"

@@ -12,7 +12,7 @@ from mindtorch.engine.tensor import from_array
 
 from .._tensor.size_and_formats import sparse_csr
 from ..autograd.function import Function
-from ._tensor import SparseTensor, missing
+from ._base import SparseBase, missing
 
 
 def _matrix(places: Any, values: Any, shape: Any) -> Any:
@@ -65,7 +65,7 @@ def _c(x: Any) -> str:
     return names.get(x.aval.dtype.name, x.aval.dtype.name)
 
 
-def _sparse_times_dense(a: SparseTensor, b: Any) -> Any:
+def _sparse_times_dense(a: SparseBase, b: Any) -> Any:
     if a.aval.ndim == b.aval.ndim == 2 and a.aval.shape[1] != b.aval.shape[0]:
         raise RuntimeError(
             f"addmm: Argument #3 (dense): Expected dim 0 size {a.aval.shape[1]}, got "
@@ -80,24 +80,24 @@ def _sparse_times_dense(a: SparseTensor, b: Any) -> Any:
     return _TimesDense.apply(a.held, b, places, a.aval.shape)
 
 
-def _sparse_times_sparse(a: SparseTensor, b: SparseTensor) -> Any:
+def _sparse_times_sparse(a: SparseBase, b: SparseBase) -> Any:
     _check(a, b)
     if a.requires_grad or b.requires_grad:
         missing("the derivative of a product of two sparse matrices")
     first, second = (_matrix(s.places.array(), s.held.array(), s.aval.shape) for s in (a, b))
     found = (first @ second).tocoo()
     places = np.stack([found.row, found.col]).astype(np.int64)
-    made = SparseTensor(from_array(places), from_array(found.data), found.shape).coalesce()
+    made = type(a)(from_array(places), from_array(found.data), found.shape).coalesce()
     return made.to_sparse(layout=a.layout)
 
 
 def matmul(a: Any, b: Any) -> Any:
     """The product of matrices (or a matrix and a vector) of which one is sparse at least."""
-    if isinstance(a, SparseTensor) and isinstance(b, SparseTensor):
+    if isinstance(a, SparseBase) and isinstance(b, SparseBase):
         return _sparse_times_sparse(a, b)
     if not (isinstance(a, EngineTensor) and isinstance(b, EngineTensor)):
         return NotImplemented
-    if isinstance(a, SparseTensor):
+    if isinstance(a, SparseBase):
         if b.aval.ndim == 1:
             return _sparse_times_dense(a, b.unsqueeze(1)).squeeze(1)
         return _sparse_times_dense(a, b)
@@ -106,7 +106,7 @@ def matmul(a: Any, b: Any) -> Any:
     return _sparse_times_dense(b.t(), a.t()).t()
 
 
-def title_of(x: SparseTensor) -> str:
+def title_of(x: SparseBase) -> str:
     """The layout as torch's messages have it: ``SparseCsr``."""
     return x.layout._name.title().replace("_", "")
 
@@ -121,9 +121,9 @@ def reduced(a: Any, b: Any, reduce: str) -> Any:
         NotImplementedError: ``a`` is not in CSR.
         RuntimeError: ``b`` is not dense, shapes or types do not fit, or ``reduce`` is unknown.
     """
-    if not isinstance(a, SparseTensor) or a.layout is not sparse_csr:
+    if not isinstance(a, SparseBase) or a.layout is not sparse_csr:
         missing("_sparse_mm_reduce_impl of other than CSR matrices")
-    if isinstance(b, SparseTensor):
+    if isinstance(b, SparseBase):
         raise RuntimeError(
             "Expected tensor to have Strided Layout, but got tensor with "
             f"{title_of(b)} Layout (while checking arguments for sparse_mm_reduce)"
@@ -164,17 +164,17 @@ def reduced(a: Any, b: Any, reduce: str) -> Any:
 
 def sampled_addmm(
     input: Any, mat1: Any, mat2: Any, *, beta: Any = 1.0, alpha: Any = 1.0  # noqa: A002
-) -> SparseTensor:
+) -> SparseBase:
     """``beta * input + alpha * mat1 @ mat2`` at the stored places of ``input``, a CSR matrix.
 
     Raises:
         NotImplementedError: ``input`` is not in CSR.
         RuntimeError: a factor is not dense, or shapes or types do not fit.
     """
-    if not isinstance(input, SparseTensor) or input.layout is not sparse_csr:
+    if not isinstance(input, SparseBase) or input.layout is not sparse_csr:
         missing("sparse_sampled_addmm of other than CSR matrices")
     for name, factor in (("mat1", mat1), ("mat2", mat2)):
-        if isinstance(factor, SparseTensor):
+        if isinstance(factor, SparseBase):
             raise RuntimeError(
                 f"sampled_addmm: Expected {name} to have strided layout, but got "
                 f"{title_of(factor)}"

@@ -6,268 +6,25 @@ that is computed from a sparse tensor is computed from them.
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
-from mindtorch.engine.aval import aval
 from mindtorch.engine.dtypes import int64
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array
 
-from .._api.arguments import as_dtype, normalize_axis
-from .._tensor.size_and_formats import layout, sparse_coo, sparse_csc, sparse_csr
+from .._api.arguments import normalize_axis
+from .._tensor.size_and_formats import sparse_coo, sparse_csc, sparse_csr
 from .._tensor.tensor import Tensor
-from .._tensor.wrapper import HeldTensor
+from ._base import SparseBase, kept_at, missing
 from ._printing import sparse_repr
+from ._products import matmul
+from ._sums import total
 
 
-def keys_of(x: SparseTensor) -> Any:
-    """One number for each stored element, ordered as its place."""
-    shape = x.aval.shape[: x.sparse_dim()]
-    places = x.places.array()
-    if not places.size:
-        return np.zeros(places.shape[1], np.int64)
-    return np.ravel_multi_index(tuple(places), shape).astype(np.int64)
-
-
-def missing(name: str) -> NoReturn:
-    """Raise for an op that sparse tensors do not have here."""
-    raise NotImplementedError(
-        f"Could not run 'aten::{name}' with arguments from the 'SparseCPU' backend: mindtorch does "
-        "not have it for sparse tensors. Use Tensor.to_dense() first."
-    )
-
-
-class SparseTensor(HeldTensor):
-    """A tensor of which only some elements are stored; the others are 0.
-
-    Attributes:
-        places: (sparse axes, nnz), the index of each stored element.
-        held: (nnz, ...) the stored elements, with autodiff's history.
-        unique: whether each index is there once, in order.
-        compressed: for CSR and CSC, where each row or column begins; None for COO.
-    """
-
-    places: Any
-    unique: bool  # type: ignore[assignment]
-    compressed: Any
-    _sparse = True
-
-    def __new__(
-        cls, places: Any, held: Any, shape: Any, unique: bool = False, kind: layout = sparse_coo,
-        compressed: Any = None,
-    ) -> SparseTensor:  # fmt: skip
-        made: SparseTensor = object.__new__(cls)
-        steps = (0,) * len(shape)  # unlike any dense layout, so that no kernel takes it for one
-        made.aval = aval(tuple(shape), held.aval.dtype, steps, held.aval.device)
-        made._node = None
-        made.places, made.held, made.unique = places, held, unique
-        made.compressed = compressed
-        made.__dict__["_kind"] = kind
-        return made
-
-    @property
-    def flat(self) -> Any:
-        missing("op")
-
-    def array(self) -> Any:
-        raise TypeError("can't convert Sparse layout tensor to numpy. Use Tensor.to_dense() first.")
-
-    def numpy(self, *, force: bool = False) -> Any:
-        return self.array()
-
-    # --- description -------------------------------------------------------------------------
-
-    @property
-    def layout(self) -> Any:
-        return self.__dict__["_kind"]
-
-    @property
-    def is_sparse(self) -> bool:  # type: ignore[override]
-        return self.layout is sparse_coo
-
-    @property
-    def is_sparse_csr(self) -> bool:  # type: ignore[override]
-        return self.layout is sparse_csr
-
-    @property
-    def grad(self) -> Any:
-        """The gradient at the stored places."""
-        gradient = self.held.grad
-        return None if gradient is None else self.gradient(gradient)
-
-    @grad.setter
-    def grad(self, value: Any) -> None:
-        self.held.grad = None if value is None else value.held
-
-    def gradient(self, values: Any) -> SparseTensor:
-        """A gradient with these values, those of repeated places, which are the same, once."""
-        if self.layout is not sparse_coo or self.unique:
-            return self.like(values)
-        first = from_array(np.unique(keys_of(self), return_index=True)[1])
-        return SparseTensor(self.places[:, first], values[first], self.aval.shape, True)
-
-    def _nnz(self) -> int:
-        return int(self.held.aval.shape[0])
-
-    def sparse_dim(self) -> int:
-        return int(self.places.aval.shape[0])
-
-    def dense_dim(self) -> int:
-        return self.aval.ndim - self.sparse_dim()
-
-    def is_contiguous(self, memory_format: Any = None) -> bool:
-        return False
-
-    def stride(self, dim: int | None = None) -> Any:
-        return (0,) * self.aval.ndim if dim is None else 0
-
-    def storage_offset(self) -> int:
-        return 0
-
-    def is_coalesced(self) -> bool:
-        self._only_coo("is_coalesced")
-        return self.unique
-
-    def _only_coo(self, name: str) -> None:
-        if self.layout is not sparse_coo:
-            kind = {"sparse_csr": "SparseCsr", "sparse_csc": "SparseCsc"}[self.layout._name]
-            raise RuntimeError(
-                f"{name} expected sparse coordinate tensor layout but got {kind}"
-            )
-
-    def _indices(self) -> Any:
-        self._only_coo("_indices")
-        return self.places
-
-    def _values(self) -> Any:
-        self._only_coo("_values")
-        return self.held.detach()
-
-    def indices(self) -> Any:
-        """(sparse axes, nnz); only of a coalesced tensor."""
-        self._only_coo("indices")
-        if not self.unique:
-            raise RuntimeError(
-                "Cannot get indices on an uncoalesced tensor, please call .coalesce() first"
-            )
-        return self.places
-
-    def values(self) -> Any:
-        """(nnz, ...); of a COO tensor only when it is coalesced."""
-        if self.layout is sparse_coo and not self.unique:
-            raise RuntimeError(
-                "Cannot get values on an uncoalesced tensor, please call .coalesce() first"
-            )
-        return self.held
-
-    def _compressed_part(self, name: str, kind: Any, place: int | None) -> Any:
-        if self.layout is not kind:
-            raise RuntimeError(
-                f"{name} expected sparse {'row' if kind is sparse_csr else 'column'} compressed "
-                f"tensor layout but got {self.layout._name}"
-            )
-        return self.compressed if place is None else self.places[place]
-
-    def crow_indices(self) -> Any:
-        """Where each row begins in the values, and the end."""
-        return self._compressed_part("crow_indices", sparse_csr, None)
-
-    def col_indices(self) -> Any:
-        """The column of each value."""
-        return self._compressed_part("col_indices", sparse_csr, 1)
-
-    def ccol_indices(self) -> Any:
-        """Where each column begins in the values, and the end."""
-        return self._compressed_part("ccol_indices", sparse_csc, None)
-
-    def row_indices(self) -> Any:
-        """The row of each value."""
-        return self._compressed_part("row_indices", sparse_csc, 0)
-
-    # --- other forms -------------------------------------------------------------------------
-
-    def like(self, values: Any, unique: bool | None = None) -> SparseTensor:
-        """Other values at the same places."""
-        same = self.unique if unique is None else unique
-        return SparseTensor(
-            self.places, values, self.aval.shape, same, self.layout, self.compressed
-        )
-
-    def to_dense(self, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
-        """All elements, those that are not stored as 0; repeated ones added up."""
-        held = self.held if dtype is None else self.held.to(as_dtype(dtype))
-        zeros = held.new_zeros(self.aval.shape)
-        if not self.places.aval.shape[0]:
-            return zeros + held.sum(0, dtype=held.aval.dtype)
-        return zeros.index_put(tuple(self.places.unbind(0)), held, accumulate=True)
-
-    def coalesce(self) -> SparseTensor:
-        """Each index once and in order, the values of repeated ones added up."""
-        self._only_coo("coalesce")
-        if self.unique:
-            return self
-        places = self.places.array()
-        kept, first, inverse = np.unique(keys_of(self), return_index=True, return_inverse=True)
-        order = from_array(
-            np.ascontiguousarray(inverse.reshape(-1)).astype(np.int64), self.held.aval.device
-        )
-        total = self.held.new_zeros((len(kept), *self.held.aval.shape[1:]))
-        held = total.index_add(0, order, self.held)
-        found = from_array(np.ascontiguousarray(places[:, first]))
-        return SparseTensor(found, held, self.aval.shape, True)
-
-    def to_sparse(self, sparse_dim: Any = None, **options: Any) -> SparseTensor:
-        """The tensor in another layout; COO when none is named."""
-        kind = options.pop("layout", sparse_coo)
-        if options or sparse_dim is not None:
-            missing("to_sparse")
-        if kind is self.layout:
-            return self
-        if kind is sparse_coo:
-            return SparseTensor(self.places, self.held, self.aval.shape, self.layout is sparse_csr)
-        return compress(self, kind)
-
-    def to_sparse_coo(self) -> SparseTensor:
-        return self.to_sparse()
-
-    def to_sparse_csr(self, dense_dim: int | None = None) -> SparseTensor:
-        return self._compressed("Csr", sparse_csr, dense_dim)
-
-    def to_sparse_csc(self, dense_dim: int | None = None) -> SparseTensor:
-        return self._compressed("Csc", sparse_csc, dense_dim)
-
-    def _compressed(self, name: str, kind: Any, dense_dim: int | None) -> SparseTensor:
-        if dense_dim is not None:
-            raise RuntimeError(
-                f"coo_to_sparse_{name.lower()}: conversion from Sparse to Sparse{name} with "
-                "dense_dim argument given is not supported"
-            )
-        return self.to_sparse(layout=kind)
-
-    def to(self, *args: Any, **kwargs: Any) -> SparseTensor:
-        held = self.held.to(*args, **kwargs)
-        return self if held is self.held else self.like(held)
-
-    def type(self, dtype: Any = None, non_blocking: bool = False, **kwargs: Any) -> Any:
-        if dtype is None:
-            return self.held.type().replace("torch.", "torch.sparse.")
-        return self.like(self.held.type(dtype))
-
-    def detach(self) -> SparseTensor:
-        return self.like(self.held.detach())
-
-    data = property(detach)
-
-    def clone(self, *, memory_format: Any = None) -> SparseTensor:
-        return SparseTensor(
-            self.places.clone(), self.held.clone(), self.aval.shape, self.unique, self.layout,
-            self.compressed,
-        )  # fmt: skip
-
-    def cpu(self, memory_format: Any = None) -> SparseTensor:
-        return self
+class SparseTensor(SparseBase):
+    """A tensor of which only some elements are stored; the others are 0."""
 
     # --- shape -------------------------------------------------------------------------------
 
@@ -349,7 +106,7 @@ class SparseTensor(HeldTensor):
         product = source.like(source.held * factor.expand(self.aval.shape)[places])
         if not isinstance(other, SparseTensor):
             return product
-        return _kept(product, other.to_sparse().coalesce())
+        return kept_at(product, other.to_sparse().coalesce())
 
     def div(self, other: Any, *, rounding_mode: Any = None) -> SparseTensor:
         """Over a number."""
@@ -379,8 +136,6 @@ class SparseTensor(HeldTensor):
                 "add: expected sizes of 'self' and 'other' to match, but "
                 f"{list(self.aval.shape)} != {list(other.aval.shape)}"
             )
-        from ._inplace import total
-
         return total(self, other, alpha)
 
     def sub(self, other: Any, *, alpha: Any = 1) -> SparseTensor:
@@ -401,13 +156,9 @@ class SparseTensor(HeldTensor):
         return other - self.to_dense()
 
     def __matmul__(self, other: Any) -> Any:
-        from ._products import matmul
-
         return matmul(self, other)
 
     def __rmatmul__(self, other: Any) -> Any:
-        from ._products import matmul
-
         return matmul(other, self)
 
     def matmul(self, other: Any) -> Any:
@@ -525,41 +276,6 @@ class SparseTensor(HeldTensor):
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
         return sparse_repr(self)
-
-    def __deepcopy__(self, memo: Any) -> SparseTensor:
-        import copy
-
-        found = self.like(copy.deepcopy(self.held, memo))
-        memo[id(self)] = found
-        return found
-
-    def sparse_parts(self) -> tuple[Any, ...]:
-        """What files hold of it."""
-        if self.layout is sparse_coo:
-            return self.places, self.held, self.size(), self.unique
-        plain = self.places[1 if self.layout is sparse_csr else 0]
-        return self.compressed, plain, self.held, self.size()
-
-
-def _kept(x: SparseTensor, mask: SparseTensor) -> SparseTensor:
-    """Those elements of a coalesced tensor whose places another one has, too."""
-    keep = from_array(np.flatnonzero(np.isin(keys_of(x), keys_of(mask))))
-    return SparseTensor(x.places[:, keep], x.held[keep], x.aval.shape, True)
-
-
-def compress(x: SparseTensor, kind: Any) -> SparseTensor:
-    """A matrix of COO, CSR or CSC in CSR or CSC."""
-    if x.aval.ndim != 2 or x.sparse_dim() != 2:
-        missing(f"to {kind!r} of other than matrices")
-    source = (x if x.layout is sparse_coo else x.to_sparse()).coalesce()
-    rows, columns = source.places.array()
-    lead, length = (rows, x.aval.shape[0]) if kind is sparse_csr else (columns, x.aval.shape[1])
-    order = np.lexsort((columns, rows) if kind is sparse_csr else (rows, columns))
-    starts = np.concatenate([[0], np.cumsum(np.bincount(lead, minlength=length))]).astype(np.int64)
-    chosen = from_array(order.astype(np.int64))
-    return SparseTensor(
-        source.places[:, chosen], source.held[chosen], x.aval.shape, True, kind, from_array(starts)
-    )
 
 
 _KEPT = {

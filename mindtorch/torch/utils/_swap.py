@@ -7,8 +7,8 @@ import weakref
 from typing import Any
 
 from mindtorch.engine.autograd.tape import AccumulateGrad, LeafReference
-from mindtorch.engine.compile.guards.guards import changes
-from mindtorch.engine.tensor import capturing, fields_of
+from mindtorch.engine.compile.guards.guards import module_changed
+from mindtorch.engine.tensor import capturing, change_class, fields_of
 
 _POISONED = (
     "Trying to execute AccumulateGrad node that was poisoned by swap_tensors this can happen when "
@@ -58,10 +58,12 @@ def swap_tensors(t1: Any, t2: Any) -> None:
     capture = capturing()
     for tensor in (t1, t2):
         if capture is not None:
-            capture.settle(tensor)
+            capture.raw_write(tensor)
         _let_go(tensor)
     first, second = dict(fields_of(t1)), dict(fields_of(t2))
-    t1.__class__, t2.__class__ = type(t2), type(t1)
+    own = type(t1)
+    change_class(t1, type(t2))
+    change_class(t2, own)
     for tensor, fields in ((t1, second), (t2, first)):
         fields_of(tensor).clear()
         fields_of(tensor).update(fields)
@@ -72,4 +74,4 @@ def swap_tensors(t1: Any, t2: Any) -> None:
     for tensor in (t1, t2):
         if type(tensor._node) is AccumulateGrad:
             tensor._node = AccumulateGrad(tensor)
-    changes.count += 1
+    module_changed()

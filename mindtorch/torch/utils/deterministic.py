@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from types import ModuleType
+
+from mindtorch._module_class import set_module_class
 
 
 class _Settings(ModuleType):
@@ -20,4 +21,4 @@ class _Settings(ModuleType):
 
 
 _fill = True
-sys.modules[__name__].__class__ = _Settings
+set_module_class(__name__, _Settings)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import mindtorch.torch as mt
-from mindtorch.engine.dispatch import forget_plans, tables_of_plans
+from mindtorch.engine.op import forget_plans, tables_of_plans
 from tests.support.ops_running import array_of, differentiable, gradient_of, outputs_of, tensor_of
 from tests.tables.ops_table import Row, all_rows
 

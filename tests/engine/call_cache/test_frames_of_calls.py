@@ -13,7 +13,7 @@ import pytest
 import mindtorch.torch as torch
 import mindtorch.torch.nn.functional as F  # noqa: N812
 from mindtorch.engine.autograd import tape
-from mindtorch.engine.dispatch import OPS
+from mindtorch.engine.op import OPS
 from tests.support.paths import ROOT
 
 X = torch.ones(10)

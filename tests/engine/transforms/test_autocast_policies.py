@@ -6,13 +6,13 @@ The policies for CUDA are put in the place of those for the CPU, whose kernels t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 import mindtorch.torch as torch
 import mindtorch.torch.nn.functional as F  # noqa: N812
-from mindtorch.engine.dispatch import OPS
+from mindtorch.engine.op import OPS, Policy
 from mindtorch.engine.transforms import autocast as engine
 
 EXPECTED = {
@@ -63,8 +63,9 @@ ONE_INPUT = (
 )  # fmt: skip
 CALLS |= {name: lambda x, h, i, name=name: getattr(torch, name)(h) for name in ONE_INPUT}
 ALL = [
-    *[("cpu", name) for name in engine.POLICIES], *[("cuda", name) for name in engine.CUDA_POLICIES]
-]  # fmt: skip
+    *[("cpu", name) for name, op in OPS.items() if op.autocast],
+    *[("cuda", name) for name, op in OPS.items() if op.autocast_cuda],
+]
 
 
 @pytest.fixture
@@ -82,12 +83,19 @@ def type_of(call: Callable[..., Any], inputs: Any) -> str | None:
     return str(result.dtype).removeprefix("torch.").removeprefix("mindtorch.")
 
 
+def policy_on(device: str, name: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The policy of an op on a device, whose policies are now used on the CPU."""
+    if device == "cuda":
+        for op in OPS.values():
+            monkeypatch.setattr(op, "autocast", op.autocast_cuda)
+    return str(OPS[name].autocast)
+
+
 @pytest.mark.parametrize(("device", "name"), ALL)
 def test_ops_cast_though_they_were_called_before(
     device: str, name: str, inputs: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    policies = {"cpu": engine.POLICIES, "cuda": engine.CUDA_POLICIES}[device]
-    monkeypatch.setattr(engine, "POLICIES", policies)
+    policy = policy_on(device, name, monkeypatch)
     call = CALLS[name]
     before = [type_of(call, inputs) for _ in range(4)]
     with torch.autocast("cpu", torch.bfloat16):
@@ -96,9 +104,9 @@ def test_ops_cast_though_they_were_called_before(
             between = type_of(call, inputs)
         inside.append(type_of(call, inputs))
     after = type_of(call, inputs)
-    assert set(inside) == {EXPECTED[policies[name]]}
+    assert set(inside) == {EXPECTED[policy]}
     assert {*before, between, after} == {before[0]}
-    if policies[name] in (engine.FULL, engine.QUOTIENT):
+    if policy in (engine.FULL, engine.QUOTIENT):
         assert before[0] == "bfloat16"
 
 
@@ -106,8 +114,7 @@ def test_ops_cast_though_they_were_called_before(
 def test_ops_cast_in_no_grad_and_with_gradients(
     device: str, name: str, inputs: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    policies = {"cpu": engine.POLICIES, "cuda": engine.CUDA_POLICIES}[device]
-    monkeypatch.setattr(engine, "POLICIES", policies)
+    policy = policy_on(device, name, monkeypatch)
     call = CALLS[name]
     x, h, i = inputs
     tracked = x.requires_grad_(), h.detach().requires_grad_(), i
@@ -115,10 +122,12 @@ def test_ops_cast_in_no_grad_and_with_gradients(
     with torch.autocast("cpu", torch.bfloat16):
         for block in (torch.no_grad, torch.inference_mode, torch.enable_grad):
             with block():
-                assert type_of(call, tracked) == EXPECTED[policies[name]]
+                assert type_of(call, tracked) == EXPECTED[policy]
     assert type_of(call, tracked) == before
 
 
 def test_every_op_with_a_policy_is_called() -> None:
-    assert set(CALLS) == {*engine.POLICIES, *engine.CUDA_POLICIES}
-    assert set(OPS).issuperset(CALLS)
+    assert set(CALLS) == {name for name, op in OPS.items() if op.autocast or op.autocast_cuda}
+    assert {policy for op in OPS.values() for policy in (op.autocast, op.autocast_cuda)} == {
+        None, *get_args(Policy)
+    }

@@ -1,44 +1,19 @@
-"""torch.func and torch.autograd.functional against real torch: values, shapes, errors."""
+"""torch.func against real torch: values, shapes, errors."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 import torch.nn.functional
 
 import mindtorch.torch as ours
 from mindtorch.engine.transforms.vmap import Vmap
-from mindtorch.torch.utils._pytree import tree_leaves
+from tests.support.func_cases import Case, assert_alike, quiet, source
 
-Case = Callable[[Any, Callable[..., Any]], Any]
-
-
-def _source(namespace: Any) -> Callable[..., Any]:
-    """``make(*shape)`` draws the same float64 tensors in both namespaces."""
-    rng = np.random.default_rng(5)
-
-    def make(*shape: int, dtype: str = "f8") -> Any:
-        return namespace.from_numpy(np.asarray(rng.standard_normal(shape)).astype(dtype))
-
-    return make
-
-
-def _assert_alike(mine: Any, theirs: Any, tolerance: float = 1e-12) -> None:
-    a, b = tree_leaves(mine), torch.utils._pytree.tree_leaves(theirs)
-    assert len(a) == len(b)
-    for x, y in zip(a, b, strict=True):
-        if not isinstance(y, torch.Tensor):
-            assert x == y
-            continue
-        assert (tuple(x.shape), str(x.dtype)[6:]) == (tuple(y.shape), str(y.dtype)[6:])
-        np.testing.assert_allclose(
-            x.detach().numpy(), y.detach().numpy(), rtol=tolerance, atol=tolerance
-        )
+__all__ = ["quiet"]  # a fixture of every test here
 
 
 def _mlp(t: Any, p: Any, x: Any) -> Any:
@@ -226,9 +201,9 @@ def _linearized(t: Any, m: Any) -> Any:
 def test_transformations_are_torchs(name: str) -> None:
     """Values, shapes, types and the structure of the results; no op of these runs in a loop."""
     Vmap.fallbacks.clear()
-    mine = CASES[name](ours, _source(ours))
+    mine = CASES[name](ours, source(ours))
     assert not Vmap.fallbacks
-    _assert_alike(mine, CASES[name](torch, _source(torch)))
+    assert_alike(mine, CASES[name](torch, source(torch)))
 
 
 def _writing(t: Any, captured: Any, body: Callable[..., Any]) -> Any:
@@ -359,7 +334,7 @@ ERRORS: dict[str, Case] = {
 
 def _error_of(case: Case, namespace: Any) -> tuple[type, str]:
     with pytest.raises(Exception) as caught:
-        case(namespace, _source(namespace))
+        case(namespace, source(namespace))
     text = str(caught.value).replace("mindtorch.torch", "torch").strip()
     return type(caught.value), " ".join(text.split())
 
@@ -368,89 +343,6 @@ def _error_of(case: Case, namespace: Any) -> tuple[type, str]:
 def test_errors_are_torchs(name: str) -> None:
     """The exception's type and text."""
     assert _error_of(ERRORS[name], ours) == _error_of(ERRORS[name], torch)
-
-
-def _functional(name: str, *arguments: Any, **options: Any) -> Case:
-    """autograd.functional's ``name``; options of strategies must not change the values."""
-    return lambda t, m: getattr(t.autograd.functional, name)(
-        *[a(t, m) if callable(a) else a for a in arguments], **options
-    )
-
-
-def _two(t: Any, m: Any) -> Any:
-    return m(2, 3), m(3)
-
-
-def _product(t: Any, m: Any) -> Any:
-    return lambda a, b: ((a @ b).sin(), b * 2)
-
-
-def _number(t: Any, m: Any) -> Any:
-    return lambda a, b: (a @ b).sin().prod()
-
-
-FUNCTIONAL: dict[str, Case] = {
-    "vjp": _functional("vjp", _product, _two, lambda t, m: (m(2), m(3))),
-    "jvp": _functional("jvp", _product, _two, _two),
-    "vhp": _functional("vhp", _number, _two, _two),
-    "hvp": _functional("hvp", _number, _two, _two),
-    "vjp of a number": _functional("vjp", _number, _two),
-    "strict jvp": _functional("jvp", lambda t, m: t.exp, lambda t, m: m(3), lambda t, m: m(3),
-                              strict=True),
-    "strict hvp": _functional("hvp", _number, _two, _two, strict=True),
-    "jacobian": _functional("jacobian", _product, _two),
-    "jacobian in vectors": _functional("jacobian", _product, _two, vectorize=True),
-    "jacobian forward": _functional(
-        "jacobian", _product, _two, vectorize=True, strategy="forward-mode"
-    ),
-    "jacobian of one": _functional("jacobian", lambda t, m: t.sin, lambda t, m: m(3),
-                                   vectorize=True),
-    "hessian": _functional("hessian", _number, _two),
-    "hessian in vectors": _functional("hessian", _number, _two, vectorize=True),
-    "hessian forward": _functional(
-        "hessian", _number, _two, vectorize=True, outer_jacobian_strategy="forward-mode"
-    ),
-    "hessian of one": _functional("hessian", lambda t, m: lambda a: a.prod(), lambda t, m: m(3)),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", FUNCTIONAL)
-def test_autograd_functional_is_torchs(name: str) -> None:
-    """Products and whole matrices, row by row, in vectors, and by columns."""
-    mine = FUNCTIONAL[name](ours, _source(ours))
-    assert not any(x.requires_grad for x in tree_leaves(mine))
-    _assert_alike(mine, FUNCTIONAL[name](torch, _source(torch)))
-
-
-@pytest.mark.parametrize("vectorize", [False, True])
-@pytest.mark.parametrize("name", ["jacobian", "hessian"])
-def test_create_graph_lets_the_result_be_differentiated(name: str, vectorize: bool) -> None:
-    """The gradient of the sum of squares of a Jacobian or Hessian."""
-
-    def gradient(t: Any) -> Any:
-        x = _source(t)(3).requires_grad_()
-        matrix = getattr(t.autograd.functional, name)(
-            lambda a: (a.sin() * a.roll(1)).prod() if name == "hessian" else a.sin() * a.sum(),
-            x, create_graph=True, vectorize=vectorize,
-        )  # fmt: skip
-        return t.autograd.grad(matrix.pow(2).sum(), x)
-
-    _assert_alike(gradient(ours), gradient(torch))
-
-
-def test_batched_gradients_are_differentiable() -> None:
-    """``is_grads_batched`` with ``create_graph``, an unused input, and materialised zeros."""
-
-    def gradients(t: Any) -> Any:
-        make = _source(t)
-        x, unused = make(3).requires_grad_(), make(2).requires_grad_()
-        rows = t.autograd.grad(
-            (x**3).sin(), [x, unused], make(4, 3), create_graph=True, is_grads_batched=True,
-            materialize_grads=True,
-        )  # fmt: skip
-        return rows, t.autograd.grad(rows[0].pow(2).sum(), x)
-
-    _assert_alike(gradients(ours), gradients(torch))
 
 
 @pytest.mark.parametrize("randomness", ["same", "different"])
@@ -473,10 +365,10 @@ def test_draws_are_torchs(draw: Any, randomness: str) -> None:
     def drawn(t: Any, chunk_size: int | None) -> Any:
         t.manual_seed(3)
         run = t.vmap(lambda x: draw(t, x), randomness=randomness, chunk_size=chunk_size)
-        return run(_source(t)(5, 4, dtype="f4"))
+        return run(source(t)(5, 4, dtype="f4"))
 
     for chunk_size in (None, 2):
-        _assert_alike(drawn(ours, chunk_size), drawn(torch, chunk_size), 1e-6)
+        assert_alike(drawn(ours, chunk_size), drawn(torch, chunk_size), 1e-6)
 
 
 @pytest.mark.parametrize(
@@ -493,14 +385,14 @@ def test_draws_from_mapped_parameters_are_torchs(draw: str) -> None:
 
     def drawn(t: Any) -> Any:
         t.manual_seed(3)
-        x = t.sigmoid(_source(t)(5, 4, dtype="f4"))
+        x = t.sigmoid(source(t)(5, 4, dtype="f4"))
         return t.vmap(lambda v: calls[draw](t, v), randomness="different")(x)
 
-    _assert_alike(drawn(ours), drawn(torch), 1e-6)
+    assert_alike(drawn(ours), drawn(torch), 1e-6)
 
 
 def _ensemble(t: Any) -> Any:
-    make = _source(t)
+    make = source(t)
     models = [
         t.nn.Sequential(t.nn.Conv2d(2, 3, 3), t.nn.BatchNorm2d(3), t.nn.ReLU(), t.nn.Flatten(),
                         t.nn.Linear(12, 4), t.nn.LayerNorm(4)).double().eval()
@@ -525,20 +417,20 @@ def test_an_ensemble_is_torchs() -> None:
     Vmap.fallbacks.clear()
     mine = _ensemble(ours)
     assert not Vmap.fallbacks
-    _assert_alike(mine, _ensemble(torch), 1e-10)
+    assert_alike(mine, _ensemble(torch), 1e-10)
 
 
 def test_gradients_reach_tensors_that_are_closed_over() -> None:
     """func.grad's result can be differentiated by a parameter that it did not take."""
 
     def gradient(t: Any) -> Any:
-        make = _source(t)
+        make = source(t)
         w, x = make(3).requires_grad_(), make(3)
         inner = t.func.grad(lambda v: (v * w).sin().sum())(x)
         mapped = t.vmap(t.func.grad(lambda v: (v * w).cos().prod()))(make(2, 3))
         return t.autograd.grad(inner.sum() + mapped.sum(), w)
 
-    _assert_alike(gradient(ours), gradient(torch))
+    assert_alike(gradient(ours), gradient(torch))
 
 
 def _functions(t: Any) -> tuple[Any, Any, Any]:
@@ -598,7 +490,7 @@ def test_user_functions_keep_their_gradient_in_vmap(which: int) -> None:
     """Inside of the mapped function, around it, and with one argument for all examples."""
 
     def results(t: Any) -> Any:
-        function, make = _functions(t)[which], _source(t)
+        function, make = _functions(t)[which], source(t)
         x, w = make(4, 3).requires_grad_(), make(3).requires_grad_()
 
         def first(a: Any, b: Any) -> Any:
@@ -611,7 +503,7 @@ def test_user_functions_keep_their_gradient_in_vmap(which: int) -> None:
         second = t.autograd.grad(around[0].sum() + inside[1].sum(), [x, w])
         return value, around, inside, second
 
-    _assert_alike(results(ours), results(torch))
+    assert_alike(results(ours), results(torch))
 
 
 def test_user_functions_without_a_rule_are_refused() -> None:
@@ -647,16 +539,6 @@ def test_results_without_outer_history_do_not_require_grad() -> None:
     assert not (gradient.requires_grad or value.requires_grad or x.requires_grad)
     assert not ours.vmap(ours.func.grad(lambda v: v**2))(x).requires_grad
     assert ours.vmap(lambda v: v * 2)(x.requires_grad_()).requires_grad
-
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Any:
-    """torch's forward mode warns of its own deprecated scripts."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", module="torch")
-        warnings.filterwarnings("ignore", category=DeprecationWarning, message=".*torch.jit")
-        warnings.filterwarnings("ignore", message="There is a performance drop because")
-        yield
 
 
 def test_backward_of_what_returns_more_than_tensors() -> None:

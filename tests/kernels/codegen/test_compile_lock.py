@@ -31,12 +31,12 @@ HELPED = START + """
 import os
 from mindtorch.engine.compile.runtime import parallel_compile as ahead
 
-def begin(self, begin=ahead.Helpers._begin):
+def begin(self, begin=ahead.CompileWorkers._begin):
     begin(self)
     for child in self._children:
         os.waitpid(child, 0)
 
-ahead.Helpers._begin = begin
+ahead.CompileWorkers._begin = begin
 
 @torch.compile
 def step(x):

@@ -7,7 +7,7 @@ import pytest
 import torch as reference
 
 import mindtorch.torch as torch
-from mindtorch.engine.dispatch import Layout
+from mindtorch.engine.op import Layout
 from mindtorch.kernels.cpu import convolution as direct
 from mindtorch.kernels.cpu import thread_pool, winograd
 from tests.support.compiled_kinds import running, wrapped

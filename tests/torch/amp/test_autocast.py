@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import mindtorch.torch as ours
-from mindtorch.engine.dispatch import OPS
+from mindtorch.engine.op import OPS
 from mindtorch.engine.transforms import autocast as engine
 from tests.support.surface import check, quiet
 

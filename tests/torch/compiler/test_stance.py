@@ -90,10 +90,11 @@ def test_graph_mode_of_mindspore_compiles_what_repeats() -> None:
         for _ in range(4):
             found = (x * 3 + 1).asnumpy().tolist()
             assert found == [4.0, 7.0]
-        assert script_mode.tree() is not None and script_mode.tree().runs > 0  # type: ignore[union-attr]
+        tree = script_mode.trace_tree()
+        assert tree is not None and tree.runs > 0
     finally:
         ms.set_context(mode=ms.PYNATIVE_MODE)
-    assert script_mode.tree() is None
+    assert script_mode.trace_tree() is None
 
 
 def test_a_cell_given_to_jit_is_compiled() -> None:

@@ -250,13 +250,16 @@ def test_rules_as_functions_are_the_kernels(settings: dict[str, Any]) -> None:
     sgd = optim.SGD([r], lr=0.1, momentum=0.9, nesterov=True, **others)
     one: Any = mt.tensor(start)
     two: Any = mt.tensor(start)
-    state, other = rules.adam_init(one, amsgrad), rules.sgd_init(two, 0.9)
+    update = rules.updates.ADAM_AMSGRAD if amsgrad else rules.updates.ADAM
+    decay = others.get("weight_decay", 0.0)
+    state: Any = [mt.zeros_like(one) for _ in update.state_names]
+    other: Any = [mt.zeros_like(two)]
     for i in range(5):
         g: Any = mt.tensor(values.standard_normal(9))
-        one, state = rules.adam_update(one, g, state, lr=0.1, decoupled=True, **others)
-        two, other = rules.sgd_update(
-            two, g, other, lr=0.1, momentum=0.9, nesterov=True, first=i == 0, **others
-        )
+        adam_settings = 0.1, 0.9, 0.999, 1e-8, decay, True
+        one, *state = rules.updated(update, one, g, state, i + 1, adam_settings)
+        sgd_settings = 0.1, decay, 0.9, 0.0, True
+        two, *other = rules.updated(rules.updates.SGD_MOMENTUM, two, g, other, i + 1, sgd_settings)
         adam.step((g,))
         sgd.step((g,))
     np.testing.assert_allclose(one.numpy(), p.detach().numpy(), rtol=1e-12)

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from mindtorch.engine import dtypes
 from mindtorch.engine.autograd import tape
 from mindtorch.engine.aval import aval
-from mindtorch.engine.compile.guards.guards import changes
+from mindtorch.engine.compile.guards.guards import module_changed
 from mindtorch.engine.devices.device import meta
 
 from ... import __future__
@@ -21,6 +21,14 @@ from ..parameter import Parameter, is_lazy
 from ._tree import TreeMixin
 
 T = TypeVar("T", bound="ChangesMixin")
+
+
+def change_class(module: Any, kind: type) -> None:
+    """Make a module an object of another class, with the attributes that it has.
+
+    Properties live on classes: who gives them to one module gives it a class of its own.
+    """
+    module.__class__ = kind
 
 
 class ChangesMixin(TreeMixin):
@@ -40,7 +48,7 @@ class ChangesMixin(TreeMixin):
         for name, value in self._buffers.items():
             if value is not None:
                 self._buffers[name] = function(value)
-                changes.count += 1
+                module_changed()
         return self
 
     def _convert(self, name: str, parameter: Any, function: Callable[[Any], Any]) -> None:
@@ -54,7 +62,7 @@ class ChangesMixin(TreeMixin):
         if __future__.get_overwrite_module_params_on_conversion() or applied._sparse:
             made = Parameter(applied, parameter.requires_grad)
             self._parameters[name] = made
-            changes.count += 1
+            module_changed()
         else:
             made = parameter
             if applied is not parameter:

@@ -7,7 +7,7 @@ import weakref
 from collections import OrderedDict
 from typing import Any
 
-from mindtorch.engine.compile.guards.guards import changes
+from mindtorch.engine.compile.guards.guards import module_changed
 
 _identifiers = itertools.count()
 
@@ -23,7 +23,7 @@ class RemovableHandle:
     id: int
 
     def __init__(self, hooks_dict: Any, *, extra_dict: Any = None) -> None:
-        changes.count += 1
+        module_changed()
         self.hooks_dict_ref = weakref.ref(hooks_dict)
         self.id = next(_identifiers)
         if extra_dict is None:
@@ -48,7 +48,7 @@ class RemovableHandle:
 
     def remove(self) -> None:
         """Take the hook out."""
-        changes.count += 1
+        module_changed()
         for reference in (self.hooks_dict_ref, *self.extra_dict_ref):
             registry = reference()
             if registry is not None:

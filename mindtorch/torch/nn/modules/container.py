@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Any
 
-from mindtorch.engine.compile.guards.guards import changes
+from mindtorch.engine.compile.guards.guards import module_changed
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from ..parameter import Parameter
@@ -261,7 +261,7 @@ class ModuleDict(Module):
         self.add_module(key, module)
 
     def __delitem__(self, key: str) -> None:
-        changes.count += 1  # what was compiled looks again
+        module_changed()  # what was compiled looks again
         del self._modules[key]
 
     def __len__(self) -> int:
@@ -275,12 +275,12 @@ class ModuleDict(Module):
 
     def clear(self) -> None:
         """Take out all modules."""
-        changes.count += 1
+        module_changed()
         self._modules.clear()
 
     def pop(self, key: str) -> Any:
         """Take out a module."""
-        changes.count += 1
+        module_changed()
         return self._modules.pop(key)
 
     def keys(self) -> Any:

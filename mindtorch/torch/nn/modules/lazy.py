@@ -6,6 +6,7 @@ import itertools
 from typing import Any
 
 from ..parameter import is_lazy
+from ._changes import change_class
 
 
 class LazyModuleMixin:
@@ -68,4 +69,4 @@ class LazyModuleMixin:
         delattr(module, "_initialize_hook")
         delattr(module, "_load_hook")
         if module.cls_to_become is not None:
-            module.__class__ = module.cls_to_become
+            change_class(module, module.cls_to_become)

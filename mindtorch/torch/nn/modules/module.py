@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import mindtorch.torch as torch
 from mindtorch.engine.autograd import tape
-from mindtorch.engine.compile.guards.guards import changes
+from mindtorch.engine.compile.guards.guards import changes, module_changed
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import scripts
 
@@ -217,7 +217,7 @@ class Module(StateMixin, ChangesMixin):
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Compile this module's calls in place; the arguments are those of ``torch.compile``."""
         made = torch.compile(self._call_uncompiled, *args, **kwargs)
-        changes.count += 1
+        module_changed()
         self.__dict__["_compiled_call_impl"] = made
 
     def _call_impl(self, *args: Any, **kwargs: Any) -> Any:
@@ -385,7 +385,7 @@ class Module(StateMixin, ChangesMixin):
             tensor: a tensor, or None for an absent one.
             persistent: whether ``state_dict`` holds it.
         """
-        changes.count += 1
+        module_changed()
         if "_buffers" not in self.__dict__:
             raise AttributeError("cannot assign buffer before Module.__init__() call")
         self._check_name("buffer", name, self._buffers)
@@ -405,7 +405,7 @@ class Module(StateMixin, ChangesMixin):
 
     def register_parameter(self, name: str, param: Any) -> None:
         """Add a parameter (or None for an absent one)."""
-        changes.count += 1
+        module_changed()
         if "_parameters" not in self.__dict__:
             raise AttributeError("cannot assign parameter before Module.__init__() call")
         self._check_name("parameter", name, self._parameters)
@@ -428,7 +428,7 @@ class Module(StateMixin, ChangesMixin):
 
     def add_module(self, name: str, module: Any) -> None:
         """Add a submodule (or None for an absent one)."""
-        changes.count += 1
+        module_changed()
         if not isinstance(module, Module) and module is not None:
             raise TypeError(f"{_typename(module)} is not a Module subclass")
         self._check_name("module", name, self._modules)
@@ -454,7 +454,7 @@ class Module(StateMixin, ChangesMixin):
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __setattr__(self, name: str, value: Any) -> None:
-        changes.count += 1
+        module_changed()
         fields = self.__dict__
         if isinstance(value, Parameter):
             if "_parameters" not in fields:
@@ -523,7 +523,7 @@ class Module(StateMixin, ChangesMixin):
         fields["_non_persistent_buffers_set"].discard(name)
 
     def __delattr__(self, name: str) -> None:
-        changes.count += 1
+        module_changed()
         if name in self._parameters:
             del self._parameters[name]
         elif name in self._buffers:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import warnings
 from typing import Any
@@ -10,8 +11,8 @@ import mindtorch.torch as torch
 from mindtorch.engine import dtypes
 from mindtorch.engine.autograd import tape
 from mindtorch.engine.ops import recurrent
+from mindtorch.engine.transforms import autocast as casts
 
-from ..._api.autocast_policies import full_precision
 from .. import functional as F  # noqa: N812
 from .. import init
 from ..parameter import Parameter
@@ -277,7 +278,7 @@ class RNNBase(Module):
                 )
         return states
 
-    @full_precision
+    @functools.partial(casts.whole, casts.FULL, cuda=casts.LOWER)
     def forward(self, input: Any, hx: Any = None) -> Any:  # noqa: A002
         """(L, N, input) or (L, input) or a packed sequence -> outputs of the last layer, states."""
         if isinstance(input, PackedSequence):

@@ -29,7 +29,7 @@ def get_total_norm(
     if not tensors:
         return torch.tensor(0.0)
     if any(t._sparse for t in tensors):
-        from ...sparse._tensor import missing
+        from ...sparse._base import missing
 
         missing("linalg_vector_norm")
     if norm_type == 2.0 and fits(tensors):

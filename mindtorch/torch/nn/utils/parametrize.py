@@ -15,6 +15,7 @@ from typing import Any
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from ...autograd.grad_mode import no_grad
+from ..modules._changes import change_class
 from ..modules.container import ModuleDict, ModuleList
 from ..modules.module import Module
 from ..parameter import Parameter
@@ -245,7 +246,7 @@ def _make_class_of_its_own(module: Module) -> None:
     fields: dict[str, Any] = {"__getstate__": _refuse_pickling}
     if not hasattr(kind, "__deepcopy__"):
         fields["__deepcopy__"] = _deepcopy_module
-    module.__class__ = type(f"Parametrized{kind.__name__}", (kind,), fields)
+    change_class(module, type(f"Parametrized{kind.__name__}", (kind,), fields))
 
 
 def _make_property(module: Module, name: str) -> None:
@@ -375,7 +376,7 @@ def remove_parametrizations(
     _register(module, tensor_name, tensor)
     if not is_parametrized(module):
         delattr(module, "parametrizations")
-        module.__class__ = type(module).__bases__[0]
+        change_class(module, type(module).__bases__[0])
     return module
 
 

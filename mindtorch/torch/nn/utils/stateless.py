@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from mindtorch.engine.compile.guards.guards import changes
+from mindtorch.engine.compile.guards.guards import module_changed
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 __all__ = ["functional_call"]
@@ -139,7 +139,7 @@ def _owner(module: Any, path: str) -> tuple[Any, str]:
 
 def _exchange(owner: Any, name: str, tensor: Any) -> Any:
     """Put ``tensor`` where ``owner`` has ``name``, or nothing there; what was there before."""
-    changes.count += 1  # what was compiled looks again
+    module_changed()  # what was compiled looks again
     for registry in (owner._parameters, owner._buffers):
         if name in registry:
             held = registry[name]

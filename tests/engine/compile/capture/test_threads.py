@@ -82,7 +82,7 @@ def test_ops_are_compiled_again_after_the_thread_has_ended() -> None:
     parameter = torch.nn.Parameter(torch.ones(2))
     optimizer = torch.optim.SGD([parameter], lr=0.1)
     with running("script"):
-        tree: Any = script_mode.tree()
+        tree: Any = script_mode.trace_tree()
         for i in range(12):
             if i == 4:
                 thread = threading.Thread(target=parameter.tolist)

@@ -172,7 +172,7 @@ def test_what_a_size_steers_is_traced_again() -> None:
         assert torch.equal(compiled(torch.ones(n)), call(torch.ones(n)))
         assert counted(torch.ones(n)).item() == n
     assert compiled.traces <= 6
-    assert any("is used as the number 6" in each for each in counted.families.notes())
+    assert any("is used as the number 6" in each for each in counted.dynamic_shapes.notes())
     sizes = {5: 0.5, 6: 0.25}
     looked = torch.compile(lambda x: x * sizes.get(x.size(0), 2.0) + len(str(x.numel())))
     for n in (7, 8, 5, 6, 11):
@@ -231,7 +231,7 @@ def test_dynamic_and_marked_lengths() -> None:
         compiled: Any = torch.compile(lambda x: x * 2, dynamic=dynamic)
         for n, m in ((4, 3), (6, 3), (6, 7), (6, 9)):
             assert compiled(torch.ones(n, m)).sum() == 2 * n * m
-        traces[dynamic] = compiled.traces, len(compiled.families.notes())
+        traces[dynamic] = compiled.traces, len(compiled.dynamic_shapes.notes())
     assert traces == {True: (2, 2), False: (2, 0), None: (3, 3)}
     marked: Any = torch.compile(lambda x: x.sum(1))
     for n in (4, 6, 8):
@@ -239,8 +239,8 @@ def test_dynamic_and_marked_lengths() -> None:
         torch._dynamo.mark_dynamic(x, 0)
         torch._dynamo.mark_static(x, 1)
         assert marked(x).tolist() == [n] * n
-    assert "axis 1 of tensor 0 may be of any size" not in marked.families.notes()
-    assert "axis 0 of tensor 0 may be of any size" in marked.families.notes()
+    assert "axis 1 of tensor 0 may be of any size" not in marked.dynamic_shapes.notes()
+    assert "axis 0 of tensor 0 may be of any size" in marked.dynamic_shapes.notes()
 
 
 def test_few_sizes_are_kept_bound() -> None:
@@ -250,7 +250,7 @@ def test_few_sizes_are_kept_bound() -> None:
         x = torch.arange(float(n))
         assert torch.equal(compiled(x), (x.exp() + x.sum()).log())
     assert compiled.traces == 2
-    assert len(compiled.families.bound) <= MOST_BOUND + 1
+    assert len(compiled.dynamic_shapes.bound) <= MOST_BOUND + 1
     assert sum(map(len, compiled.compiled.values())) <= MOST_BOUND + 3
 
 

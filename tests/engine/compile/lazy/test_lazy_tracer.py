@@ -37,7 +37,7 @@ def test_models_replayed_train_as_eagerly(name: str) -> None:
         call = wrap(step.update)  # type: ignore[attr-defined]
         found.append([*(call().item() for _ in range(5)), torch.rand(1).item()])
     assert found[0] == found[1]
-    assert call.tree.runs >= 2 and call.tree.fresh == 0
+    assert call.trace_tree.runs >= 2 and call.trace_tree.fresh == 0
 
 
 def training(kind: str) -> tuple[Callable[..., Any], list[Any], list[float]]:
@@ -86,7 +86,7 @@ def test_steps_that_look_at_their_loss(kind: str) -> None:
     for mine, eager in zip(found[1][0], found[0][0], strict=True):
         np.testing.assert_array_equal(mine, eager)
     assert found[0][1] == found[1][1] and (noted or kind == "checked")
-    assert call.eager and call.tree.runs >= 4
+    assert call.eager and call.trace_tree.runs >= 4
 
 
 def test_both_outcomes_of_a_branch_are_compiled() -> None:
@@ -103,7 +103,7 @@ def test_both_outcomes_of_a_branch_are_compiled() -> None:
         x = torch.full((3,), 1.0 if i % 3 else -1.0)
         np.testing.assert_array_equal(call(x).numpy(), step(x).numpy())
     assert len(calls) == 24
-    assert call.tree.compiled == 3 and call.tree.fresh == 0
+    assert call.trace_tree.compiled == 3 and call.trace_tree.fresh == 0
 
 
 def test_a_number_that_changes_does_not_compile_anew() -> None:
@@ -117,7 +117,7 @@ def test_a_number_that_changes_does_not_compile_anew() -> None:
     call = jit(step)
     for i in range(10):
         assert call(torch.ones(2)).tolist() == [(i + 1) / 8 + 1] * 2
-    assert call.tree.runs >= 4
+    assert call.trace_tree.runs >= 4
 
 
 def test_shapes_that_never_repeat_are_left_alone() -> None:
@@ -125,7 +125,7 @@ def test_shapes_that_never_repeat_are_left_alone() -> None:
     call = replayed(lambda x: x * 2 + 1)
     for n in range(1, PATIENCE + 10):
         assert call(torch.ones(n)).tolist() == [3.0] * n
-    assert call.tree.hopeless and call.tree.compiled == 0
+    assert call.trace_tree.never_repeats and call.trace_tree.compiled == 0
 
 
 def test_hooks_run_in_replayed_backward_passes() -> None:
@@ -234,7 +234,7 @@ def test_slices_of_one_tensor_are_one_segment() -> None:
     data = torch.arange(24.0).view(12, 2)
     call = replayed(lambda x: (x * 2).sum())
     assert [call(data[i : i + 3]).item() for i in range(0, 12, 3)] == [30, 102, 174, 246]
-    assert call.tree.compiled == 1
+    assert call.trace_tree.compiled == 1
     both = replayed(lambda i: data[i : i + 2] * data[i + 1 : i + 3])
     for i in range(5):
         expected = (data[i : i + 2] * data[i + 1 : i + 3]).tolist()
@@ -250,7 +250,7 @@ def test_numbers_as_arguments_are_captured_a_few_times_only(
     for i in range(30):
         assert call(torch.ones(2), i / 4).tolist() == [i / 4 + 1] * 2
     assert call.traces < 10 and sum(map(len, call.compiled.values())) < 10
-    assert not call.eager and call.tree.runs > 10
+    assert not call.eager and call.trace_tree.runs > 10
     assert call(torch.ones(2), 0.0).tolist() == [1, 1]
 
 

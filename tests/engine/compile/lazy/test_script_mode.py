@@ -17,7 +17,7 @@ import pytest
 import mindtorch.torch as torch
 from mindtorch.engine.compile.lazy import autotune, script_mode
 from mindtorch.engine.compile.lazy.pending_ops import ROUNDS
-from mindtorch.engine.compile.lazy.trace_tree import PATIENCE, Tree
+from mindtorch.engine.compile.lazy.trace_tree import PATIENCE, TraceTree
 from mindtorch.tools import watch
 
 nn = torch.nn
@@ -105,9 +105,9 @@ def arrays() -> Iterator[Any]:
     yield matrix.grad
     del turned, array, later
     counts = torch.zeros(2, 2)
-    looked = counts.numpy()
+    data_was_read = counts.numpy()
     before, view = counts + 1, counts.t()
-    looked[0] = 4
+    data_was_read[0] = 4
     yield from (before, counts + 1, view + 1)
     bits = np.asarray(torch.tensor([True, False]))
     yield bits[::-1]
@@ -200,10 +200,10 @@ def test_a_script_gives_what_it_gives_eagerly(script: Any) -> None:
     script_mode.begin()
     try:
         found = seen(script)
-        tree = script_mode.tree()
+        tree = script_mode.trace_tree()
     finally:
         script_mode.end()
-    assert tree is not None and script_mode.tree() is None
+    assert tree is not None and script_mode.trace_tree() is None
     for mine, eager in zip(found, expected, strict=True):
         np.testing.assert_array_equal(mine, eager)
     if script is training:
@@ -218,8 +218,8 @@ def test_the_place_of_a_part_does_not_matter() -> None:
         for i in range(12):
             buffer[i] = data[8 * i : 8 * i + 8].mean(0)
             assert (buffer[i] * 2).sum().item() != 0
-        tree = script_mode.tree()
-        assert tree is not None and len(tree.segments()) == 1 and tree.runs == 10
+        tree = script_mode.trace_tree()
+        assert tree is not None and len(tree.partitions()) == 1 and tree.runs == 10
     finally:
         script_mode.end()
     np.testing.assert_allclose(buffer.numpy(), data.numpy().reshape(12, 8, 4).mean(1), rtol=1e-5)
@@ -230,7 +230,7 @@ def test_a_segment_that_ends_within_an_op_does_not_end_waiting() -> None:
     x = torch.zeros(64)
     script_mode.begin()
     try:
-        tree = script_mode.tree()
+        tree = script_mode.trace_tree()
         assert tree is not None
         for n in range(1, 30):
             tree.fresh = PATIENCE
@@ -256,7 +256,7 @@ def test_the_faster_way_goes_on(
     now, waits = 0.0, True
     ways: dict[str, list[bool]] = {"here": [], "there": []}
     monkeypatch.setattr(autotune, "process_time", lambda: now)
-    judge = autotune.Pace(Tree())
+    judge = autotune.Autotuner(TraceTree())
     for _ in range(60):
         for place in ways:
             waits = judge.waits(place, waits)
@@ -271,7 +271,7 @@ def test_the_faster_way_goes_on(
             assert set(ways[place][2 * trials :]) == {False}
 
 
-class Judge(autotune.Pace):
+class Judge(autotune.Autotuner):
     """Ops wait at first, then run one by one, in turn; notes the places."""
 
     def waits(self, place: Any, waiting: bool) -> bool:
@@ -297,7 +297,7 @@ class _Interrupt:
                 raise KeyboardInterrupt
 
 
-class _InTurn(autotune.Pace):
+class _InTurn(autotune.Autotuner):
     """Ops wait but for those between an optimizer's step and the next look at data."""
 
     def waits(self, place: Any, waiting: bool) -> bool:
@@ -340,7 +340,7 @@ def _interrupted() -> int:
     script_mode.begin()
     try:
         run = script_mode._active[-1]
-        run.pace = _InTurn(run.tree)
+        run.autotuner = _InTurn(run.tree)
         for _ in range(4):
             step()
         for at in range(1, 1_000_000):
@@ -373,7 +373,7 @@ def watched_loop(body: Any, count: int) -> tuple[list[Any], list[bool]]:
     script_mode.begin()
     try:
         run = script_mode._active[-1]
-        run.pace = judge = Judge(run.tree)
+        run.autotuner = judge = Judge(run.tree)
         for _ in range(count):
             body()
             ways.append(type((torch.ones(2) + 1).flat) is not np.ndarray)
@@ -464,8 +464,8 @@ def test_counters_of_modules_do_not_end_segments() -> None:
             optimizer.zero_grad()
             net(torch.ones(5, 4)).sum().backward()
             optimizer.step()
-        tree = script_mode.tree()
-        assert tree is not None and len(tree.segments()) == 1
+        tree = script_mode.trace_tree()
+        assert tree is not None and len(tree.partitions()) == 1
     finally:
         script_mode.end()
     assert net[0][1].num_batches_tracked.item() == 4
@@ -541,12 +541,12 @@ def test_who_looks_at_each_op_sees_a_script_that_runs_compiled(looking: Any) -> 
 
     script_mode.begin()
     try:
-        seen = script_mode.tree()
+        seen = script_mode.trace_tree()
         losses = [step()]
         with looking():
-            assert script_mode.tree() is None
+            assert script_mode.trace_tree() is None
             losses.append(step())
-        assert script_mode.tree() is seen
+        assert script_mode.trace_tree() is seen
         losses.append(step())
     finally:
         script_mode.end()

@@ -150,7 +150,7 @@ def test_explain_says_what_was_traced_and_why_kernels_are_not_one_loop() -> None
 
     shown = explain(step)(torch.ones(8, 8))
     assert "relu(" in shown.traced[0] and "relu(" not in str(shown.graphs[0])
-    assert [line.partition(": ")[2] for line in shown.apart[0]] == [
+    assert [line.partition(": ")[2] for line in shown.fusion_report[0]] == [
         "%3 is read from memory by what is no loop over elements",
         "%5 is made by what is no loop over elements",
         "%8 is summed over other axes than the last, short rows, or beside other axes' sums",
@@ -158,7 +158,7 @@ def test_explain_says_what_was_traced_and_why_kernels_are_not_one_loop() -> None
         "%3 lies in memory in another order",
         "%11 is summed over other axes than the last, short rows, or beside other axes' sums",
     ]
-    assert shown.apart[0][0].startswith("multiply+exp (%3) -> matmul (%5): ")
+    assert shown.fusion_report[0][0].startswith("multiply+exp (%3) -> matmul (%5): ")
     assert "kernels that are not one loop" in str(shown) and "as traced:" in str(shown)
     again = jit(step)
     again(torch.ones(8, 8))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import mindtorch.torch as torch
-from mindtorch.engine import dispatch
+from mindtorch.engine import op
 from tests.support.compiled_kinds import KINDS, running, wrapped
 
 
@@ -71,14 +71,14 @@ def test_what_is_made_before_it_is_relaid_has_planned_memory(
 
     expected, run = function(x), torch.compile(function, fullgraph=True)
     planned: list[Any] = []
-    before = dispatch.Moved.planned
+    before = op.Moved.planned
 
     def noted(self: Any, *flat: Any) -> None:
         planned.append(self)
         before(self, *flat)
 
-    monkeypatch.setattr(dispatch.Moved, "__call__", None)
-    monkeypatch.setattr(dispatch.Moved, "planned", noted)
+    monkeypatch.setattr(op.Moved, "__call__", None)
+    monkeypatch.setattr(op.Moved, "planned", noted)
     for _ in range(2):
         for made, wanted in zip(run(x), expected, strict=True):
             assert made.equal(wanted) and made.stride() == wanted.stride()

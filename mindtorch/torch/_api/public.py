@@ -1,0 +1,407 @@
+"""The record of a public function, and the one wrapper that is made from it.
+
+What is known of a function stands in the decorator above its body. A call goes through these
+stages, in this order, as far as the record has them:
+
+1. the call cache is asked (``cacheable``),
+2. under autocast the tensors are cast (``autocast``, ``autocast_cuda``),
+3. the arguments are checked (``not_none``, ``checked``) and renamed (``synonyms``),
+4. the body runs, inside ``around`` where there is one,
+5. an error is said in torch's words where the arguments fit no signature (``explained``,
+   ``kernel``),
+6. the result is written to ``out=``, or over the first argument (``in_place``).
+
+One wrapper does them all, so that a call has one frame between the user's line and the body. It
+has the function's own name. ``__torch_function__`` is asked around it (:mod:`.torch_function`).
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from mindtorch.engine.autograd import inplace, tape
+from mindtorch.engine.call_cache.call_cache import remembered
+from mindtorch.engine.dispatch import state
+from mindtorch.engine.ops import movement
+from mindtorch.engine.tensor import Tensor as EngineTensor
+from mindtorch.engine.transforms import autocast as casts
+
+from .kernel_signatures import Kernel
+from .out_rules import ANY, Out
+from .out_variants import require_dtype, require_outs, store_out
+from .signatures import (
+    NUMPY_NAMES,
+    arguments_of,
+    by_torchs_names,
+    each_kind_once,
+    kind_check,
+    wrong_call,
+)
+
+__all__ = ["Public", "record_of", "write_result"]
+
+_NUMPY_NAMES = {other: name for name, others in NUMPY_NAMES.items() for other in others}
+
+
+class Public:
+    """What is known of one public function.
+
+    Attributes:
+        name: what it is called in errors; torch.linalg's and torch.fft's begin with these words.
+        body: the function as it is written.
+        out: what torch demands of ``out=``; None where it takes none.
+        synonyms: other names of arguments, older ones of torch's and numpy's.
+        autocast, autocast_cuda: how tensors are cast as a whole on the CPU and on CUDA; None where
+            its ops cast by themselves.
+        cacheable: what it does follows from its tensors' shapes, layouts and types and from its
+            other arguments, so that calls are repeated from their ops. Short functions are not
+            marked: to look a call up would take as long.
+        checked: the body would take what torch refuses, so that arguments are checked first.
+        not_none: as a method, it has no argument or an axis, which is not None.
+        kinds_checked: calls that the cache meets first are checked by their arguments' kinds.
+        numbers_first: it has an older form, whose numbers come before the tensors.
+        explained: an error is said in torch's words where the arguments fit no signature.
+        signature: its name among the signatures, where that is another one.
+        kernel: the kernel by whose signature torch finds wrong calls.
+        around: is called with the body and the arguments, and calls the body.
+    """
+
+    __slots__ = (
+        "around", "autocast", "autocast_cuda", "body", "cacheable", "checked", "explained",
+        "kernel", "kinds_checked", "name", "not_none", "numbers_first", "out", "signature",
+        "synonyms",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        name: str,
+        body: Callable[..., Any],
+        *,
+        out: bool | Out = False,
+        synonyms: dict[str, str] | None = None,
+        autocast: str | None = None,
+        autocast_cuda: str | None = None,
+        cacheable: bool = False,
+        checked: bool = False,
+        not_none: bool = False,
+        numbers_first: bool = False,
+        kinds_checked: bool = False,
+        explained: bool = True,
+        signature: str | None = None,
+        kernel: Kernel | None = None,
+        around: Callable[..., Any] | None = None,
+    ) -> None:
+        self.name = name
+        self.body = body
+        self.out = (ANY if out is True else out) or None
+        self.synonyms = synonyms
+        self.autocast = autocast
+        self.autocast_cuda = autocast_cuda
+        self.cacheable = cacheable
+        self.checked = checked
+        self.not_none = not_none
+        self.numbers_first = numbers_first
+        self.kinds_checked = kinds_checked
+        self.explained = explained
+        self.signature = signature
+        self.kernel = kernel
+        self.around = around
+
+    def changed(self, name: str, body: Callable[..., Any] | None = None, **facts: Any) -> Public:
+        """The record of the same function, or of ``body``, under another name."""
+        known = {key: getattr(self, key) for key in self.__slots__ if key not in ("name", "body")}
+        return Public(name, body or self.body, **(known | facts))
+
+    @property
+    def called(self) -> Callable[..., Any]:
+        """The body, inside of what is around it."""
+        return functools.partial(self.around, self.body) if self.around else self.body
+
+    def as_function(self, name: str, module: str | None = None) -> Callable[..., Any]:
+        """The wrapper as ``name`` of ``module``, where pickle finds it; None: the body's."""
+        path = name if module else self.body.__qualname__
+        return self._published(name, path, module or self.body.__module__, False)
+
+    def as_method(self, name: str) -> Callable[..., Any]:
+        """The wrapper as the tensor's method ``name``."""
+        return self._published(name, f"Tensor.{name}", "mindtorch.torch", True)
+
+    def _published(self, name: str, path: str, module: str, method: bool) -> Callable[..., Any]:
+        call: Any
+        staged = (
+            self.checked or (self.kernel and self.explained) or (method and self.not_none)
+            or (self.autocast, self.autocast_cuda) != (None, None)
+            or (self.synonyms and not self.explained and not self.out)
+        )  # fmt: skip
+        takes_out = self.out is not None and not method
+        explained = self.signature or (self.name if takes_out else name)
+        if staged:
+            call = _staged(self, explained, method, takes_out)
+        elif takes_out:
+            call = _with_out(self, explained)
+        elif not self.explained:
+            call = self.called
+        elif method:
+            call = _method(self, explained)
+        else:
+            call = _function(self, explained)
+        call = self._named(call, name, path, module) if call is not self.body else call
+        if self.cacheable:
+            call = self._named(remembered(call, self._kind_check(name, method)), name, path, module)
+        if takes_out:
+            call.__signature__ = SignatureWithOut(self.body)
+        return call
+
+    def _named(self, call: Any, name: str, path: str, module: str) -> Any:
+        code = call.__code__
+        call.__code__ = code.replace(co_name=name, co_qualname=name)
+        call.__name__, call.__qualname__, call.__module__ = name, path, module
+        call.__doc__ = self.body.__doc__
+        call.__annotations__ = self.body.__annotations__
+        call.__wrapped__ = self.body
+        call.public = self
+        return call
+
+    def _kind_check(self, name: str, method: bool) -> Callable[[Any, Any], None] | None:
+        """The check of calls that the call cache meets first."""
+        if self.kernel is not None:
+            return self.kernel.check(self.body)
+        return kind_check(name, method, self.numbers_first) if self.kinds_checked else None
+
+    def in_place(
+        self, name: str, method: bool, apart: bool = False, autocast: str | None = None
+    ) -> Callable[..., Any]:
+        """The wrapper that writes the result over the first argument.
+
+        Args:
+            apart: other arguments that lie in the memory of the first are refused.
+            autocast: as the attribute has it.
+        """
+        path = f"Tensor.{name}" if method else name
+        call = _in_place(self, name, method, apart, autocast)
+        return self._named(call, name, path, "mindtorch.torch")
+
+
+def record_of(function: Any) -> Public | None:
+    """The record of a public function; None of any other."""
+    found = getattr(function, "public", None)
+    return found if isinstance(found, Public) else None
+
+
+class SignatureWithOut(inspect.Signature):
+    """The signature of a function with ``out=`` added, worked out when it is first asked for."""
+
+    __slots__ = ("_function",)
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in inspect.Signature.__slots__:
+            raise AttributeError(name)
+        own = inspect.signature(self._function)
+        every = list(own.parameters.values())
+        place = len(every) - (bool(every) and every[-1].kind is inspect.Parameter.VAR_KEYWORD)
+        out = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None)
+        if "out" not in own.parameters:
+            every.insert(place, out)
+        super().__init__(every, return_annotation=own.return_annotation)
+        return getattr(self, name)
+
+
+def numpys_names(body: Callable[..., Any]) -> dict[str, str]:
+    """numpy's names of a function's arguments."""
+    named = arguments_of(body)
+    return {a: b for a, b in _NUMPY_NAMES.items() if a not in named and b in named}
+
+
+# --- the wrappers ---------------------------------------------------------------------------------
+
+
+def _function(public: Public, name: str) -> Callable[..., Any]:
+    """A function of the namespace that does no more than say its errors in torch's words."""
+    body, synonyms = public.called, public.synonyms
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        given = kwargs
+        if synonyms and kwargs:
+            given = {synonyms.get(each, each): value for each, value in kwargs.items()}
+        try:
+            return body(*args, **given)
+        except Exception:
+            wrong = wrong_call(name, args, kwargs)
+            if wrong is not None:
+                raise wrong from None
+            named = by_torchs_names(public.body, given)
+            if named is None:
+                raise
+        return body(*args, **named)
+
+    return call
+
+
+def _method(public: Public, name: str) -> Callable[..., Any]:
+    """A method of the tensor that does no more than say its errors in torch's words."""
+    body, synonyms = public.called, public.synonyms
+
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if synonyms and kwargs:
+            kwargs = {synonyms.get(each, each): value for each, value in kwargs.items()}
+        try:
+            return body(self, *args, **kwargs)
+        except Exception:
+            wrong = wrong_call(name, args, kwargs, method=True)
+            if wrong is None:
+                raise
+            raise wrong from None
+
+    return call
+
+
+def _with_out(public: Public, name: str) -> Callable[..., Any]:
+    """A function that also takes ``out=``."""
+    body, synonyms, rule = public.called, public.synonyms, public.out or ANY
+
+    def call(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+        if synonyms and kwargs:
+            kwargs = {synonyms.get(each, each): value for each, value in kwargs.items()}
+        try:
+            result = body(*args, **kwargs)
+        except Exception:
+            wrong = wrong_call(name, args, kwargs if out is None else kwargs | {"out": out})
+            if wrong is None:
+                raise
+            raise wrong from None
+        if out is None:
+            return result
+        _require_outs(public, result, out, kwargs)
+        return store_out(result, out, public.name, (*args, *kwargs.values()), rule)
+
+    return call
+
+
+def _require_outs(public: Public, result: Any, out: Any, kwargs: dict[str, Any]) -> None:
+    """torch's errors for an ``out`` that is no place for the result."""
+    if type(result) is tuple or hasattr(result, "_fields"):
+        require_outs(public.body, out)
+    elif kwargs.get("dtype") is not None:
+        require_dtype(public.out or ANY, result.aval.dtype, out)
+
+
+def _staged(public: Public, name: str, method: bool, takes_out: bool) -> Callable[..., Any]:
+    """A function or a method with any of the stages."""
+    body, synonyms, kernel = public.called, public.synonyms, public.kernel
+    rule = public.out or ANY
+    policies = (public.autocast, public.autocast_cuda)
+    cast, casting = policies != (None, None), casts.state
+    not_none = method and public.not_none
+    plain = not (method or takes_out or kernel)
+
+    def error_of(args: Any, kwargs: Any, error: Any = None) -> Exception | None:
+        if kernel is not None:
+            return kernel.error_of_call(public.body, error, args, kwargs)
+        if not (public.explained or takes_out):
+            return None
+        return wrong_call(name, args[1:] if method else args, kwargs, method)
+
+    check = each_kind_once(error_of) if public.checked else None
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if cast and casting.casting:
+            found = casts.cast_call(policies, args, kwargs)
+            if found is not None:
+                with casts.off():
+                    return call(*found[0], **found[1])
+        if not_none and (args[1:2] == (None,) or (kwargs and None in kwargs.values())):
+            wrong = error_of(args, kwargs)
+            if wrong is not None:
+                raise wrong
+        out = kwargs.pop("out", None) if takes_out else None
+        given = kwargs
+        if synonyms and kwargs:
+            given = {synonyms.get(each, each): value for each, value in kwargs.items()}
+        if check is not None:
+            check(args, kwargs if plain else given)
+        try:
+            result = body(*args, **given)
+        except Exception as error:
+            shown = kwargs if plain else given
+            wrong = error_of(args, shown if out is None else shown | {"out": out}, error)
+            if wrong is not None:
+                raise wrong from None
+            renamed = by_torchs_names(public.body, given) if plain and public.explained else None
+            if renamed is None:
+                raise
+        else:
+            if out is None:
+                return result
+            _require_outs(public, result, out, given)
+            return store_out(result, out, public.name, (*args, *given.values()), rule)
+        return body(*args, **renamed)
+
+    return call
+
+
+def _in_place(
+    public: Public, name: str, method: bool, apart: bool, autocast: str | None
+) -> Callable[..., Any]:
+    """The variant that writes over its first argument."""
+    body, synonyms, casting = public.called, public.synonyms, casts.state
+    policies = (autocast, None)
+
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if autocast is not None and casting.casting:
+            found = casts.cast_call(policies, (self, *args), kwargs)
+            if found is not None:
+                with casts.off():
+                    return call(*found[0], **found[1])
+        try:
+            inplace.check_writable(self)
+            given = self
+            refused = _clash(self, (*args, *kwargs.values())) if apart else None
+            if state.grad_enabled and any(map(_is_tracked, (self, *args, *kwargs.values()))):
+                given = movement.clone(self)  # its elements may be kept, and are about to change
+            elif refused is None and not state.interpreters:
+                state.written_to = self
+            named = kwargs
+            if synonyms and kwargs:
+                named = {synonyms.get(each, each): value for each, value in kwargs.items()}
+            result = body(given, *args, **named)
+            if refused is not None:  # the body's own errors come first
+                raise refused
+            return self if result is self else write_result(self, result)
+        except Exception:
+            wrong = None if method else wrong_call(name, (self, *args), kwargs)
+            wrong = wrong or wrong_call(name, args, kwargs, method=True)
+            if wrong is None:
+                raise
+            raise wrong from None
+        finally:
+            state.written_to = None
+
+    return call
+
+
+def _clash(target: Any, values: Any) -> RuntimeError | None:
+    """torch's error for arguments, one of them or in a list, in memory that is written to."""
+    try:
+        for value in values:
+            for x in value if isinstance(value, (tuple, list)) else (value,):
+                if isinstance(x, EngineTensor) and x.aval.ndim:
+                    inplace.check_apart(target, x)
+    except RuntimeError as error:
+        return error
+    return None
+
+
+def _is_tracked(value: Any) -> bool:
+    return isinstance(value, EngineTensor) and tape.requires_grad(value)
+
+
+def write_result(target: Any, result: Any) -> Any:
+    """Write a function's result over ``target`` and make ``target`` derive from it."""
+    inplace.check_result(target, result.aval.shape, result.aval.dtype)
+    return inplace.copy_(target, result)
