@@ -92,7 +92,7 @@ def _has_word(docstring: str, word: str) -> bool:
 def _arguments(function: Any) -> tuple[Iterable[str], Any]:
     """The names of a function's arguments and of those that it wraps, and the last of these."""
     names: dict[str, None] = {}
-    if "__signature__" in vars(function):  # which alone tells of it
+    if getattr(vars(function).get("__signature__"), "out", False):  # which alone tells of it
         names["out"] = None
     while True:
         code: CodeType | None = getattr(function, "__code__", None)

@@ -45,16 +45,16 @@ def bessel_y0(input: Tensor, *, out: Tensor | None = None) -> _Any:
 def bessel_y1(input: Tensor, *, out: Tensor | None = None) -> _Any:
     """The Bessel function of the second kind of order 1."""
 
-def chebyshev_polynomial_t(*args: _Any, out: Tensor | None = None, **kwargs: _Any) -> _Any:
+def chebyshev_polynomial_t(input: Tensor, n: _Any, *, out: Tensor | None = None) -> _Any:
     """The chebyshev polynomial t of degree ``n`` at ``input``: 0 for ``n`` below 0, ``n`` cut to a whole number."""
 
-def chebyshev_polynomial_u(*args: _Any, out: Tensor | None = None, **kwargs: _Any) -> _Any:
+def chebyshev_polynomial_u(input: Tensor, n: _Any, *, out: Tensor | None = None) -> _Any:
     """The chebyshev polynomial u of degree ``n`` at ``input``: 0 for ``n`` below 0, ``n`` cut to a whole number."""
 
-def chebyshev_polynomial_v(*args: _Any, out: Tensor | None = None, **kwargs: _Any) -> _Any:
+def chebyshev_polynomial_v(input: Tensor, n: _Any, *, out: Tensor | None = None) -> _Any:
     """The chebyshev polynomial v of degree ``n`` at ``input``: 0 for ``n`` below 0, ``n`` cut to a whole number."""
 
-def chebyshev_polynomial_w(*args: _Any, out: Tensor | None = None, **kwargs: _Any) -> _Any:
+def chebyshev_polynomial_w(input: Tensor, n: _Any, *, out: Tensor | None = None) -> _Any:
     """The chebyshev polynomial w of degree ``n`` at ``input``: 0 for ``n`` below 0, ``n`` cut to a whole number."""
 
 def digamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -93,10 +93,10 @@ def gammaincc(input: Tensor, other: _Any, *, out: Tensor | None = None) -> _Any:
 def gammaln(input: Tensor, *, out: Tensor | None = None) -> _Any:
     """The logarithm of the absolute value of gamma."""
 
-def hermite_polynomial_h(*args: _Any, out: Tensor | None = None, **kwargs: _Any) -> _Any:
+def hermite_polynomial_h(input: Tensor, n: _Any, *, out: Tensor | None = None) -> _Any:
     """The hermite polynomial h of degree ``n`` at ``input``: 0 for ``n`` below 0, ``n`` cut to a whole number."""
 
-def hermite_polynomial_he(*args: _Any, out: Tensor | None = None, **kwargs: _Any) -> _Any:
+def hermite_polynomial_he(input: Tensor, n: _Any, *, out: Tensor | None = None) -> _Any:
     """The hermite polynomial he of degree ``n`` at ``input``: 0 for ``n`` below 0, ``n`` cut to a whole number."""
 
 def i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -111,10 +111,10 @@ def i1(input: Tensor, *, out: Tensor | None = None) -> _Any:
 def i1e(input: Tensor, *, out: Tensor | None = None) -> _Any:
     """``exp(-|x|) i1(x)``."""
 
-def laguerre_polynomial_l(*args: _Any, out: Tensor | None = None, **kwargs: _Any) -> _Any:
+def laguerre_polynomial_l(input: Tensor, n: _Any, *, out: Tensor | None = None) -> _Any:
     """The laguerre polynomial l of degree ``n`` at ``input``: 0 for ``n`` below 0, ``n`` cut to a whole number."""
 
-def legendre_polynomial_p(*args: _Any, out: Tensor | None = None, **kwargs: _Any) -> _Any:
+def legendre_polynomial_p(input: Tensor, n: _Any, *, out: Tensor | None = None) -> _Any:
     """The legendre polynomial p of degree ``n`` at ``input``: 0 for ``n`` below 0, ``n`` cut to a whole number."""
 
 def log1p(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -168,16 +168,16 @@ def scaled_modified_bessel_k0(input: Tensor, *, out: Tensor | None = None) -> _A
 def scaled_modified_bessel_k1(input: Tensor, *, out: Tensor | None = None) -> _Any:
     """``exp(x)`` times modified_bessel_k1."""
 
-def shifted_chebyshev_polynomial_t(*args: _Any, out: Tensor | None = None, **kwargs: _Any) -> _Any:
+def shifted_chebyshev_polynomial_t(input: Tensor, n: _Any, *, out: Tensor | None = None) -> _Any:
     """The shifted chebyshev polynomial t of degree ``n`` at ``input``: 0 for ``n`` below 0, ``n`` cut to a whole number."""
 
-def shifted_chebyshev_polynomial_u(*args: _Any, out: Tensor | None = None, **kwargs: _Any) -> _Any:
+def shifted_chebyshev_polynomial_u(input: Tensor, n: _Any, *, out: Tensor | None = None) -> _Any:
     """The shifted chebyshev polynomial u of degree ``n`` at ``input``: 0 for ``n`` below 0, ``n`` cut to a whole number."""
 
-def shifted_chebyshev_polynomial_v(*args: _Any, out: Tensor | None = None, **kwargs: _Any) -> _Any:
+def shifted_chebyshev_polynomial_v(input: Tensor, n: _Any, *, out: Tensor | None = None) -> _Any:
     """The shifted chebyshev polynomial v of degree ``n`` at ``input``: 0 for ``n`` below 0, ``n`` cut to a whole number."""
 
-def shifted_chebyshev_polynomial_w(*args: _Any, out: Tensor | None = None, **kwargs: _Any) -> _Any:
+def shifted_chebyshev_polynomial_w(input: Tensor, n: _Any, *, out: Tensor | None = None) -> _Any:
     """The shifted chebyshev polynomial w of degree ``n`` at ``input``: 0 for ``n`` below 0, ``n`` cut to a whole number."""
 
 def sinc(input: Tensor, *, out: Tensor | None = None) -> Tensor:

@@ -13,6 +13,7 @@ from mindtorch.torch._api.shared_docs import TEXTS as _TEXTS
 
 from ._api.out_rules import ANY, Out
 from ._api.publish import FUNCTIONS, check_numbers, operand, store_out
+from ._api.shown_signature import ShownSignature
 
 _NAMES = {
     "logit": "logit", "logsumexp": "logsumexp", "multigammaln": "mvlgamma",
@@ -59,6 +60,9 @@ def _of_two(name: str, op: Call, formula: str, numbers: str = "one") -> Call:
     return _named(call, name, formula)
 
 
+_OF_DEGREE = ShownSignature(lambda input, n: None, out=True)
+
+
 def _polynomial(name: str, op: Call) -> Call:
     """Values have no derivative, as in torch."""
 
@@ -78,6 +82,7 @@ def _polynomial(name: str, op: Call) -> Call:
         result = op(_plain(x), _plain(n))
         return result if out is None else store_out(result, out, f"special_{name}", (), _UNTRACKED)
 
+    call.__signature__ = _OF_DEGREE  # type: ignore[attr-defined]
     return call
 
 
