@@ -29,12 +29,13 @@ class Fill:
         self.now(*arrays)
 
 
-class TraceNode:
+class TraceNode(Node):
     """An op (or a tensor from outside, where ``op`` is None) after what its parents are.
 
     Attributes:
         value: of a tensor from outside; ``number`` is its element where it is a constant.
         reach: from where to where its memory is needed, counted from its first element.
+        traced_plan: avals of inputs and results, without a kernel.
         children: what has followed, the latest first.
         partitions: the ways the path to here was run, by the values that were needed.
         passes: the backward passes that began here.
@@ -42,22 +43,19 @@ class TraceNode:
     """
 
     __slots__ = (
-        "children", "depth", "inputs", "line", "met", "number", "offset", "op", "outputs", "params",
-        "parent", "partitions", "passes", "plan", "reach", "several", "value",
+        "children", "depth", "met", "number", "offset", "parent", "partitions", "passes", "reach",
+        "several", "traced_plan", "value",
     )  # fmt: skip
+    params: Any  # of a tensor from outside: its aval
 
     def __init__(self, parent: TraceNode | None, op: Any, inputs: Any, params: Any) -> None:
+        super().__init__(op, inputs, params, ())
         self.parent = parent
-        self.line = ""
-        self.op = op
-        self.inputs = inputs
-        self.params = params
         self.children: list[TraceNode] = []
         self.partitions: dict[Any, Partition] = {}
         self.met = 0
         self.depth: int = 0 if parent is None else parent.depth + 1
-        self.outputs: tuple[Value, ...] = ()
-        self.plan: Any = None
+        self.traced_plan: Any = None
         self.offset = 0
         self.several = False
         self.passes: tuple[CachedBackward, ...] = ()
