@@ -8,7 +8,7 @@ from mindtorch.kernels.support.fork_safe_lock import lock
 
 from ..ir.ir import Graph, Node, Value
 from ..runtime.partition import ARGUMENT, CONSTANT, InputSpec, Partition, UnboundPartition
-from .backward_cache import Seen
+from .backward_cache import CachedBackward
 
 # how many nodes and partitions a tree holds before it is cut down to nothing
 MOST_NODES, MOST_PARTITIONS = 200_000, 64
@@ -45,7 +45,7 @@ class TraceNode(Node):
         self.bound_plan: Any = None
         self.offset = 0
         self.several = False
-        self.passes: tuple[Seen, ...] = ()
+        self.passes: tuple[CachedBackward, ...] = ()
         self.aval: Any = None
         self.value: Value | None = None
         self.number: Any = None

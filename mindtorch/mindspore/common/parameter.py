@@ -12,8 +12,9 @@ from mindtorch.engine.tensor import from_array
 from mindtorch.torch.nn.parameter import Parameter as TorchParameter
 from mindtorch.torch.optim._parameter_tuple import ParameterTuple, copy_of_parameter
 
+from ._adopting import OURS, TorchTensor, adopt
 from .dtype import text_of
-from .tensor import OURS, AnyTensor, Tensor, TorchTensor, adopt, as_tensor
+from .tensor import AnyTensor, Tensor, as_tensor
 
 __all__ = ["Parameter", "ParameterTuple"]
 
@@ -132,7 +133,7 @@ class Parameter(Tensor, TorchParameter, metaclass=_AnyParameter):
     def copy(self) -> Any:
         return self.clone()
 
-    def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
         return (
             f"Parameter (name={self.name}, shape={self.aval.shape}, "
             f"dtype={text_of(self.aval.dtype)}, requires_grad={self.requires_grad})"
