@@ -8,11 +8,12 @@ from typing import Any
 from mindtorch.engine.autograd import inplace, tape
 from mindtorch.engine.ops import movement as ops
 from mindtorch.engine.ops.base import normalize_axis
-from mindtorch.engine.tensor import Twin, make
+from mindtorch.engine.tensor import DetachedStorage, make
 
 from .._api.arguments import require_tensor
 from .._api.out_rules import ANY, EXACT, Out
 from .._api.publish import FUNCTIONS, function, store_out
+from .._api.shown_signature import ShownSignature
 from .parts import chunk, narrow, select, split, split_with_sizes
 from .shape import as_strided, diagonal
 
@@ -57,6 +58,7 @@ def _define_copy(name: str, is_method: bool, rule: Out) -> None:
 
     body.__name__ = body.__qualname__ = f"{name}_copy"
     body.__doc__ = f"What ``{name}`` views, as a tensor of its own."
+    body.__signature__ = ShownSignature(body, name=f"{name}_copy")  # type: ignore[attr-defined]
     FUNCTIONS[f"{name}_copy"] = body
 
 
@@ -187,7 +189,7 @@ def _apart(views: Any) -> tuple[Any, ...]:
     """``views`` that may be written to: neither the others' nor the base's gradients see it."""
     found = []
     for view in views:
-        x = make(view.flat, view.aval, Twin(view._shared), view._offset)
+        x = make(view.flat, view.aval, DetachedStorage(view._shared), view._offset)
         x._node, x._output_index = tape.node_of(view), view._output_index
         found.append(x)
     return tuple(found)
