@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from mindtorch.kernels.codegen.jit import kernel
 
 
 @kernel
-def merge(first: Any, second: Any, from_first: Any, from_second: Any) -> int:
+def _merge(first: Any, second: Any, from_first: Any, from_second: Any) -> int:
     """Merge two lists of keys as if each were in order; an equal pair that meets becomes one.
 
     Args:
@@ -27,3 +29,10 @@ def merge(first: Any, second: Any, from_first: Any, from_second: Any) -> int:
         j += take_second
         count += 1
     return count
+
+
+def merge_keys(outs: Any, first: Any, second: Any) -> None:
+    """:func:`_merge` of arrays of any layout."""
+    from_first, from_second, count = outs
+    first, second = np.ascontiguousarray(first), np.ascontiguousarray(second)
+    count[...] = _merge(first, second, from_first, from_second)

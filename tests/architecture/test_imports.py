@@ -129,6 +129,26 @@ def test_an_import_against_the_direction_is_found(path: str, source: str) -> Non
     assert len(wrong_way(REPOSITORY / path, source)) == 1
 
 
+def past_the_engine(path: Path, source: str) -> list[str]:
+    """The kernels that a source of the namespace calls itself."""
+    helps = "mindtorch.kernels.support", "mindtorch.kernels.cpu.thread_pool"
+    return [
+        f"{path.relative_to(REPOSITORY)}:{line}: {name}"
+        for line, name in imported_names(source, package_name(path))
+        if name.startswith("mindtorch.kernels") and not name.startswith(helps)
+    ]
+
+
+def test_the_namespace_computes_by_ops() -> None:
+    """A kernel called past the engine is in no graph, has no batching rule and no row among the
+    gaps of devices. Files, errors, precision and the number of threads are no kernels."""
+    for file in python_files("mindtorch"):
+        assert past_the_engine(file, file.read_text()) == []
+    source = "def f():\n    from mindtorch.kernels.cpu import sort, thread_pool"
+    path = REPOSITORY / "mindtorch/torch/a.py"
+    assert past_the_engine(path, source) == ["mindtorch/torch/a.py:2: mindtorch.kernels.cpu.sort"]
+
+
 @pytest.mark.parametrize("folder", ["mindtorch", "engine", "kernels"])
 def test_the_library_never_imports_real_torch(folder: str) -> None:
     """PyTorch is a test oracle and the other side of `compare`, nothing we stand on."""

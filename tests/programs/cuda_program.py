@@ -21,6 +21,7 @@ import numpy as np
 
 import mindtorch.torch
 from mindtorch.engine import kernel_gaps
+from mindtorch.engine.ops import detection
 from mindtorch.kernels.cuda import launch
 from mindtorch.torch import nn
 from tests.support import cuda_simulator
@@ -518,6 +519,23 @@ def helpers_stay_on_the_device() -> None:
         assert made.is_cuda
     assert x[x > 0].tolist() == [3.0, 2.0] and x.unique().tolist() == [-1.0, 0.0, 2.0, 3.0]
     torch.nn.utils.clip_grad_norm_([x], 1.0)
+
+
+def ops_of_detection_models_run_on_copies() -> None:
+    x = torch.arange(48.0).reshape(1, 3, 4, 4)
+    rois = torch.tensor([[0.0, 0, 0, 2, 3]])
+
+    def call(x: Any, rois: Any) -> Any:
+        return detection.roi_align(
+            x, rois, spatial_scale=1.0, size=(2, 2), sampling_ratio=1, aligned=True
+        )
+
+    leaf = x.cuda().requires_grad_()
+    found = call(leaf, rois.cuda())
+    assert found.is_cuda and found.cpu().equal(call(x, rois))
+    found.sum().backward()
+    assert leaf.grad.is_cuda and leaf.grad.sum().item() == 12
+    assert kernel_gaps.on_host("detection.roi_align")
 
 
 CHECKS = [f for f in list(globals().values())

@@ -29,9 +29,19 @@ from tests.tables.ops_table import Row, all_rows
 
 torch = pytest.importorskip("torch")
 importlib.import_module("mindtorch.torch.nn.functional")
+importlib.import_module("mindtorch.torch.sparse")
 ROWS = all_rows()
 # ops that rows do not cover, with the reason
+_OF_TORCHVISION = (
+    "torch has no such function; tests/conformance/vision/test_operators.py compares it with "
+    "torchvision's results, tests/engine/ops/test_detection.py its gradients"
+)
 WITHOUT_ROW: dict[str, str] = {
+    **dict.fromkeys(
+        ("nms", "roi_align", "roi_align_backward", "roi_pool", "roi_pool_backward", "ps_roi_align",
+         "ps_roi_align_backward", "ps_roi_pool", "ps_roi_pool_backward", "deform_conv2d",
+         "deform_conv2d_backward", "box_iou_rotated"), _OF_TORCHVISION,
+    ),
     "move_average": "running statistics; test_modules.py compares them bit for bit",
     "embedding_sparse": "its gradient is no dense tensor; test_sparse_gradients.py compares it",
     "embedding_bag_sparse": "its gradient is no dense tensor; test_sparse_gradients.py compares it",

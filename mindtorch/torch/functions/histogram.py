@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine import dtypes
+from mindtorch.engine.ops.histogram import histogram as count_points
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array
 from mindtorch.engine.transforms import vmap
@@ -86,36 +87,17 @@ def _uniform(points: Any, counts: list[int], given: Any) -> list[Any]:
             f"torch.histogramdd: for a {len(counts)}-dimensional histogram range should have "
             f"{2 * len(counts)} elements, but got {len(given)}"
         )
+    values = points.array() if given is None else None
     edges = []
     for axis, count in enumerate(counts):
         if count <= 0:
             raise RuntimeError(
                 f"torch.histogram(): bins must be > 0, but got {count} for dimension {axis}"
             )
-        low, high = _ends(points[:, axis], given, axis)
-        edges.append(linspace(low, high, count + 1, dtype=dtypes.from_numpy(points.dtype)).array())
+        low, high = _ends(None if values is None else values[:, axis], given, axis)
+        kind, device = points.aval.dtype, points.aval.device
+        edges.append(linspace(low, high, count + 1, dtype=kind, device=device))
     return edges
-
-
-def _counted(points: Any, weights: Any, edges: list[Any]) -> Any:
-    """The total weight of the points within each bin; the last bin includes its upper edge."""
-    from mindtorch.kernels.cpu import searchsorted
-
-    shape = tuple(e.size - 1 for e in edges)
-    inside = np.ones(len(points), bool)
-    for axis, e in enumerate(edges):
-        inside &= (points[:, axis] >= e[0]) & (points[:, axis] <= e[-1])
-    all_inside = bool(inside.all())
-    places = np.zeros(int(inside.sum()), np.int64)
-    for axis, e in enumerate(edges):
-        column = points[:, axis] if all_inside else points[inside, axis]
-        found = np.empty(column.shape, np.int64)
-        searchsorted.places(found, e, column, right=True)
-        np.minimum(found, shape[axis], out=found)  # the last bin has its upper end, too
-        places = places * shape[axis] + found - 1 if len(edges) > 1 else found - 1
-    chosen = None if weights is None else weights[inside].astype(np.float64)
-    size = math.prod(shape)
-    return np.bincount(places, chosen, size)[:size].reshape(shape).astype(points.dtype)
 
 
 def _density(counts: Any, edges: list[Any]) -> Any:
@@ -130,19 +112,18 @@ def _density(counts: Any, edges: list[Any]) -> Any:
 
 def _histogram(points: Any, bins: Any, given: Any, weight: Any, density: bool) -> Any:
     """(counts, edges) of points (N, D)."""
-    edges: list[Any]
-    if isinstance(bins[0], EngineTensor):
-        _checked(points, weight, bins)
-        edges = [e.detach().array() for e in bins]
+    by_edges = isinstance(bins[0], EngineTensor)
+    _checked(points, weight, bins if by_edges else None)
+    rows = points.detach().reshape(-1, points.aval.shape[-1])
+    if by_edges:
+        edges = [e.detach().clone() for e in bins]
     else:
-        _checked(points, weight, None)
-        edges = []
-    array = points.detach().array().reshape(-1, points.aval.shape[-1])
-    if not edges:
-        edges = _uniform(array, [int(n) for n in bins], given)
-    weights = None if weight is None else weight.detach().array().reshape(-1)
-    counts = _counted(array, weights, edges)
-    return _density(counts, edges) if density else counts, edges
+        edges = _uniform(rows, [int(n) for n in bins], given)
+    weights = None if weight is None else weight.detach().reshape(-1)
+    counts = count_points(rows, weights, *edges)
+    if density:
+        counts = from_array(_density(counts.array(), [e.array() for e in edges]))
+    return counts, edges
 
 
 @function(checked=True, around=vmap.by_example)
@@ -164,9 +145,7 @@ def histogram(
     column = input.reshape(-1, 1)
     weights = None if weight is None else weight.reshape(-1)
     counts, edges = _histogram(column, [bins], range, weights, density)
-    hist: Any = from_array(counts)
-    bin_edges: Any = from_array(edges[0])
-    found = return_types.histogram(hist, bin_edges)
+    found = return_types.histogram(counts, edges[0])
     return found if out is None else store_out(
         found, out, "histogram", (), Out(OF_HISTOGRAM, shown="aten::histogram")
     )
@@ -197,6 +176,4 @@ def histogramdd(
             "histogramdd: The size of bins must be equal to the innermost dimension of the input."
         )
     counts, edges = _histogram(input, each, range, weight, density)
-    hist: Any = from_array(counts)
-    bin_edges: Any = tuple(map(from_array, edges))
-    return return_types.histogramdd(hist, bin_edges)
+    return return_types.histogramdd(counts, tuple(edges))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.engine import dtypes
+from mindtorch.engine import dtypes, even_steps
 from mindtorch.engine.aval import aval
 from mindtorch.engine.symbolic_sizes import Count, as_whole, made_anew, open_sizes
 from mindtorch.engine.tensor import Tensor as EngineTensor
@@ -63,23 +63,17 @@ def arange(
         count = -((start - end) // step) if exact else math.ceil((end - start) / step)
         if exact and open_sizes and out is None:
             described = aval((count,), chosen, None, as_device(device))
-            made = made_anew(described, _whole_numbers, start, step, count)
+            made = made_anew(described, even_steps.whole_numbers, start, step, count)
             if made is not None:
                 return finish(made, requires_grad, layout, pin_memory)
-        values = _whole_numbers(int(start), int(step), count)
+        values = even_steps.whole_numbers(int(start), int(step), count)
     else:
         count = math.ceil((end - start) / step)
-        values = _arithmetic(start, step, count, chosen)
+        values = even_steps.arithmetic(start, step, count, chosen)
     if out is not None:
         return _store(from_array(values.astype(chosen.np)), out, "arange")
     made = from_array(values.astype(chosen.np, copy=False), as_device(device))
     return finish(made, requires_grad, layout, pin_memory)
-
-
-def _whole_numbers(start: int, step: int, count: int) -> Any:
-    if not start and step == 1:
-        return np.arange(count)
-    return start + np.arange(count, dtype=np.int64) * step
 
 
 @function(method=False, name="range", checked=True)
@@ -118,73 +112,6 @@ def _spaced(
     if out is not None:
         return _store(made, out, name)
     return finish(made, requires_grad, layout)
-
-
-def _fused(a: Any, b: Any, c: Any) -> Any:
-    """``a * b + c`` of one float type, rounded once (T. Dekker's exact product in float64)."""
-    if c.dtype == np.float32:
-        return (a.astype(np.float64) * b + c).astype(np.float32)
-    high_a, high_b = (x * 134217729.0 - (x * 134217729.0 - x) for x in (a, b))
-    low_a, low_b = a - high_a, b - high_b
-    product = a * b
-    rest = ((high_a * high_b - product) + high_a * low_b + low_a * high_b) + low_a * low_b
-    total = product + c
-    taken = total - product
-    return total + (((product - (total - taken)) + (c - taken)) + rest)
-
-
-def _loops() -> Any:
-    """The kernels, loaded with numba when they are needed."""
-    from mindtorch.kernels.cpu import arange_linspace
-
-    return arange_linspace
-
-
-def _linear(start: Any, end: Any, steps: int, chosen: Any) -> Any:
-    """Steps counted from both ends, in the type's own arithmetic, as torch does."""
-    if steps < 0:
-        raise RuntimeError("number of steps must be non-negative")
-    if chosen.is_complex:
-        parts = dtypes.float32 if chosen.itemsize == 8 else dtypes.float64
-        real = _linear(complex(start).real, complex(end).real, steps, parts)
-        return real + 1j * _linear(complex(start).imag, complex(end).imag, steps, parts)
-    if chosen.category < dtypes.FLOAT:
-        start, end = int(start), int(end)
-    work = chosen.np.type if chosen.category == dtypes.FLOAT else np.float64
-    first, last = (np.array(x).astype(work) for x in (start, end))
-    if steps == 1:
-        return first.reshape(1)
-    step = ((last - first) / np.array(max(steps - 1, 1)).astype(work)).astype(work)
-    if work in (np.float32, np.float64):
-        return _loops().from_both_ends(first, last, step, steps)
-    ahead = np.arange(steps // 2).astype(work)
-    behind = np.arange(steps - 1 - steps // 2, -1, -1).astype(work)
-    return np.concatenate([first + step * ahead, last - step * behind])
-
-
-def _exponents(start: Any, end: Any, steps: int, chosen: Any) -> Any:
-    """Like :func:`_linear`, in float64 but for the ends and their distance."""
-    if chosen.category != dtypes.FLOAT or steps < 2:
-        wide = dtypes.complex128 if chosen.is_complex else dtypes.float64
-        return _linear(start, end, steps, wide)
-    first, last = (np.array(x).astype(chosen.np) for x in (start, end))
-    step = (last - first).astype(np.float64) / (steps - 1)
-    index = np.arange(steps)
-    return np.where(index < steps // 2, first + step * index, last - step * (steps - 1 - index))
-
-
-def _arithmetic(start: float, step: float, count: int, chosen: Any) -> Any:
-    """``start + i * step``; in groups of a vector's size from the group's rounded first value,
-    up to the last multiple of two vectors, as torch's loop does."""
-    if chosen.np in (np.float32, np.float64):
-        return _loops().from_one_end(start, step, count, chosen.np)
-    index = np.arange(count)
-    first, distance = np.float64(start), np.float64(step)
-    lanes = 64 // chosen.itemsize // 2
-    group = np.where(index < count // (2 * lanes) * (2 * lanes), index // lanes * lanes, index)
-    begun = _fused(distance, group.astype(np.float64), first)
-    begun = begun.astype(chosen.np).astype(np.float64)
-    return _fused(distance, (index - group).astype(np.float64), begun).astype(chosen.np)
 
 
 def _ends(name: str, start: Any, end: Any, steps: Any, more: str = "") -> tuple[Any, ...]:
@@ -238,7 +165,7 @@ def linspace(
     """``steps`` values from ``start`` to ``end`` with equal distances."""
     start, end = _ends("linspace", start, end, steps)
     chosen = _type_of(start, end, dtype, out)
-    values = _linear(start, end, as_int(steps), chosen)
+    values = even_steps.linear(start, end, as_int(steps), chosen)
     return _spaced("linspace", values, chosen, device, requires_grad, layout, out)
 
 
@@ -265,7 +192,7 @@ def logspace(
     chosen = _type_of(start, end, dtype, out)
     if chosen.category < dtypes.FLOAT:
         start, end = int(start), int(end)
-    exponents = _exponents(start, end, as_int(steps), chosen)
+    exponents = even_steps.exponents(start, end, as_int(steps), chosen)
     if chosen.is_complex:
         values = np.power(float(base), exponents)
     else:  # numpy's powers have other last bits on processors with AVX-512

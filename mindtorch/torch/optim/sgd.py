@@ -125,6 +125,7 @@ def _update(
 ) -> None:
     """One step of ops on tensors, for parameters that the kernel does not take."""
     buffers = [state.get(name) for name in update.state_names]
-    numbers = update.numbers(1 if None in buffers else 2, *settings)
+    first = any(buffer is None for buffer in buffers)
+    numbers = update.numbers(1 if first else 2, *settings)
     _, *after = on_tensors(update)(p, grad, *buffers, *numbers)
     state.update(zip(update.state_names, after, strict=True))

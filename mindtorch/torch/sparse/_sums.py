@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine import dtypes
+from mindtorch.engine.ops.sparse_indices import merge_keys
 from mindtorch.engine.tensor import from_array
 
 from ..functions.parts import cat
@@ -39,16 +40,15 @@ def total(a: Sparse, b: Sparse, alpha: Any = 1) -> Sparse:
 
 
 def _merged(a: Sparse, b: Sparse, mine: Any, others: Any) -> Sparse:
-    from mindtorch.kernels.cpu.sparse_indices import merge  # importing torch.sparse loads no numba
-
-    room = a._nnz() + b._nnz()
-    from_a, from_b = np.empty(room, np.int64), np.empty(room, np.int64)
-    count = merge(keys_of(a), keys_of(b), from_a, from_b)
+    device = mine.aval.device
+    merged = merge_keys(from_array(keys_of(a)), from_array(keys_of(b)))
+    from_a, from_b, count = (row.array() for row in merged)
     from_a, from_b = from_a[:count], from_b[:count]
     in_a, in_b = np.flatnonzero(from_a >= 0), np.flatnonzero(from_b >= 0)
     places = np.empty((a.sparse_dim(), count), np.int64)
     places[:, in_b] = b.places.array()[:, from_b[in_b]]
     places[:, in_a] = a.places.array()[:, from_a[in_a]]
     held = mine.new_zeros((count, *mine.aval.shape[1:]))
-    held = held.index_add(0, from_array(in_a), mine).index_add(0, from_array(in_b), others)
-    return type(a)(from_array(places), held, a.aval.shape, a.unique and b.unique)
+    for rows, values in ((in_a, mine), (in_b, others)):
+        held = held.index_add(0, from_array(rows, device), values)
+    return type(a)(from_array(places, device), held, a.aval.shape, a.unique and b.unique)
