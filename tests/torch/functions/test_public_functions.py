@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import operator
 import pickle
 import subprocess
 import sys
@@ -58,15 +59,17 @@ def test_signatures_tell_out() -> None:
     assert _parameters(mt.linalg.inv) == ["A", "out"]
     assert _parameters(mt.relu) == ["input", "out"]
     assert _parameters(mt.atan2) == ["input", "other", "out"]
-    assert "out" not in _parameters(mt.Tensor.sum)
+    assert "out" not in _parameters(METHODS["sum"])
     assert str(inspect.signature(F.softshrink)).endswith("*, out=None) -> 'Any'")
 
 
-@pytest.mark.parametrize("function", [
-    mt.abs, mt.bmm, mt.argwhere, mt.cumsum_, mt.Tensor.cumsum_, mt.Tensor.argwhere, mt.Tensor.clip,
-    mt.linalg.solve, mt.fft.fft, F.conv2d, F.cross_entropy, mt.nn.functional.gelu,
+@pytest.mark.parametrize("path", [
+    "abs", "bmm", "argwhere", "cumsum_", "Tensor.cumsum_", "Tensor.argwhere", "Tensor.clip",
+    "linalg.solve", "fft.fft", "nn.functional.conv2d", "nn.functional.cross_entropy",
+    "nn.functional.gelu",
 ])  # fmt: skip
-def test_pickle_finds_functions_where_they_are_public(function: Any) -> None:
+def test_pickle_finds_functions_where_they_are_public(path: str) -> None:
+    function = operator.attrgetter(path)(mt)
     assert pickle.loads(pickle.dumps(function)) is function
 
 
@@ -99,6 +102,7 @@ def test_the_last_answer_is_asked_first() -> None:
 
 @pytest.mark.parametrize("registry", _REGISTRIES)
 def test_records_say_what_their_wrappers_are(registry: str) -> None:
+    function: Any
     for name, function in _REGISTRIES[registry].items():
         public = getattr(function, "public", None)
         if public is not None and not hasattr(function, "answers"):
