@@ -23,7 +23,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mindtorch.engine.autograd import inplace, tape
-from mindtorch.engine.call_cache.call_cache import remembered
+from mindtorch.engine.call_cache.call_cache import cached
 from mindtorch.engine.dispatch import state
 from mindtorch.engine.ops import movement
 from mindtorch.engine.tensor import Tensor as EngineTensor
@@ -150,7 +150,7 @@ class Public:
             call = _function(self, explained)
         call = self._named(call, name, path, module) if call is not self.body else call
         if self.cacheable:
-            call = self._named(remembered(call, self._kind_check(name, method)), name, path, module)
+            call = self._named(cached(call, self._kind_check(name, method)), name, path, module)
         if takes_out:
             call.__signature__ = SignatureWithOut(self.body)
         return call

@@ -303,6 +303,10 @@ _MAY_BE_NUMBERS = {
 }  # fmt: skip
 
 
+# the functions that :func:`elementwise` and :func:`binary` made, in their order
+ELEMENTWISE: list[str] = []
+
+
 def unary_function(
     name: str, op: Op, formula: str, rule: Out = ANY
 ) -> Callable[..., Any]:
@@ -351,6 +355,7 @@ def elementwise(
         out: what torch demands of ``out=``.
     """
     body = unary_function(name, op, formula, out)
+    ELEMENTWISE.append(name)
 
     def variant(self: Any) -> Any:
         return inplace.apply_in_place(op, self, self)
@@ -430,6 +435,7 @@ def binary(
         out: what torch demands of ``out=``.
     """
     body = binary_function(name, op, formula, numbers, rule=out)
+    ELEMENTWISE.append(name)
 
     def variant(self: Any, other: Any) -> Any:
         if not isinstance(other, EngineTensor):

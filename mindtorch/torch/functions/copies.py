@@ -8,7 +8,7 @@ from typing import Any
 from mindtorch.engine.autograd import inplace, tape
 from mindtorch.engine.ops import movement as ops
 from mindtorch.engine.ops.base import normalize_axis
-from mindtorch.engine.tensor import Twin, make
+from mindtorch.engine.tensor import DetachedStorage, make
 
 from .._api.arguments import require_tensor
 from .._api.out_rules import ANY, EXACT, Out
@@ -187,7 +187,7 @@ def _apart(views: Any) -> tuple[Any, ...]:
     """``views`` that may be written to: neither the others' nor the base's gradients see it."""
     found = []
     for view in views:
-        x = make(view.flat, view.aval, Twin(view._shared), view._offset)
+        x = make(view.flat, view.aval, DetachedStorage(view._shared), view._offset)
         x._node, x._output_index = tape.node_of(view), view._output_index
         found.append(x)
     return tuple(found)
