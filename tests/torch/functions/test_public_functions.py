@@ -15,6 +15,7 @@ import pytest
 
 import mindtorch.torch as mt
 import mindtorch.torch.nn.functional as F  # noqa: N812
+from mindtorch.torch._api.public import Public
 from mindtorch.torch._api.publish import FUNCTIONAL, FUNCTIONS, METHODS, answered
 from tests.support.paths import ROOT
 
@@ -98,6 +99,26 @@ def test_the_last_answer_is_asked_first() -> None:
     assert second(1) == 2
     assert asked == ["second", "first"]
     assert answered(first, answer("third", 7))(1) == 7
+
+
+def test_answers_are_a_stage_of_the_wrapper() -> None:
+    """But for cacheable functions: their cache would take a sparse tensor for a dense one."""
+
+    def body(input: Any) -> Any:  # noqa: A002
+        return input + 1
+
+    def answer(args: Any, kwargs: Any) -> Any:
+        return "answered" if args == ("asked",) else NotImplemented
+
+    plain: Any = Public("increased", body, out=True).as_function("increased")
+    made = answered(plain, answer)
+    assert made.__wrapped__ is body
+    assert made("asked") == "answered"
+    out = mt.empty(())
+    assert made(mt.ones(()), out=out) is out
+    assert out == 2
+    cached: Any = Public("increased", body, cacheable=True).as_function("increased")
+    assert answered(cached, answer).__wrapped__ is cached
 
 
 @pytest.mark.parametrize("registry", _REGISTRIES)
