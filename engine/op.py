@@ -278,13 +278,12 @@ dtypes.when_default_changes.append(forget_plans)
 
 def _signature_of(function: Callable[..., Any]) -> tuple[tuple[str, ...], bool, dict[str, Any]]:
     """Names of inputs, whether their number is open, and the params with their defaults."""
-    parameters = inspect.signature(function).parameters.values()
-    inputs = tuple(
-        p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
-    )
-    variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
-    params = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
-    return inputs, variadic, params
+    function = inspect.unwrap(function)
+    code, given = function.__code__, function.__kwdefaults__ or {}
+    inputs = code.co_argcount
+    names = code.co_varnames[: inputs + code.co_kwonlyargcount]
+    params = {name: given.get(name, inspect.Parameter.empty) for name in names[inputs:]}
+    return names[:inputs], bool(code.co_flags & inspect.CO_VARARGS), params
 
 
 class Layout:

@@ -56,9 +56,12 @@ class ArgumentTexts:
 
     def _complete(self, described: Any, called: FunctionType) -> None:
         docstring = described.__doc__
-        texts = self.of_module(inspect.unwrap(described).__module__)
+        names, wrapped = _arguments(called)
+        if described is not called:
+            wrapped = inspect.unwrap(described)
+        texts = self.of_module(wrapped.__module__)
         added: dict[str, list[str]] = {}
-        for name in _arguments(called):
+        for name in names:
             if name in texts and not (name in docstring and _has_word(docstring, name)):
                 added.setdefault(texts[name], []).append(name)
         if added:
@@ -86,17 +89,22 @@ def _has_word(docstring: str, word: str) -> bool:
     return False
 
 
-def _arguments(function: Any) -> list[str]:
-    """The names of a function's arguments, and of those that it wraps."""
-    names = ["out"] if "__signature__" in vars(function) else []  # which is told there alone
-    while function is not None:
+def _arguments(function: Any) -> tuple[Iterable[str], Any]:
+    """The names of a function's arguments and of those that it wraps, and the last of these."""
+    names: dict[str, None] = {}
+    if getattr(vars(function).get("__signature__"), "out", False):  # which alone tells of it
+        names["out"] = None
+    while True:
         code: CodeType | None = getattr(function, "__code__", None)
         if code is not None:
             flags = code.co_flags
             starred = (flags & _VARARGS != 0) + (flags & _VARKEYWORDS != 0)
-            names += code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + starred]
-        function = getattr(function, "__wrapped__", None)
-    return list(dict.fromkeys(names)) if len(names) > 1 else names
+            count = code.co_argcount + code.co_kwonlyargcount + starred
+            names.update(dict.fromkeys(code.co_varnames[:count]))
+        wrapped = getattr(function, "__wrapped__", None)
+        if wrapped is None:
+            return names, function
+        function = wrapped
 
 
 def _with_lines(docstring: str, lines: list[str]) -> str:

@@ -25,13 +25,15 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from importlib.abc import Loader, MetaPathFinder
     from importlib.metadata import Distribution, DistributionFinder
+else:
+    Loader = MetaPathFinder = object  # importlib.abc is slow to import, and adds nothing here
 
 __all__ = [
     "PACKAGES",

@@ -24,7 +24,7 @@ class Rule:
         self.arguments: list[tuple[str, Any]] = []
         self.inputs: list[int] = []
         self.results: set[int] | None = set()
-        for name in inspect.signature(function).parameters:
+        for name in _argument_names(function):
             if name in ("g", "needs"):
                 self.arguments.append((name, None))
             elif name == "out":
@@ -47,14 +47,18 @@ class Rule:
                 raise TypeError(f"rule of {op.name}: nothing is called {name!r}")
 
 
+def _argument_names(rule: Callable[..., Any]) -> tuple[str, ...]:
+    """The names of a rule's arguments, from its code: hundreds are read when ops are declared."""
+    code = inspect.unwrap(rule).__code__
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+
+
 def bind_rules(op: Any, vjp: Any) -> Any:
     """Rules of an op: a tuple (one for each input), one joint rule, or None."""
     if vjp is None:
         return None
     if callable(vjp):
-        if "needs" in inspect.signature(vjp).parameters or op.variadic or (
-            len(op.input_names) != 1
-        ):
+        if "needs" in _argument_names(vjp) or op.variadic or len(op.input_names) != 1:
             return Rule(op, vjp)
         vjp = (vjp,)
     if len(vjp) != len(op.input_names):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
+from typing import NamedTuple
 
 EAGER, LAZY, CAPTURE, RUN, RAISE = "eager", "lazy", "capture", "run", "raise"
 
 
-@dataclasses.dataclass(frozen=True, slots=True, eq=False)
-class Decision:
+class Decision(NamedTuple):
     """What becomes of one call.
 
     Attributes:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import logging
 import math
 import sys
 import time
@@ -59,7 +58,6 @@ from .lazy.trace_tree import TraceTree
 from .runtime import cuda_graph
 from .runtime.compiled_call import CompiledCall, finish_capture, repeatable
 
-logger = logging.getLogger("mindtorch.graph")
 _TOO_OFTEN = "it was traced too often because of "
 
 
@@ -373,7 +371,9 @@ class Jitted:
         """The call cannot be captured: warn once for each reason, or raise where one graph is
         wanted."""
         if self._note(reason):
-            logger.warning(
+            import logging
+
+            logging.getLogger("mindtorch.graph").warning(
                 "%s is not compiled as a whole: its Python code runs at each call, and its ops run "
                 "in lazy mode, because %s", getattr(self, "__name__", self.function), reason,
             )  # fmt: skip

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -94,8 +93,7 @@ def empty_on(device: Device) -> Any:
     return backend(device.type).empty_on(device)
 
 
-@dataclass(frozen=True)
-class Backend:
+class Backend(NamedTuple):
     """What a type of devices does whose memory is not the host's; see :mod:`.cuda`.
 
     Attributes:

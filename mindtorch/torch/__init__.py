@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from importlib import import_module as _import_module
-from typing import Any
+from os import environ as _environ
+from typing import TYPE_CHECKING, Any
 
 from mindtorch.engine import dtypes as _dtypes
 from mindtorch.engine.compile.lazy import script_mode as _always
-from mindtorch.engine.devices.device import Device as device  # noqa: F401
-from mindtorch.engine.dtypes import DType as dtype
+from mindtorch.engine.devices.device import Device as _Device
+from mindtorch.engine.dtypes import DType as _DType
 from mindtorch.engine.dtypes import bfloat16 as bfloat16
-from mindtorch.engine.dtypes import bool_ as bool  # noqa: A004, F401
 from mindtorch.engine.dtypes import complex64 as complex64
 from mindtorch.engine.dtypes import complex128 as complex128
 from mindtorch.engine.dtypes import float16 as float16
@@ -31,7 +31,6 @@ from ._api.default_device import set_default_device as set_default_device
 from ._api.publish import FUNCTIONS, METHODS
 from ._api.publish import explained_where_known as _explained
 from ._api.shared_docs import TEXTS as _TEXTS
-from ._compat.mindtorch_log import first_level as _first_level
 from ._compat.removed_functions import REMOVED as _REMOVED
 from ._constants import e as e
 from ._constants import inf as inf
@@ -69,6 +68,9 @@ from ._tensor_str import set_printoptions as set_printoptions
 from .functions import load as _load_functions
 
 __version__ = version.__version__
+device = _Device
+dtype = _DType
+bool = _dtypes.bool_  # noqa: A001
 
 globals().update({each.name: each for each in _dtypes.NAMES_ONLY})
 chalf = _dtypes.by_name("complex32")
@@ -236,11 +238,14 @@ def _found_later(name: str) -> Any:
     raise AttributeError(f"module 'torch' has no attribute '{name}'")
 
 
-# by assignment: mypy knows a function's type only after it has read modules that import from here
-__getattr__ = _found_later
+if TYPE_CHECKING:  # what is made or found at run time, for editors and mypy
+    from ._functions import *  # noqa: F403
+else:
+    __getattr__ = _found_later
 
 
-_first_level()  # refuses a level of messages that there is not
+if "MSA_LOG" in _environ:  # refuses a level of messages that there is not
+    _import_module(f"{__package__}._compat.mindtorch_log").first_level()
 _always.begin_if_asked()
 if _debug.level:
     _import_module("mindtorch.engine.debug_report").begin()

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -20,13 +19,13 @@ Array = np.ndarray[Any, Any]
 FormatValue = Callable[[Any], str]
 
 
-@dataclass
 class _PrintOptions:
-    precision: int = 4
-    threshold: float = 1000
-    edgeitems: int = 3
-    linewidth: int = 80
-    sci_mode: bool | None = None
+    def __init__(self) -> None:
+        self.precision = 4
+        self.threshold: float = 1000
+        self.edgeitems = 3
+        self.linewidth = 80
+        self.sci_mode: bool | None = None
 
 
 _options = PRINT_OPTS = _PrintOptions()
@@ -72,7 +71,7 @@ def set_printoptions(
 
 def get_printoptions() -> dict[str, Any]:
     """The options as a dictionary that `set_printoptions` accepts as keyword arguments."""
-    return asdict(_options)
+    return dict(vars(_options))
 
 
 @contextmanager

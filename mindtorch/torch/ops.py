@@ -156,7 +156,7 @@ class _Namespace:
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def __getattr__(self, name: str) -> _Packet | _Native:
+    def __getattr__(self, name: str) -> Any:
         operator = OPERATORS.get(f"{self.name}::{name}")
         if operator is None and self.name == "aten" and (native := _native(name)) is not None:
             self.__dict__[name] = native

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mindtorch.engine import dtypes
 from mindtorch.engine.ops import elementwise as el
@@ -13,6 +13,7 @@ from mindtorch.torch._api.shared_docs import TEXTS as _TEXTS
 
 from ._api.out_rules import ANY, Out
 from ._api.publish import FUNCTIONS, check_numbers, operand, store_out
+from ._api.shown_signature import ShownSignature
 
 for _name in ("logit", "logsumexp", "polygamma", "round", "softmax", "log_softmax"):
     globals()[_name] = FUNCTIONS[_name]
@@ -56,6 +57,9 @@ def _of_two(name: str, op: Call, formula: str, numbers: str = "one") -> Call:
     return _named(call, name, formula)
 
 
+_OF_DEGREE = ShownSignature(lambda input, n: None, out=True)
+
+
 def _polynomial(name: str, op: Call) -> Call:
     """Values have no derivative, as in torch."""
 
@@ -75,6 +79,7 @@ def _polynomial(name: str, op: Call) -> Call:
         result = op(_plain(x), _plain(n))
         return result if out is None else store_out(result, out, f"special_{name}", (), _UNTRACKED)
 
+    call.__signature__ = _OF_DEGREE  # type: ignore[attr-defined]
     return call
 
 
@@ -159,3 +164,5 @@ for _name in (
     )
 
 _TEXTS.add_to(globals().values())
+if TYPE_CHECKING:
+    from ._special import *  # noqa: F403

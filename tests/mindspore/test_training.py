@@ -340,7 +340,7 @@ class GradientSteps(torch.optim.Optimizer):
     def __init__(self, params):
         super().__init__(params, {"lr": 0.5})
 
-    def step(self, grads, closure=None):
+    def step(self, grads, closure=None):  # type: ignore[override]
         i = 0
         for group in self.param_groups:
             for p in group["params"]:
@@ -354,7 +354,7 @@ class OwnGradientSteps(torch.optim.Optimizer):
     def __init__(self, params):
         super().__init__(params, {"lr": 0.5})
 
-    def step(self, closure=None):
+    def step(self, closure=None):  # type: ignore[override]
         for group in self.param_groups:
             for p in group["params"]:
                 if p.grad is not None:

@@ -108,7 +108,7 @@ def test_step_with_gradients_and_closure() -> None:
     """The closure's loss is returned, the gradients given are used; a rate for each group."""
     p = torch.nn.Parameter(torch.ones(2))
     optimizer = torch.optim.SGD([{"params": [p], "lr": 0.5}], lr=None)
-    assert optimizer.step((torch.ones(2),), closure=lambda: 7.0) == 7.0
+    assert optimizer.step((torch.ones(2),), closure=lambda: 7.0) == 7.0  # type: ignore[misc]
     assert p.tolist() == [0.5, 0.5]
     with pytest.raises(ValueError, match="required optimization parameter"):
         torch.optim.SGD([p], lr=None)

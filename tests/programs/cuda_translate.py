@@ -261,7 +261,7 @@ def draws() -> None:
     from mindtorch.torch.cuda.random import use_philox
 
     use_philox()
-    like = {"device": "cuda"}
+    like: Any = {"device": "cuda"}
     for dtype in (torch.float32, torch.float64):
         torch.rand(3, dtype=dtype, **like)
         torch.randn(3, dtype=dtype, **like)

@@ -27,7 +27,9 @@ def train(path: str, tell: Any) -> None:
     draw = np.random.default_rng(0)
     data = torch.tensor(draw.standard_normal((50, 6)).astype(np.float32))
     dataset = torch.utils.data.TensorDataset(data, data[:, :3].argmax(1))
-    model = nn.Sequential(nn.Linear(6, 16), nn.BatchNorm1d(16), nn.Dropout(0.3), nn.Linear(16, 3))
+    model: Any = nn.Sequential(
+        nn.Linear(6, 16), nn.BatchNorm1d(16), nn.Dropout(0.3), nn.Linear(16, 3)
+    )
     if together:
         torch.distributed.init_process_group("gloo")
         model = nn.parallel.DistributedDataParallel(model)

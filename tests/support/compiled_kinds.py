@@ -44,7 +44,8 @@ def running(kind: str) -> Iterator[None]:
 
 def arrays(value: Any) -> list[Any]:
     """The elements of the tensors in a structure, in order; other values as they are."""
-    if isinstance(value, ours.Tensor):
+    tensor: type[Any] = ours.Tensor
+    if isinstance(value, tensor):
         if value.layout is not ours.strided:
             parts = (value._indices(), value._values()) if value.layout is ours.sparse_coo else (
                 value.values(),

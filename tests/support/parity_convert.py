@@ -81,7 +81,7 @@ def view_to_ours(tensor: torch.Tensor) -> Any:
         count = storage.nbytes() // tensor.itemsize
         whole = torch.empty(0, dtype=tensor.dtype).set_(storage, 0, (count,), (1,))
         memory[key] = ours.from_numpy(numpy_of(whole.clone()))
-    offset = tensor.storage_offset()
+    offset = int(tensor.storage_offset())
     return ours.as_strided(memory[key], tensor.shape, tensor.stride(), offset)
 
 
@@ -106,7 +106,8 @@ def tensor_to_ours(tensor: torch.Tensor) -> Any:
         count = tensor.untyped_storage().nbytes() // tensor.itemsize
         whole = tensor.detach().as_strided((count,), (1,), 0)
         made = ours.from_numpy(numpy_of(whole).copy())
-        made = made.as_strided(tensor.shape, tensor.stride(), tensor.storage_offset()).detach()
+        made = ours.as_strided(made, tensor.shape, tensor.stride(), int(tensor.storage_offset()))
+        made = made.detach()
     elif tensor.is_contiguous():
         made = ours.from_numpy(numpy_of(tensor).copy())
     else:

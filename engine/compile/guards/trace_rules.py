@@ -13,14 +13,13 @@ import os
 import pathlib
 import random
 import re
-import sysconfig
 import types
 from typing import Any
 
 import numpy as np
 
 LIBRARY = str(pathlib.Path(os.path.abspath(__file__)).parents[3])
-_STANDARD = sysconfig.get_paths()["stdlib"]
+_STANDARD = os.path.dirname(os.__file__)
 SKIPPED = (
     "mindtorch", "numpy", "numba",
     "hypothesis",  # its callback of the garbage collector reads the time

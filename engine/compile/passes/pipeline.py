@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ...switches import debug, switches
 from ..ir.ir import Graph, Value
@@ -22,8 +22,7 @@ from .kernel_substitution import substitute_kernels
 __all__ = ["PASSES", "Pass", "run_passes"]
 
 
-@dataclass(frozen=True)
-class Pass:
+class Pass(NamedTuple):
     """One entry of :data:`PASSES`.
 
     Attributes:

@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import threading
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -21,7 +20,6 @@ from ...devices.device import cpu
 if TYPE_CHECKING:
     from .executable import Executable
 
-logger = logging.getLogger(__name__)
 _WARM = 2
 
 
@@ -77,8 +75,10 @@ class CudaGraph:
             try:
                 self._record(flats, graphs)
             except Exception as error:
+                import logging
+
                 self.failed = f"{type(error).__name__}: {error}"
-                logger.warning("not recorded as a CUDA graph: %s", self.failed)
+                logging.getLogger(__name__).warning("not recorded as a CUDA graph: %s", self.failed)
                 self.recording = None
                 return self.executable.run(flats, as_kernels=True)
         for place, static in self.moving.items():

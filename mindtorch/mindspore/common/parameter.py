@@ -133,7 +133,7 @@ class Parameter(Tensor, TorchParameter, metaclass=_AnyParameter):
     def copy(self) -> Any:
         return self.clone()
 
-    def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
         return (
             f"Parameter (name={self.name}, shape={self.aval.shape}, "
             f"dtype={text_of(self.aval.dtype)}, requires_grad={self.requires_grad})"

@@ -111,12 +111,12 @@ class Tensor(TorchTensor, metaclass=AnyTensor):
     # --- description -------------------------------------------------------------------------
 
     @property
-    def size(self) -> int:  # type: ignore[override]
+    def size(self) -> int:
         """The number of elements."""
         return self.aval.size
 
     @property
-    def shape(self) -> tuple[int, ...]:  # type: ignore[override]
+    def shape(self) -> tuple[int, ...]:
         return self.aval.shape
 
     @property
@@ -143,7 +143,7 @@ class Tensor(TorchTensor, metaclass=AnyTensor):
 
     # --- values ------------------------------------------------------------------------------
 
-    def numpy(self) -> Any:  # type: ignore[override]
+    def numpy(self) -> Any:
         """The same as ``asnumpy``."""
         return self.asnumpy()
 
@@ -361,7 +361,7 @@ class Tensor(TorchTensor, metaclass=AnyTensor):
         x = T.reshape(self, (-1,)) if axis is None else self
         return function.cumsum(x, 0 if axis is None else axis, dtype, **words)
 
-    def type(self, dtype: Any = None) -> Any:  # type: ignore[override]
+    def type(self, dtype: Any = None) -> Any:
         """The name of the elements' type, or the tensor cast to ``dtype``."""
         return text_of(self.aval.dtype) if dtype is None else self.astype(dtype)
 
@@ -388,7 +388,7 @@ class Tensor(TorchTensor, metaclass=AnyTensor):
         value = Tensor(value) if type(value) in _ROWS else value
         if isinstance(value, EngineTensor) and value.aval.dtype is not self.aval.dtype:
             value = value.to(self.aval.dtype)
-        TorchTensor.__setitem__(self, item, value)  # type: ignore[index]
+        TorchTensor.__setitem__(self, item, value)
 
     def __round__(self, decimals: int = 0) -> Any:
         return self.round(decimals=decimals)

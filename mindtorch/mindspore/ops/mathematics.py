@@ -41,6 +41,7 @@ _OTHER = {
     "matrix_solve": (torch.linalg, "solve"), "expand": (torch.Tensor, "expand"),
     "expand_as": (torch.Tensor, "expand_as"), "fft": (torch.fft, "fft"), "pows": (torch, "pow"),
 }  # fmt: skip
+_space: Any
 for _space, _names in _SAME.items():
     for _name in _names:
         globals()[_name] = named(getattr(_space, _name))

@@ -19,7 +19,6 @@ has the function's own name. ``__torch_function__`` is asked around it (:mod:`.t
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -33,6 +32,7 @@ from mindtorch.engine.transforms import autocast as casts
 from .kernel_signatures import Kernel
 from .out_rules import ANY, Out
 from .out_variants import require_dtype, require_outs, store_out
+from .shown_signature import ShownSignature, is_open
 from .signatures import (
     NUMPY_NAMES,
     arguments_of,
@@ -155,8 +155,10 @@ class Public:
         call = self._named(call, name, path, module) if call is not self.body else call
         if self.cacheable:
             call = self._named(cached(call, self._kind_check(name, method)), name, path, module)
-        if takes_out:
-            call.__signature__ = SignatureWithOut(self.body)
+        starred = is_open(self.body)
+        if takes_out or starred:
+            shown = ShownSignature(self.body, takes_out, explained if starred else "", method)
+            call.__signature__ = shown
         return call
 
     def answering(self, function: Any, answers: list[Callable[[Any, Any], Any]]) -> Any:
@@ -196,34 +198,16 @@ class Public:
         """
         path = f"Tensor.{name}" if method else name
         call = _in_place(self, name, method, apart, autocast)
-        return self._named(call, name, path, "mindtorch.torch")
+        call = self._named(call, name, path, "mindtorch.torch")
+        if is_open(self.body):
+            call.__signature__ = ShownSignature(self.body, False, name, True)
+        return call
 
 
 def record_of(function: Any) -> Public | None:
     """The record of a public function; None of any other."""
     found = getattr(function, "public", None)
     return found if isinstance(found, Public) else None
-
-
-class SignatureWithOut(inspect.Signature):
-    """The signature of a function with ``out=`` added, worked out when it is first asked for."""
-
-    __slots__ = ("_function",)
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self._function = function
-
-    def __getattr__(self, name: str) -> Any:
-        if name not in inspect.Signature.__slots__:
-            raise AttributeError(name)
-        own = inspect.signature(self._function)
-        every = list(own.parameters.values())
-        place = len(every) - (bool(every) and every[-1].kind is inspect.Parameter.VAR_KEYWORD)
-        out = inspect.Parameter("out", inspect.Parameter.KEYWORD_ONLY, default=None)
-        if "out" not in own.parameters:
-            every.insert(place, out)
-        super().__init__(every, return_annotation=own.return_annotation)
-        return getattr(self, name)
 
 
 def numpys_names(body: Callable[..., Any]) -> dict[str, str]:

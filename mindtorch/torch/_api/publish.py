@@ -23,7 +23,8 @@ from mindtorch.engine.tensor import constant, full_flat
 
 from .out_rules import ANY, Out
 from .out_variants import store_out
-from .public import Public, SignatureWithOut, numpys_names, record_of, write_result
+from .public import Public, numpys_names, record_of, write_result
+from .shown_signature import ShownSignature
 from .signatures import arguments_of, has_signature, type_name, wrong_call
 
 __all__ = [
@@ -337,8 +338,8 @@ def _elementwise_function(body: Any, name: str, about: str, signature: Any) -> A
     return body
 
 
-_OF_ONE = SignatureWithOut(lambda input: None)
-_OF_TWO = SignatureWithOut(lambda input, other: None)
+_OF_ONE = ShownSignature(lambda input: None, out=True)
+_OF_TWO = ShownSignature(lambda input, other: None, out=True)
 
 
 def elementwise(

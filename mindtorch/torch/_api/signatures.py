@@ -12,7 +12,6 @@ import math
 import re
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -52,12 +51,12 @@ class Parameter(NamedTuple):
     text: str  # as torch prints it
 
 
-@dataclass(frozen=True)
 class Form:
     """One signature: parameters, and its text."""
 
-    parameters: tuple[Parameter, ...]
-    numbers_too: bool
+    def __init__(self, parameters: tuple[Parameter, ...], numbers_too: bool) -> None:
+        self.parameters = parameters
+        self.numbers_too = numbers_too
 
     @property
     def text(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,10 +17,13 @@ from mindtorch.engine.tensor import constant, from_array
 from .._api.arguments import require_power
 from ..functions._powers import power_of_number
 
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
 NUMBERS = (float, int, bool, complex)
 
 
-def _operator(op: Any, reflected: bool = False) -> Callable[[Any, Any], Any]:
+def _operator(op: Any, reflected: bool = False) -> Callable[[Any, Any], Tensor]:
     """``self op other``: other may be a tensor or a number."""
     call = call_of(op, 2)
 
@@ -110,7 +113,7 @@ class Operators(EngineTensor):
 
     __rpow__ = _operator(pointwise.power, reflected=True)
     __eq__ = _is_equal
-    __ne__ = _operator(pointwise.not_equal)
+    __ne__ = _operator(pointwise.not_equal)  # type: ignore[assignment]
     __lt__ = _operator(pointwise.less)
     __le__ = _operator(pointwise.less_equal)
     __gt__ = _operator(pointwise.greater)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -53,6 +53,10 @@ from .operators import NUMBERS, Operators
 from .rebuild import reduce_tensor
 from .size_and_formats import Size
 
+if TYPE_CHECKING:
+    from ._methods import Methods
+else:
+    Methods = object  # the methods are attached when the namespace is imported
 _NO_DISPATCHER = (
     "ops do not pass through torch's dispatcher; see torch.Tensor.__torch_function__"
 )
@@ -85,7 +89,9 @@ class TensorMeta(type):
         return f"<class '{module}.{cls.__qualname__}'>"
 
 
-class Tensor(Description, Gradients, Conversions, Writing, Operators, metaclass=TensorMeta):
+class Tensor(
+    Description, Gradients, Conversions, Writing, Operators, Methods, metaclass=TensorMeta
+):
     """A multi-dimensional array of elements of one type, with torch's methods.
 
     ``Tensor(2, 3)`` is uninitialised, ``Tensor([1, 2])`` holds the numbers, both of the default
@@ -94,6 +100,10 @@ class Tensor(Description, Gradients, Conversions, Writing, Operators, metaclass=
 
     __slots__ = ()
     __array_priority__ = 1000
+    if TYPE_CHECKING:
+        # for mypy the engine's tensors have any attribute; these have the ones above
+        __getattr__: None  # type: ignore[assignment, misc]
+        __getitem__ = Methods.__getitem__
 
     @classmethod
     def __torch_function__(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+import importlib
+from typing import TYPE_CHECKING, Any
 
 from mindtorch.engine.autograd.saved_tensors import SavedTensor as SavedTensor
 
 from . import forward_ad as forward_ad
-from . import functional as functional
 from . import graph as graph
-from . import profiler as profiler
 from ._gradients import backward, grad
 from .anomaly_mode import detect_anomaly, set_detect_anomaly
 from .function import Function
@@ -17,6 +16,10 @@ from .grad_mode import BlockMode, enable_grad, inference_mode, no_grad, set_grad
 from .grad_mode import is_grad_enabled as is_grad_enabled
 from .gradcheck import gradcheck, gradgradcheck
 from .variable import Variable
+
+if TYPE_CHECKING:
+    from . import functional as functional
+    from . import profiler as profiler
 
 __all__ = [
     "Function",
@@ -37,6 +40,22 @@ __all__ = [
     "set_detect_anomaly",
     "set_grad_enabled",
 ]
+_AT_FIRST_USE = ("functional", "profiler")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_AT_FIRST_USE})
+
+
+def _found_later(name: str) -> Any:
+    """Modules that few programs use are imported when they are first used."""
+    if name in _AT_FIRST_USE:
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+if not TYPE_CHECKING:
+    __getattr__ = _found_later
 
 
 class set_multithreading_enabled(BlockMode):  # noqa: N801

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.transforms.vmap import Vmap
-from mindtorch.torch.utils._pytree import tree_structure
 
 _MORE = "For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
 
@@ -84,6 +83,8 @@ def _entered(level: Vmap, outputs: Any, out_dims: Any) -> Any:
 
 
 def _incompatible(outputs: Any, out_dims: Any) -> RuntimeError:
+    from mindtorch.torch.utils._pytree import tree_structure  # takes longer to import than all here
+
     return RuntimeError(
         "The autograd.Function's vmap staticmethod returned an incompatible (output, out_dims) "
         f"tuple. Expected out_dims={out_dims} to be compatible with the structure of `output`. "

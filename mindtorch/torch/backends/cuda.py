@@ -33,6 +33,10 @@ class cuBLASModule:  # noqa: N801
     def allow_tf32(self) -> bool:
         return get_float32_matmul_precision() != "highest"
 
+    @allow_tf32.setter
+    def allow_tf32(self, value: bool) -> None:
+        set_float32_matmul_precision("high" if value else "highest")
+
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "allow_tf32" or name in _REDUCTIONS:
             setter = _REDUCTIONS.get(name, "set_allow_tf32_cublas")
@@ -43,10 +47,7 @@ class cuBLASModule:  # noqa: N801
                 raise RuntimeError(f"Unknown precision: {value}")
         else:
             raise AttributeError(f"Unknown attribute {name}")
-        if name == "allow_tf32":
-            set_float32_matmul_precision("high" if value else "highest")
-        else:
-            self.__dict__[name] = value
+        super().__setattr__(name, value)
         if name == "allow_fp16_accumulation":
             precision.float16_sums = value
 

@@ -80,9 +80,9 @@ def hardshrink(input: Any, lambd: float = 0.5) -> Any:  # noqa: A002
 def _in_place_activation(name: str) -> None:
     body = FUNCTIONS[name]
 
-    def variant(input: Any, *args: Any) -> Any:  # noqa: A002
+    def variant(input: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: A002
         inplace.check_writable(input)
-        return write_result(input, body(input, *args))
+        return write_result(input, body(input, *args, **kwargs))
 
     about = f":func:`{name}`, written over ``input``; its type stays."
     function(method=False, name=name + "_", about=about)(variant)

@@ -64,12 +64,12 @@ def svd(input: Any, some: bool = True, compute_uv: bool = True) -> Any:  # noqa:
     if compute_uv:
         u, s, vh = factors.svd(input, full_matrices=not some, name="linalg.svd")
         return return_types.svd(u, s, ops.adjoint(vh))
-    values = factors.svd_values(input)
+    values: Any = factors.svd_values(input)
     m, n = input.aval.shape[-2:]
     batch, dtype = input.aval.shape[:-2], input.aval.dtype
-    return return_types.svd(
-        full_flat((*batch, m, m), dtype, 0), values, full_flat((*batch, n, n), dtype, 0)
-    )
+    left: Any = full_flat((*batch, m, m), dtype, 0)
+    right: Any = full_flat((*batch, n, n), dtype, 0)
+    return return_types.svd(left, values, right)
 
 
 @function(out=Out(cast=CASTABLE), autocast=FULL, synonyms={"input2": "L"})
@@ -158,7 +158,7 @@ def lu_unpack(
             "dtype.\nNote: this function is intended to be used with the output produced by "
             "torch.linalg.lu_factor"
         )
-    empty = full_flat((0,), LU_data.aval.dtype, 0)
+    empty: Any = full_flat((0,), LU_data.aval.dtype, 0)
     permutation = low = up = empty
     if unpack_pivots:
         permutation = factors.permutation_matrix(LU_pivots, LU_data.aval.shape[-2], LU_data)

@@ -242,7 +242,7 @@ def tensor(
     device: Any = None,
     requires_grad: bool = False,
     pin_memory: bool = False,
-) -> Any:
+) -> EngineTensor:
     """A new tensor holding a copy of numbers, nested lists or an array."""
     chosen = None if dtype is None else as_dtype(dtype)
     if isinstance(data, EngineTensor):
@@ -302,7 +302,7 @@ FIRST_ARGUMENT = " for argument 1 'storage'"
 
 
 @function(method=False)
-def from_numpy(ndarray: Any) -> Any:
+def from_numpy(ndarray: Any) -> EngineTensor:
     """A tensor that shares the array's memory.
 
     Args:
@@ -332,7 +332,7 @@ def from_numpy(ndarray: Any) -> Any:
 
 
 @function(method=False)
-def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
+def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> EngineTensor:
     """``data`` as a tensor, sharing memory where it can."""
     chosen = None if dtype is None else as_dtype(dtype)
     found = _shared(data, chosen, device)
@@ -364,7 +364,7 @@ def _shared(data: Any, chosen: Any, device: Any) -> Any:
 def asarray(
     obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None,
     requires_grad: bool | None = None,
-) -> Any:  # fmt: skip
+) -> EngineTensor:  # fmt: skip
     """``obj`` as a tensor: over its memory, or a copy.
 
     Args:
@@ -433,7 +433,7 @@ def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, **options: A
 @function(method=False)
 def frombuffer(
     buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False
-) -> Any:
+) -> EngineTensor:
     """A 1-d tensor over the memory of a Python buffer."""
     chosen = as_dtype(dtype)
     try:

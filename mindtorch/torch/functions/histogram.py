@@ -164,7 +164,9 @@ def histogram(
     column = input.reshape(-1, 1)
     weights = None if weight is None else weight.reshape(-1)
     counts, edges = _histogram(column, [bins], range, weights, density)
-    found = return_types.histogram(from_array(counts), from_array(edges[0]))
+    hist: Any = from_array(counts)
+    bin_edges: Any = from_array(edges[0])
+    found = return_types.histogram(hist, bin_edges)
     return found if out is None else store_out(
         found, out, "histogram", (), Out(OF_HISTOGRAM, shown="aten::histogram")
     )
@@ -195,4 +197,6 @@ def histogramdd(
             "histogramdd: The size of bins must be equal to the innermost dimension of the input."
         )
     counts, edges = _histogram(input, each, range, weight, density)
-    return return_types.histogramdd(from_array(counts), tuple(map(from_array, edges)))
+    hist: Any = from_array(counts)
+    bin_edges: Any = tuple(map(from_array, edges))
+    return return_types.histogramdd(hist, bin_edges)

@@ -30,6 +30,7 @@ from .._api.publish import (
     store_out,
     write_result,
 )
+from .._api.shown_signature import ShownSignature
 from .._api.signatures import is_number
 from ._old_forms import old_factor
 from ._powers import power_of_number
@@ -246,6 +247,8 @@ def _sub_(self: Any, other: Any, *old: Any, alpha: Any = 1) -> Any:
 METHODS.update({"add_": _add_, "sub_": _sub_, "subtract_": _sub_})
 for _written in (_add_, _sub_):  # Python's errors of arguments have these names
     _written.__name__ = _written.__qualname__ = _written.__name__[1:]
+    _shown = ShownSignature(_written, name=_written.__name__, method=True)
+    _written.__signature__ = _shown  # type: ignore[attr-defined]
 
 
 @function()

@@ -26,6 +26,7 @@ from .._api.arguments import (
 )  # fmt: skip
 from .._api.out_rules import EXACT, Out
 from .._api.publish import FUNCTIONS, METHODS, function, store_out
+from .._api.shown_signature import ShownSignature
 from .._api.warn_caller import warn_caller
 from .._tensor.size_and_formats import (
     Size,
@@ -521,6 +522,7 @@ def _absent_device(name: str, text: str, error: type[Exception]) -> None:
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"Raises {error.__name__}: there is no such device."
+    method.__signature__ = ShownSignature(method, name=name, method=True)  # type: ignore[attr-defined]
     METHODS[name] = method
 
 

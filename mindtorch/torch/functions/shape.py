@@ -25,6 +25,7 @@ from .._api.arguments import (
     require_tensors,
 )
 from .._api.publish import METHODS, function
+from .._api.shown_signature import ShownSignature
 from .._tensor.size_and_formats import (
     channels_last,
     channels_last_3d,
@@ -573,6 +574,7 @@ def _define_in_place(name: str) -> None:
 
     call.__name__ = variant.__name__ = name + "_"
     variant.__doc__ = f"Make the tensor what :func:`{name}` gives of it."
+    variant.__signature__ = ShownSignature(body)  # type: ignore[attr-defined]
     METHODS[name + "_"] = variant
 
 

@@ -318,8 +318,10 @@ def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = No
         solution = movement.squeeze(solution, axes=(solution.aval.ndim - 1,))
     empty = full_flat((0,), dtypes.int64, 0)
     return return_types.linalg_lstsq(
-        solution, residuals, empty if driver == "gels" else rank,
-        values if values.aval.shape[-1] else full_flat((0,), A.aval.dtype.to_real(), 0),
+        solution, residuals, empty if driver == "gels" else rank,  # type: ignore[arg-type]
+        values if values.aval.shape[-1] else full_flat(  # type: ignore[arg-type]
+            (0,), A.aval.dtype.to_real(), 0
+        ),
     )  # fmt: skip
 
 

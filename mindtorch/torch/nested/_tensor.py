@@ -196,7 +196,7 @@ class NestedTensor(Tensor):
             )
         return self._binary("matmul", other)
 
-    bmm = __matmul__ = matmul
+    bmm = __matmul__ = matmul  # type: ignore[assignment]
 
     def sum(self, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
         """Along the last axis, which stays with length 1."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import functional as functional
 from . import init as init
@@ -22,10 +22,21 @@ from .parameter import UninitializedBuffer as UninitializedBuffer
 from .parameter import UninitializedParameter as UninitializedParameter
 
 
-def __getattr__(name: str) -> Any:
+def _found_later(name: str) -> Any:
     """What few programs use is imported when first used."""
     if name in ("attention", "common_types", "grad", "parallel", "quantized"):
         return importlib.import_module(f"{__name__}.{name}")
     if name == "DataParallel":
         return importlib.import_module(f"{__name__}.parallel").DataParallel
     raise AttributeError(f"module 'torch.nn' has no attribute '{name}'")
+
+
+if TYPE_CHECKING:
+    from . import attention as attention
+    from . import common_types as common_types
+    from . import grad as grad
+    from . import parallel as parallel
+    from . import quantized as quantized
+    from .parallel import DataParallel as DataParallel
+else:
+    __getattr__ = _found_later

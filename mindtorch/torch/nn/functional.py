@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module as _import_module
+from typing import TYPE_CHECKING
 from typing import Any as _Any
 
 from .._api.publish import FUNCTIONAL as _FUNCTIONAL
@@ -28,10 +29,17 @@ globals().update(_FUNCTIONAL)
 _TEXTS.add_to(globals().values())
 
 
-def __getattr__(name: str) -> _Any:
+def _found_later(name: str) -> _Any:
     """What torch also has here, and is seldom used, imported when it is."""
     if name == "grad":
         return _import_module("mindtorch.torch.nn.grad")
     if name == "conv_tbc":
         return _import_module("mindtorch.torch._compat.deprecated_functions").conv_tbc
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+if TYPE_CHECKING:
+    from .._compat.deprecated_functions import conv_tbc as conv_tbc
+    from . import grad as grad
+else:
+    __getattr__ = _found_later

@@ -162,6 +162,7 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):  # type: ignore[mis
     """A buffer whose shape the first forward call decides."""
 
     __slots__ = ()
+    persistent: bool
     cls_to_become = Tensor
 
     def __new__(

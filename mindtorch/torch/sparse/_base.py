@@ -46,7 +46,7 @@ class SparseBase(HeldTensor):
     """
 
     places: Any
-    unique: bool
+    unique: bool  # type: ignore[assignment]
     compressed: Any
     _sparse = True
 

@@ -110,7 +110,8 @@ def _joined(parts: list[SparseTensor], dim: int) -> SparseTensor:
     axis = normalize_axis(dim, parts[0].aval.ndim)
     if axis >= parts[0].sparse_dim():
         missing("cat along dense axes")
-    moved, begin = [], 0
+    moved: list[Any] = []
+    begin = 0
     for part in parts:
         places = part.places.array().copy()
         places[axis] += begin

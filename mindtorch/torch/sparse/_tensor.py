@@ -208,7 +208,7 @@ class SparseTensor(SparseBase):
     def storage(self) -> Any:
         raise NotImplementedError("Cannot access storage of SparseTensorImpl")
 
-    mm = mv = matmul
+    mm = mv = matmul  # type: ignore[assignment]
 
     def sum(self, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
         """The sum of all elements, or along axes; one that is left makes the result sparse."""
@@ -244,7 +244,7 @@ class SparseTensor(SparseBase):
         places = self.places[from_array(np.array(kept, np.int64))]
         return SparseTensor(places, held, shape).coalesce()
 
-    def norm(self, p: Any = "fro", dim: Any = None, keepdim: bool = False) -> Any:
+    def norm(self, p: Any = "fro", dim: Any = None, keepdim: bool = False) -> Any:  # type: ignore[override]
         """The 2-norm of all elements."""
         if keepdim:
             raise RuntimeError("norm_sparse currently does not support keepdim=True")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mindtorch.torch._compat.unsupported_names import absent_module
 
@@ -25,12 +25,32 @@ _MODULES = (
 )  # fmt: skip
 
 
-def __getattr__(name: str) -> Any:
+def _found_later(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f"{__name__}.{name}")
     if name == "swap_tensors":
         return swap_tensors
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+if TYPE_CHECKING:
+    from . import _foreach_utils as _foreach_utils
+    from . import _python_dispatch as _python_dispatch
+    from . import _pytree as _pytree
+    from . import benchmark as benchmark
+    from . import checkpoint as checkpoint
+    from . import collect_env as collect_env
+    from . import data as data
+    from . import deterministic as deterministic
+    from . import dlpack as dlpack
+    from . import flop_counter as flop_counter
+    from . import hooks as hooks
+    from . import model_zoo as model_zoo
+    from . import module_tracker as module_tracker
+    from . import weak as weak
+    from ._swap import swap_tensors as swap_tensors
+else:
+    __getattr__ = _found_later
 
 
 def set_module(obj: Any, mod: Any) -> None:

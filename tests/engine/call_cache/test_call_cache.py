@@ -84,7 +84,7 @@ def _calls(x: Any) -> dict[str, Any]:
 
 
 def test_what_differs_is_told_apart() -> None:
-    x = mt.tensor([[1.0, -2.0], [3.0, 4.0]])
+    x: Any = mt.tensor([[1.0, -2.0], [3.0, 4.0]])
     calls = _calls(x)
     for _ in range(4):
         assert calls["a number's type"]() == ([-1.0, 7.0], [[-1.0], [7.0]])

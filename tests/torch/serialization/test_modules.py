@@ -67,7 +67,8 @@ def test_a_hook_is_left_out_with_a_warning() -> None:
 
 def test_attributes_of_a_tensor_survive() -> None:
     """What a user has set on a tensor or parameter, but nothing that the engine keeps there."""
-    tensor, parameter = mt.ones(2), Parameter(mt.ones(2))
+    tensor: Any = mt.ones(2)
+    parameter = Parameter(mt.ones(2))
     tensor.note = parameter.note = "mine"
     parameter.grad = mt.ones(2)
     loaded = mt.load(our_file([tensor, parameter]))

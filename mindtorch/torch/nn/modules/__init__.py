@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from mindtorch.torch._api.shared_docs import TEXTS as _TEXTS
 from mindtorch.torch._compat.module_aliases import alias_module
 
@@ -31,7 +33,11 @@ from .rnn import *  # noqa: F403
 from .sparse import *  # noqa: F403
 from .transformer import *  # noqa: F403
 
-__all__ = sorted(name for name, value in globals().items() if isinstance(value, type))  # noqa: PLE0605
+_classes = sorted(name for name, value in globals().items() if isinstance(value, type))
+if TYPE_CHECKING:  # which takes all that is imported here
+    from ._made import *  # noqa: F403
+else:
+    __all__ = _classes  # noqa: PLE0605
 
 # Where torch has them: checkpoints of whole modules name these places.
 for _name, _names in {
@@ -50,5 +56,5 @@ for _place, _names in (
     for _name in _names.split():
         setattr(_place, _name, globals()[_name])
 
-_name_apart([globals()[_name] for _name in __all__])
+_name_apart([globals()[_name] for _name in _classes])
 _TEXTS.add_to(globals().values())

@@ -61,7 +61,7 @@ def _run_projected(rows: Any, state: Any, weights: Any, reverse: bool, sizes: An
     for t in range(len(counts) - 1, -1, -1) if reverse else range(len(counts)):
         part = tuple(s[: counts[t]] for s in state)
         h, c = lstm_step(projected[t] + F.linear(part[0], w_hh, b_hh), part[1])
-        new = (F.linear(h, w_hr), c)
+        new: tuple[Any, ...] = (F.linear(h, w_hr), c)
         outputs[t] = new[0]
         if counts[t] < batch:
             new = tuple(torch.cat([n, s[counts[t] :]]) for n, s in zip(new, state, strict=True))

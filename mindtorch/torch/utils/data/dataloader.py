@@ -9,7 +9,7 @@ import os
 import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from mindtorch.engine.devices.cuda import device_count
 from mindtorch.engine.tensor import Tensor
@@ -18,7 +18,7 @@ from mindtorch.kernels.cpu.thread_pool import available_cores
 from ._team import Team
 from ._worker import Ended, ExceptionWrapper, Resume, StreamFetcher, fetch
 from .collate import default_collate, default_convert
-from .dataset import IterableDataset
+from .dataset import Dataset, IterableDataset
 from .sampler import BatchSampler, RandomSampler, SequentialSampler, draw_seed
 
 T_co = TypeVar("T_co", covariant=True)
@@ -68,6 +68,12 @@ def _usual_sampler(dataset: Any, kind: int, shuffle: bool, generator: Any) -> An
     return RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
 
 
+if TYPE_CHECKING:
+
+    class _Indexed(Protocol[T_co]):
+        def __getitem__(self, index: Any, /) -> T_co: ...
+
+
 class DataLoader(Generic[T_co]):
     """Iterates over a data set in batches.
 
@@ -94,7 +100,7 @@ class DataLoader(Generic[T_co]):
 
     def __init__(
         self,
-        dataset: Any,
+        dataset: Dataset[T_co] | _Indexed[T_co],
         batch_size: int | None = 1,
         shuffle: bool | None = None,
         sampler: Any = None,
@@ -116,7 +122,7 @@ class DataLoader(Generic[T_co]):
         _check_workers(num_workers, timeout, prefetch_factor, persistent_workers)
         if num_workers > 0 and prefetch_factor is None:
             prefetch_factor = 2
-        self.dataset = dataset
+        self.dataset: Any = dataset
         self.num_workers = num_workers
         self.prefetch_factor = prefetch_factor
         self.pin_memory = pin_memory

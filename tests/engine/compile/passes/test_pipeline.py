@@ -35,11 +35,11 @@ def test_passes_count_and_keep_the_bits() -> None:
     """A clone and a node that nobody reads go, what is no memory of its own is copied, and what is
     left of the loops becomes one."""
     graph, x = _graph(), torch.randn(64, 128)
-    before = interpret(graph, x)
+    before: Any = interpret(graph, x)
     counts = {each.name: each.run(graph) for each in PASSES if each.name != "fusion"}
     assert counts["identities"] >= 1 and counts["dead code"] >= 1
     assert counts["separate results"] == 1 and counts["kernel substitution"] == 0
-    after = interpret(graph, x)
+    after: Any = interpret(graph, x)
     assert all(torch.equal(a, b) for a, b in zip(before, after, strict=True))
     fusion = next(each for each in PASSES if each.name == "fusion")
     assert fusion.run(graph) > 0
