@@ -351,14 +351,19 @@ def elementwise(
     in_place: bool = True,
     method: bool = True,
     out: Out = ANY,
+    cacheable: bool = False,
 ) -> Callable[..., Any]:
     """Register a one-input elementwise op as ``torch.<name>``, ``Tensor.<name>``, ``<name>_``.
 
     Args:
         formula: what is computed of an element x, for the docstring.
         out: what torch demands of ``out=``.
+        cacheable: as :class:`~.public.Public` has it.
     """
     body = unary_function(name, op, formula, out)
+    if cacheable:
+        public = Public(name, body, explained=False, kinds_checked=True, cacheable=True)
+        body = public.as_function(name, _NAMESPACE)
     ELEMENTWISE.append(name)
 
     def variant(self: Any) -> Any:
