@@ -10,7 +10,7 @@ import math
 import os
 import struct
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -119,7 +119,12 @@ class Generator:
 
     Args:
         device: "cpu"; any other device raises RuntimeError.
+
+    Attributes:
+        is_default: whether samplers draw from it that name no generator.
     """
+
+    is_default = False
 
     def __init__(self, device: Any = "cpu") -> None:
         name = getattr(device, "type", device)
@@ -136,7 +141,7 @@ class Generator:
 
     # Seeding and state.
 
-    def manual_seed(self, seed: int) -> Generator:
+    def manual_seed(self, seed: int) -> Self:
         """Start the stream of ``seed``, from -2**63 to 2**64 - 1; its low 32 bits decide."""
         _state_used()
         if not hasattr(seed, "__index__"):
@@ -182,7 +187,7 @@ class Generator:
             blob[5048:5056] = self._single_cache
         return np.frombuffer(blob, np.uint8)
 
-    def set_state(self, state: Array) -> Generator:
+    def set_state(self, state: Array) -> Self:
         """Continue from a state of :meth:`get_state`, ours or torch's."""
         _state_used()
         if not isinstance(state, np.ndarray) or state.dtype != np.uint8:
@@ -217,9 +222,9 @@ class Generator:
             (self._key[:], self._control[:], self._cache[:]), *numbers = before
             self._seed, self._single_cache, self._pending = numbers
 
-    def clone_state(self) -> Generator:
+    def clone_state(self) -> Self:
         """A new generator in the same state."""
-        return Generator().set_state(self.get_state())
+        return type(self)().set_state(self.get_state())
 
     def get_offset(self) -> int:
         """Refused: only generators of accelerators have an offset."""
@@ -562,22 +567,3 @@ class Generator:
             entry(self._key, self._control, self._cache, out, flat, tiny)
         array[...] = rounded(out, array.dtype).reshape(array.shape)
         return array
-
-
-default_generator = Generator()
-default_generator.seed()
-
-
-def manual_seed(seed: int) -> Generator:
-    """Seed the default generator, and return it."""
-    return default_generator.manual_seed(seed)
-
-
-def seed() -> int:
-    """Seed the default generator from the system's entropy, and return the seed."""
-    return default_generator.seed()
-
-
-def initial_seed() -> int:
-    """The last seed of the default generator."""
-    return default_generator.initial_seed()

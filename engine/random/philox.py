@@ -19,7 +19,7 @@ from mindtorch.kernels.support.fork_safe_lock import reentrant_lock
 
 from ..aval import Aval
 from ..devices.device import backend
-from .generator import DEFAULT_SEED, default_generator
+from .generator import DEFAULT_SEED
 
 _SIZE = 16
 # what Generator calls its loops, and the sampler of that meaning here
@@ -143,7 +143,7 @@ class _Target:
     def draw(self, generator: Any, name: str, arguments: tuple[Any, ...]) -> None:
         """Draw what the loop ``name`` of ``Generator`` would."""
         sampler, last = _NAMES.get(name), arguments[2:]
-        if generator is not default_generator or not sampler or (name, last) == (
+        if not generator.is_default or not sampler or (name, last) == (
             "normal_serial", (True,)
         ):  # fmt: skip
             raise Refused(name)

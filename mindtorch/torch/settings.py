@@ -6,9 +6,9 @@ import warnings
 from typing import Any
 
 from mindtorch.engine import dtypes
-from mindtorch.engine.compile.guards.global_state import settings as _settings
 from mindtorch.engine.devices import cuda
 from mindtorch.engine.devices.device import Device
+from mindtorch.engine.settings import settings as _settings
 from mindtorch.kernels.cpu import thread_pool
 from mindtorch.kernels.support import precision as switches
 

@@ -42,10 +42,11 @@ from ..runtime.partition import (
 )
 from .failed_run import UndoLog, give_data
 from .index_checks import may_fail
+from .specs import counted_writes, leaf_spec, output_spec
 from .symbolic_tracer import SymbolicTracer
 from .thread_start_hook import hook_thread_starts
+from .traced_storage import TracedStorage
 from .tracer import (
-    TracedStorage,
     TracingError,
     check_type,
     elements_of,
@@ -199,7 +200,7 @@ class Capture(SymbolicTracer):
         key, described = id(storage), value.aval
         if key in self.makes:
             source = InputSpec(MADE, key, True, described)
-        elif id(tensor) in self.existing or self._existed(key):
+        elif id(tensor) in self.existing or self.existed(key):
             source = InputSpec(CAPTURED, tensor, True, described)
             self.graph.captured.append((value, tensor))
             self._hook_boundary(tensor)
@@ -210,18 +211,14 @@ class Capture(SymbolicTracer):
         self.sources.append((value, source))
         return source
 
-    def _existed(self, storage: int) -> bool:
+    def existed(self, storage: int) -> bool:
+        """Whether memory, by its id, is older than the call."""
         if storage not in self.existing_storages:  # tensors get theirs when somebody asks for it
             late = [x._storage for x in self.without_storage if x._storage is not None]
             if late:
                 self.existing_storages.update([id(each.memory) for each in late])
                 self.without_storage = [x for x in self.without_storage if x._storage is None]
         return storage in self.existing_storages
-
-    def _holder(self, storage: Storage) -> Tensor:
-        """A tensor from before the call over this memory."""
-        found = (x for x in self.existing.values() if x._storage is not None)
-        return next(x for x in found if x._storage.memory is storage)
 
     # --- ops ------------------------------------------------------------------------------------
 
@@ -295,7 +292,7 @@ class Capture(SymbolicTracer):
         key = id(tensor._shared.memory)
         record = self.storages.get(key)
         if isinstance(tensor.flat, Value) or id(tensor) in self.existing or (
-            key in self.makes or key in self.argument_of or self._existed(key)
+            key in self.makes or key in self.argument_of or self.existed(key)
             or (record is not None and record.count)
         ):
             self.needed("the elements of a tensor")
@@ -307,7 +304,7 @@ class Capture(SymbolicTracer):
     def memory_needed(self, storage: Storage) -> None:
         key = id(storage)
         if key in self.storages or key in self.makes or key in self.argument_of or (
-            self._existed(key)
+            self.existed(key)
         ):
             self.needed("the memory of a tensor")
 
@@ -380,7 +377,7 @@ class Capture(SymbolicTracer):
     def _placed(self, value: Any) -> Any:
         """``value`` with places for the tensors that belong to this call."""
         if isinstance(value, Tensor):
-            return value if id(value) in self.existing else self.place(value)
+            return value if id(value) in self.existing else output_spec(self, value)
         return type(value)(map(self._placed, value)) if type(value) in (tuple, list) else value
 
     def materialise(self) -> None:
@@ -496,27 +493,11 @@ class Capture(SymbolicTracer):
 
     def _bound(self, unbound: UnboundPartition) -> Partition:
         """What was traced, bound to memory."""
-        unbound.versions = self._counted()
+        unbound.versions = counted_writes(self)
         if self.sizes is None:
             return unbound.bind()
         self.unspecialized.append(unbound)
         return Specialization(self.sizes).partition(unbound)
-
-    def _counted(self) -> list[tuple[InputSpec, int]]:
-        """How often tensors from outside were written to."""
-        found = []
-        for tensor, before in self.versions.values():
-            storage, times = tensor._shared, tensor._shared.version - before
-            places = (i for i, x in enumerate(self.arguments) if x._storage is storage)
-            place = next(places, None)
-            if place is not None:
-                found.append((InputSpec(ARGUMENT, place, False, None), times))
-                continue
-            holder = next((x for x in self.existing.values() if x._storage is storage), None)
-            if holder is not None:
-                found.append((InputSpec(CAPTURED, holder, False, None), times))
-        self.versions.clear()
-        return found
 
     def _gradients(self) -> list[tuple[InputSpec, OutputSpec | None]]:
         """Leaves whose ``grad`` is another since the last partition."""
@@ -524,8 +505,8 @@ class Capture(SymbolicTracer):
         for leaf, before in self.leaves.values():
             now = leaf._grad
             if now is not before:
-                source = self._leaf_source(leaf)
-                found.append((source, None if now is None else self.place(now)))
+                source = leaf_spec(self, leaf)
+                found.append((source, None if now is None else output_spec(self, now)))
         self.leaves = {}
         return found
 
@@ -542,7 +523,7 @@ class Capture(SymbolicTracer):
     def grads(self) -> list[tuple[InputSpec, Tensor | None]]:
         """Leaves whose ``grad`` the call depends on, and the ``grad`` they had at first."""
         return [
-            (self._leaf_source(leaf), before)
+            (leaf_spec(self, leaf), before)
             for leaf, before, read in self.first_uses.values()
             if read and (id(leaf) in self.existing)
         ]
@@ -570,33 +551,3 @@ class Capture(SymbolicTracer):
                 expected.update(id(cell.cell_contents) for cell in cells or ())
         live_tensors = (reference() for reference in self.handed)
         return any(x is not None and id(x) not in expected for x in live_tensors)
-
-    def _leaf_source(self, leaf: Tensor) -> InputSpec:
-        place = self.argument_of.get(id(leaf._shared.memory))
-        if place is not None and self.arguments[place] is leaf:
-            return InputSpec(ARGUMENT, place, False, leaf.aval)
-        return InputSpec(CAPTURED, leaf, False, leaf.aval)
-
-    def place(self, tensor: Tensor) -> OutputSpec:
-        """How a later run makes this tensor."""
-        storage = tensor._shared.memory
-        key = id(storage)
-        if key in self.argument_of:
-            at = self.argument_of[key]
-            memory = InputSpec(ARGUMENT, at, False, None)
-            offset = tensor._offset - self.arguments[at]._offset
-            return OutputSpec(memory, tensor.aval, offset, None, type(tensor), self.is_view(tensor))
-        if key in self.makes or (key in self.storages and isinstance(storage.buffer, Value)):
-            memory = InputSpec(MADE, key, True, None)
-        elif id(tensor) in self.existing:
-            memory = InputSpec(CAPTURED, tensor, True, None)
-        elif self._existed(key):
-            memory = InputSpec(CAPTURED, self._holder(storage), True, None)
-        else:
-            memory = InputSpec(CONSTANT, storage.buffer, True, None)
-        found = OutputSpec(
-            memory, tensor.aval, tensor._offset, None, type(tensor), self.is_view(tensor)
-        )
-        if memory.kind == MADE:
-            found.version = tensor._shared.version
-        return found

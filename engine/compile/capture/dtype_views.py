@@ -15,36 +15,26 @@ from ...ops.complex import (
 from ...ops.movement import as_strided, view_update
 from ...tensor import Tensor
 from ..ir.ir import Value
+from .traced_storage import TracedStorage
 from .tracing_error import TracingError
 
 VIEWS = (view_as_real, view_as_complex)
 Emit = Callable[[Any, Any, dict[str, Any]], tuple[Value, ...]]
 
 
-class Read:
-    """Memory as elements of another type, in a row: their value, and the place of the first."""
-
-    def __init__(self, value: Value, begin: int) -> None:
-        self.value = value
-        self.begin = begin
-
-    def place(self, described: Any, offset: int) -> dict[str, Any]:
-        """Where a tensor lies in it, as ``as_strided`` takes it."""
-        begin = offset - self.begin
-        return {"shape": described.shape, "strides": described.strides, "offset": begin}
-
-
-def read(emit: Emit, record: Any, dtype: Any) -> Read:
-    """What a storage holds, as elements of ``dtype``."""
+def read(emit: Emit, record: Any, dtype: Any) -> TracedStorage:
+    """What a storage holds, as elements of ``dtype`` in a row."""
     base = record.base_aval
     if base.dtype.is_complex and dtype is base.dtype.to_real():
         flat = emit(as_strided, (record.value,), _row(base.extent))
-        return Read(emit(view_as_real_copy, flat, {})[0], 2 * record.base_offset)
+        value = emit(view_as_real_copy, flat, {})[0]
+        return TracedStorage(value, value.aval, None, 2 * record.base_offset)
     if not dtype.is_complex or dtype.to_real() is not base.dtype:
         raise TracingError(f"memory of {base.dtype.name} is read as {dtype.name}")
     pairs = emit(as_strided, (record.value,), _pairs(record))
     begin = (record.base_offset + record.base_offset % 2) // 2
-    return Read(emit(view_as_complex_copy, pairs, {})[0], begin)
+    value = emit(view_as_complex_copy, pairs, {})[0]
+    return TracedStorage(value, value.aval, None, begin)
 
 
 def written(emit: Emit, record: Any, value: Value) -> Value:

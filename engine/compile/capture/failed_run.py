@@ -14,7 +14,7 @@ from typing import Any
 from ...tensor import Storage, Tensor, fields_of, make, typed_buffer
 from ..ir.ir import Graph, Value, run_nodes, waits
 from ..runtime.partition import CONSTANT, InputSpec, copy_to_layout
-from .tracer import TracedStorage
+from .traced_storage import TracedStorage
 
 
 class UndoLog:

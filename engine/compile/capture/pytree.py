@@ -63,13 +63,13 @@ class Flattened:
             fields = tuple([(n, self.describe(getattr(value, n))) for n in names])
             return ("dataclass", type(value), fields)
         if isinstance(value, _NUMBERS) and (value == 0 or value != value):
-            return ("exact", _Exact(value))
+            return ("exact", _Key(value, repr(value)))
         kind = type(value)
         if value is not None and not _is_choice(value) and (
             hasattr(value, "__dict__") or callable(value) or is_of_user(kind)
         ):
             self.objects.append(value)
-            return ("object", _Same(value))
+            return ("object", _Key(value, id(value)))
         if hasattr(kind, "__next__") or hasattr(kind, "__await__"):
             raise TypeError("an iterator gives other values at each call")
         if state_in_c(kind):  # type: ignore[arg-type]
@@ -82,34 +82,21 @@ class Flattened:
 NOTHING = (Flattened(), Flattened().describe(((), {})))
 
 
-class _Same:
-    """An object as a key: equal to itself only."""
+class _Key:
+    """An object as a key that is equal to others with the same ``mark``: its identity, or a text
+    that tells 0.0 from -0.0 and knows NaN again."""
 
-    __slots__ = ("value",)
+    __slots__ = ("mark", "value")
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: Any, mark: int | str) -> None:
         self.value = value
+        self.mark = mark
 
     def __hash__(self) -> int:
-        return id(self.value)
+        return hash(self.mark)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.value is self.value
-
-
-class _Exact:
-    """A number as a key that tells 0.0 from -0.0, and knows NaN again."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __hash__(self) -> int:
-        return hash(repr(self.value))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Exact) and repr(self.value) == repr(other.value)
+        return isinstance(other, _Key) and other.mark == self.mark
 
 
 def _is_choice(value: Any) -> bool:

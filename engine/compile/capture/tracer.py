@@ -20,6 +20,7 @@ from ...ops.movement import as_strided, cast, expand, view_update
 from ...tensor import Storage, Tensor, fields_of, make, new_storage
 from ..ir.ir import DRAW, Graph, Node, Value
 from . import dtype_views
+from .traced_storage import TracedStorage
 from .tracing_error import TracingError as TracingError
 from .tracing_error import ours as ours
 from .tracing_error import refuse_data as refuse_data
@@ -52,24 +53,6 @@ def check_type(tensor: Tensor) -> None:
     """Raise for a tensor that reads its memory as another type than it was made with."""
     if tensor._shared.memory.buffer.dtype != tensor.aval.dtype.np:
         raise TracingError("a tensor from view(dtype) or view_as_real cannot be captured")
-
-
-class TracedStorage:
-    """A storage's current value: that of the tensor which is its base."""
-
-    __slots__ = ("base_aval", "base_offset", "count", "owner", "value")
-
-    def __init__(self, value: Value, base_aval: Any, owner: Any, base_offset: int = 0) -> None:
-        self.value = value
-        self.base_aval = base_aval
-        self.base_offset = base_offset
-        self.count = 0
-        self.owner = owner
-
-    def place(self, described: Any, offset: int) -> dict[str, Any]:
-        """Where a tensor lies in the base, as ``as_strided`` takes it."""
-        begin = offset - self.base_offset
-        return {"shape": described.shape, "strides": described.strides, "offset": begin}
 
 
 class Tracer(Interpreter):

@@ -374,7 +374,7 @@ class GuardRecorder:
                 self.guard_attributes(value)
             else:
                 read = functools.partial(_equals, value.host_guard(), value.host_guard)
-                guard = Guard(type(value).__name__, read, None, (True,), computed=True)
+                guard = Guard(type(value).__name__, read, None, (True,))
                 self.guards.guards[id(value), "held"] = guard
 
     def finds(self, value: Any) -> bool:

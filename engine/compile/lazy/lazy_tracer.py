@@ -11,7 +11,6 @@ A branch on data is another child in the tree; a number that is only appended to
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -36,8 +35,8 @@ from ...tensor import (
 from ...transforms.vmap import redraw
 from ..capture import dtype_views
 from ..capture.index_checks import may_fail
+from ..capture.traced_storage import TracedStorage, inside, overlap, without_gaps
 from ..capture.tracer import (
-    TracedStorage,
     TracingError,
     check_type,
     elements_of,
@@ -49,9 +48,8 @@ from ..capture.tracer import (
 )
 from ..ir.ir import DRAW, Value, waits
 from .backward_cache import TapeFingerprint, cache_entry, inputs_of, set_gradients
-from .overlap import inside, overlap, without_gaps
 from .pending_ops import PendingOps
-from .trace_tree import Fill, TraceNode, TraceTree
+from .trace_tree import TraceNode, TraceTree
 
 wanted.on = True
 _new = object.__new__
@@ -74,13 +72,6 @@ class LazyTracer(PendingOps):
     is_capture = True
     graph_break = ""
     large = _LARGE
-
-    def thread_starts(self, thread: threading.Thread) -> None:
-        """Let ops run one by one beside a thread that is about to start."""
-        if self in state.interpreters:
-            self.needed("what another thread may read")
-        self.set_disabled(True)
-        self.threads.append(thread)
 
     # --- values -------------------------------------------------------------------------------
 
@@ -185,14 +176,14 @@ class LazyTracer(PendingOps):
         if first is None:  # a copy was made
             return
         node, offset = first
-        low, high = node.reach or (0, node.params.extent)
+        low, high = node.reach or (0, node.aval.extent)
         start = tensor._offset - offset
         node.reach = min(low, start), max(high, start + tensor.aval.extent)
 
     def _reaching(self, tensor: Tensor) -> Tensor:
         """The tensor, or the flat one over so much of its memory as was needed before."""
         for node in self.position.children:
-            if node.reach is not None and node.params is tensor.aval:
+            if node.reach is not None and node.aval is tensor.aval:
                 start, stop = (tensor._offset + end for end in node.reach)
                 storage = tensor._shared
                 if start < 0 or stop > storage.buffer.size:
@@ -215,7 +206,7 @@ class LazyTracer(PendingOps):
                 check_type(tensor)
             first = tensor
             for node in self.position.children:
-                if node.reach is not None and node.params is described:
+                if node.reach is not None and node.aval is described:
                     first = self._reaching(tensor)
                     break
             record = self._read(first)
@@ -262,11 +253,12 @@ class LazyTracer(PendingOps):
         number = tensor.flat.item() if described.weak else None
         numbers = 0
         for node in self.position.children:
-            if node.op is None and node.params is described:
+            if node.op is None and node.aval is described:
                 if not described.weak or _same(node.number, number) or node.number is Ellipsis:
                     return self._taken(node, (tensor,), ()).value  # type: ignore[return-value]
                 numbers += 1
-        node = TraceNode(self.position, None, (), described)
+        node = TraceNode(self.position, None, (), {})
+        node.aval = described
         node.value = Value(self.count, described)
         node.number = Ellipsis if numbers > 1 else number
         self.tree.nodes += 1
@@ -327,7 +319,8 @@ class LazyTracer(PendingOps):
                 node.params["described"] is described
             ):
                 return self._tensor(self._taken(node, (), (fill,)).outputs[0])
-        node = TraceNode(self.position, DRAW, values, {"described": described, "fill": Fill()})
+        node = TraceNode(self.position, DRAW, values, {"described": described})
+        node.params["fill"] = node.draw
         node.outputs = (Value(self.count, described),)
         self.tree.nodes += 1
         self.position.children.insert(0, node)
@@ -366,14 +359,14 @@ class LazyTracer(PendingOps):
             return self._apply_retyped(op, inputs[0])
         outputs = self.emit(op, values, params)
         node = self.position
-        plan = node.plan
+        plan = node.traced_plan
         if plan is None:
             plan = plan_without_kernel(inputs, outputs)
             derived = op.aval(*[None if v is None else v.aval for v in values], **params)
             node.several = isinstance(derived, tuple)
             if op.view is not None:
                 node.offset = op.view(*[x.aval for x in inputs], **params)
-            node.plan = plan  # last: it says that the rest is known
+            node.traced_plan = plan  # last: it says that the rest is known
         mode = recording()
         if op.view is not None:
             self._remember(inputs[0])

@@ -11,7 +11,8 @@ from ...autograd import backward, tape
 from ...dispatch import state
 from ...tensor import Storage, Tensor, captures, fields_of, typed_buffer
 from ..capture.thread_start_hook import hook_thread_starts
-from ..capture.tracer import TracedStorage, Tracer, ours
+from ..capture.traced_storage import TracedStorage
+from ..capture.tracer import Tracer, ours
 from ..ir.ir import DRAW, Value
 from .autotune import Autotuner
 from .failed_sync import Computed, keep_what_was_computed
@@ -78,6 +79,13 @@ class PendingOps(Tracer):
             self.exit()
             self.enter()
             raise
+
+    def thread_starts(self, thread: threading.Thread) -> None:
+        """Let ops run one by one beside a thread that is about to start."""
+        if self in state.interpreters:
+            self.needed("what another thread may read")
+        self.set_disabled(True)
+        self.threads.append(thread)
 
     def end(self) -> None:
         """Ops run one by one from now on; to do it twice changes nothing."""
@@ -200,9 +208,9 @@ class PendingOps(Tracer):
             tree.fresh = tree.lost = 0
             tree.runs += 1
         if self.fills:
-            draws = [e.params["fill"] for e in path or position.path() if e.op is DRAW]
-            for fill, now in zip(draws, self.fills, strict=True):
-                fill.now = now
+            draws = [node for node in path or position.path() if node.op is DRAW]
+            for node, fill in zip(draws, self.fills, strict=True):
+                node.fill = fill
         return partition, partition.compute(made, self.given), self.given
 
     # --- places that the script comes by ----------------------------------------------------------

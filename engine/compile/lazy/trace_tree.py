@@ -17,53 +17,45 @@ MOST_NODES, MOST_PARTITIONS = 200_000, 64
 PATIENCE, FEW, MANY_OPS = 24, 6, 4_000
 
 
-class Fill:
-    """Draws what the draw at this place of the present run draws."""
-
-    __slots__ = ("__name__", "now")
-
-    def __init__(self) -> None:
-        self.now: Any = None
-
-    def __call__(self, *arrays: Any) -> None:
-        self.now(*arrays)
-
-
-class TraceNode:
-    """An op (or a tensor from outside, where ``op`` is None) after what its parents are.
+class TraceNode(Node):
+    """A node after what its parents are; ``op`` is None for a tensor from outside.
 
     Attributes:
-        value: of a tensor from outside; ``number`` is its element where it is a constant.
+        aval, value: of a tensor from outside; ``number`` is its element where it is a constant.
         reach: from where to where its memory is needed, counted from its first element.
+        traced_plan: avals of inputs and results, without a kernel.
         children: what has followed, the latest first.
         partitions: the ways the path to here was run, by the values that were needed.
         passes: the backward passes that began here.
         met: how often data was needed here.
+        fill: of a draw: what the present run draws.
     """
 
     __slots__ = (
-        "children", "depth", "inputs", "line", "met", "number", "offset", "op", "outputs", "params",
-        "parent", "partitions", "passes", "plan", "reach", "several", "value",
+        "aval", "children", "depth", "fill", "met", "number", "offset", "parent", "partitions",
+        "passes", "reach", "several", "traced_plan", "value",
     )  # fmt: skip
 
     def __init__(self, parent: TraceNode | None, op: Any, inputs: Any, params: Any) -> None:
+        super().__init__(op, inputs, params, ())
         self.parent = parent
-        self.line = ""
-        self.op = op
-        self.inputs = inputs
-        self.params = params
         self.children: list[TraceNode] = []
         self.partitions: dict[Any, Partition] = {}
         self.met = 0
         self.depth: int = 0 if parent is None else parent.depth + 1
-        self.outputs: tuple[Value, ...] = ()
-        self.plan: Any = None
+        self.traced_plan: Any = None
         self.offset = 0
         self.several = False
         self.passes: tuple[CachedBackward, ...] = ()
+        self.aval: Any = None
         self.value: Value | None = None
         self.number: Any = None
         self.reach: tuple[int, int] | None = None
+        self.fill: Any = None
+
+    def draw(self, *arrays: Any) -> None:
+        """Draw what the draw at this place of the present run draws."""
+        self.fill(*arrays)
 
     def path(self) -> list[TraceNode]:
         found = []

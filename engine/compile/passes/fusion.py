@@ -32,57 +32,40 @@ _SUMMED_TYPES = (dtypes.float32, dtypes.float64)
 
 
 class Fused(GraphOp):
-    """Several ops as one loop.
+    """Several ops as one loop, and sums of some of their values.
 
     Args:
         steps: the scalar functions, as the kernels' ``fused_plan`` takes them.
         results: the steps whose values are results.
         names: the ops it is made of.
+        sums: their names and steps.
+        axis: what they are summed over.
     """
 
-    kernel = "elementwise.fused_plan"
-
-    def __init__(self, steps: tuple[Step, ...], results: tuple[int, ...], names: list[str]) -> None:
+    def __init__(
+        self, steps: tuple[Step, ...], results: tuple[int, ...], names: list[str],
+        sums: tuple[Any, ...] = (), axis: tuple[int, ...] = (),
+    ) -> None:  # fmt: skip
         self.steps = steps
         self.results = results
         self.name = "+".join(names)
+        self.sums = sums
+        self.axis = axis
+        self.kernel = "fused_reduction.plan" if sums else "elementwise.fused_plan"
 
     def plan_for(self, inputs: Any, params: dict[str, Any]) -> GraphPlan:
         avals = params["avals"]
         make = find_kernel(self, avals[0].device.type)  # type: ignore[arg-type]
         given = layouts([v.aval for v in inputs])
-        return GraphPlan(avals, make(self.steps, self.results, layouts(avals), given))
+        if not self.sums:
+            return GraphPlan(avals, make(self.steps, self.results, layouts(avals), given))
+        made = layouts([params["whole"], *avals])
+        run = make(self.steps, self.results, self.sums, self.axis, made, given)
+        return GraphPlan(avals, run)
 
     def aval(self, *inputs: Aval, avals: tuple[Aval, ...], whole: Any = None) -> Any:
         """The results' avals, which are those of the ops that it is made of."""
         return avals
-
-
-class Summed(Fused):
-    """Several ops as one loop, and sums of some of their values.
-
-    Args:
-        steps, results, names: as of :class:`Fused`.
-        totals: the sums: their names and steps.
-        axis: what they are summed over.
-    """
-
-    kernel = "fused_reduction.plan"
-
-    def __init__(
-        self, steps: tuple[Step, ...], results: tuple[int, ...], totals: tuple[Any, ...],
-        axis: tuple[int, ...], names: list[str],
-    ) -> None:  # fmt: skip
-        super().__init__(steps, results, names)
-        self.totals = totals
-        self.axis = axis
-
-    def plan_for(self, inputs: Any, params: dict[str, Any]) -> GraphPlan:
-        avals = params["avals"]
-        make = find_kernel(self, avals[0].device.type)  # type: ignore[arg-type]
-        made, given = layouts([params["whole"], *avals]), layouts([v.aval for v in inputs])
-        run = make(self.steps, self.results, self.totals, self.axis, made, given)
-        return GraphPlan(avals, run)
 
 
 class _Group:
@@ -309,11 +292,13 @@ class _Fusion:
         outputs = tuple(node.outputs[0] for node in (*[nodes[k] for k in written], *sums))
         names = [node.op.name for node in (*nodes, *sums)]
         params: dict[str, Any] = {"avals": tuple(v.aval for v in outputs)}
-        op: GraphOp = Fused(tuple(steps), written, names)
+        totals: tuple[Any, ...] = ()
+        axis: tuple[int, ...] = ()
         if sums:
             params["whole"] = nodes[-1].outputs[0].aval
             totals = tuple((n.op.name, made[n.inputs[0].number]) for n in sums)  # type: ignore[union-attr]
-            op = Summed(tuple(steps), written, totals, sums[0].params["axis"], names)
+            axis = sums[0].params["axis"]
+        op = Fused(tuple(steps), written, names, totals, axis)
         return [Node(op, tuple(inputs), params, outputs)]
 
 

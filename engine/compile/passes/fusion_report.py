@@ -7,7 +7,7 @@ from typing import Any
 from ...symbolic_sizes import fixed
 from ..ir.ir import Graph, Node, Value
 from . import fusion
-from .fusion import MOST_ARRAYS, MOST_STEPS, SUMS, Fused, Summed, loop_layout, step_of
+from .fusion import MOST_ARRAYS, MOST_STEPS, SUMS, Fused, loop_layout, step_of
 
 
 def fusion_report(graph: Graph) -> list[str]:
@@ -82,7 +82,7 @@ def _of_loops(maker: Node, user: Node) -> str:
 
 
 def _made_by_sum(maker: Node, user: Node) -> bool:
-    if not isinstance(maker.op, Summed):
+    if not isinstance(maker.op, Fused):
         return False
     sums: list[Value] = list(maker.outputs[len(maker.op.results) :])
     return any(v in sums for v in user.inputs)

@@ -121,18 +121,15 @@ class CompiledBackward:
         return list(dict.fromkeys(keys))
 
 
-class _Avals:
-    """What the tape asks of a node's plan."""
-
-    def __init__(self, in_avals: Any) -> None:
-        self.in_avals = in_avals
-
-
 class CompiledNode:
-    """The tape's node of a compiled call."""
+    """The tape's node of a compiled call.
+
+    Attributes:
+        in_avals: the descriptions of the targets, which the tape finds in a node's plan.
+    """
 
     edges: Any = ()
-    plan: Any = _Avals(())
+    in_avals: Any = ()
     hooks: Any = None
     freed = used = 0
     saved: Any = ()
@@ -151,8 +148,12 @@ class CompiledNode:
         self.arguments = arguments
         tensors = [t.tensor(arguments) for t in backward.targets]
         self.edges = tuple((tape.node_of(t), t._output_index) for t in tensors)  # type: ignore[union-attr,arg-type]
-        self.plan = _Avals(tuple(t.aval for t in tensors))  # type: ignore[union-attr]
+        self.in_avals = tuple(t.aval for t in tensors)  # type: ignore[union-attr]
         self.versions = [version_of(x) for x in self._read()]
+
+    @property
+    def plan(self) -> CompiledNode:
+        return self
 
     def _read(self) -> list[Tensor]:
         if self.backward.whole is None:

@@ -8,6 +8,7 @@ from typing import Any
 from ...autograd import tape
 from ...tensor import Storage, Tensor, change_class, make
 from ..capture.capture import Capture
+from ..capture.specs import output_spec
 from ..capture.tracer import TracingError
 from ..guards.guards import GuardSet, changes
 from ..ir.ir import DRAW
@@ -205,7 +206,7 @@ def _place(capture: Capture, x: Tensor, made: dict[int, OutputSpec]) -> OutputSp
     """How a later run makes a result, and what it is a view of."""
     place = made.get(id(x))
     if place is None:
-        place = made[id(x)] = capture.place(x)
+        place = made[id(x)] = output_spec(capture, x)
         if type(x._node) is tape.ViewHistory and place.memory.kind == MADE:
             place.base = _place(capture, x._node.base, made)
     return place

@@ -292,10 +292,11 @@ class Executable:
             self.outputs, self._makers, reuses or self._anew, strict=True
         ):
             flat = buffer.flat
-            # what the last run handed out is gone, or is the gradient that nobody else holds
-            if self._on_cuda or buffer.held < 0 or (holders(flat) > buffer.held and (
-                known is None or not known.may_reuse(flat, buffer.held, arguments)
-            )):
+            # what the last run handed out is the gradient that nobody else holds, or is gone
+            if self._on_cuda or buffer.held < 0 or (
+                (known is None or not known.may_reuse(flat, buffer.held, arguments))
+                and holders(flat) > buffer.held
+            ):
                 flat = empty(buffer.size, buffer.dtype)
                 buffer.bind(flat)
                 if buffer.held < 0 and switches.grad_buffer_reuse:

@@ -4,12 +4,13 @@ What is known of a function stands in the decorator above its body. A call goes 
 stages, in this order, as far as the record has them:
 
 1. the call cache is asked (``cacheable``),
-2. under autocast the tensors are cast (``autocast``, ``autocast_cuda``),
-3. the arguments are checked (``not_none``, ``checked``) and renamed (``synonyms``),
-4. the body runs, inside ``around`` where there is one,
-5. an error is said in torch's words where the arguments fit no signature (``explained``,
+2. classes of tensors that know the function themselves are asked (``answers``),
+3. under autocast the tensors are cast (``autocast``, ``autocast_cuda``),
+4. the arguments are checked (``not_none``, ``checked``) and renamed (``synonyms``),
+5. the body runs, inside ``around`` where there is one,
+6. an error is said in torch's words where the arguments fit no signature (``explained``,
    ``kernel``),
-6. the result is written to ``out=``, or over the first argument (``in_place``).
+7. the result is written to ``out=``, or over the first argument (``in_place``).
 
 One wrapper does them all, so that a call has one frame between the user's line and the body. It
 has the function's own name. ``__torch_function__`` is asked around it (:mod:`.torch_function`).
@@ -67,12 +68,13 @@ class Public:
         signature: its name among the signatures, where that is another one.
         kernel: the kernel by whose signature torch finds wrong calls.
         around: is called with the body and the arguments, and calls the body.
+        answers: what other classes of tensors say to a call, see :func:`.publish.answered`.
     """
 
     __slots__ = (
-        "around", "autocast", "autocast_cuda", "body", "cacheable", "checked", "explained",
-        "kernel", "kinds_checked", "name", "not_none", "numbers_first", "out", "signature",
-        "synonyms",
+        "answers", "around", "autocast", "autocast_cuda", "body", "cacheable", "checked",
+        "explained", "kernel", "kinds_checked", "name", "not_none", "numbers_first", "out",
+        "signature", "synonyms",
     )  # fmt: skip
 
     def __init__(
@@ -93,6 +95,7 @@ class Public:
         signature: str | None = None,
         kernel: Kernel | None = None,
         around: Callable[..., Any] | None = None,
+        answers: list[Callable[[Any, Any], Any]] | None = None,
     ) -> None:
         self.name = name
         self.body = body
@@ -109,6 +112,7 @@ class Public:
         self.signature = signature
         self.kernel = kernel
         self.around = around
+        self.answers = answers
 
     def changed(self, name: str, body: Callable[..., Any] | None = None, **facts: Any) -> Public:
         """The record of the same function, or of ``body``, under another name."""
@@ -156,6 +160,16 @@ class Public:
             shown = ShownSignature(self.body, takes_out, explained if starred else "", method)
             call.__signature__ = shown
         return call
+
+    def answering(self, function: Any, answers: list[Callable[[Any, Any], Any]]) -> Any:
+        """The wrapper in place of ``function``, one of this record, that asks ``answers``."""
+        public = self.changed(self.name, answers=answers)
+        explained = self.signature or (self.name if self.out else function.__name__)
+        call = _staged(public, explained, False, self.out is not None)
+        made = public._named(call, function.__name__, function.__qualname__, function.__module__)
+        vars(made).update(vars(function) | {"public": public})
+        made.__doc__ = function.__doc__
+        return made
 
     def _named(self, call: Any, name: str, path: str, module: str) -> Any:
         code = call.__code__
@@ -278,6 +292,7 @@ def _require_outs(public: Public, result: Any, out: Any, kwargs: dict[str, Any])
 def _staged(public: Public, name: str, method: bool, takes_out: bool) -> Callable[..., Any]:
     """A function or a method with any of the stages."""
     body, synonyms, kernel = public.called, public.synonyms, public.kernel
+    answers = public.answers
     rule = public.out or ANY
     policies = (public.autocast, public.autocast_cuda)
     cast, casting = policies != (None, None), casts.state
@@ -294,6 +309,11 @@ def _staged(public: Public, name: str, method: bool, takes_out: bool) -> Callabl
     check = each_kind_once(error_of) if public.checked else None
 
     def call(*args: Any, **kwargs: Any) -> Any:
+        if answers is not None:
+            for answer in answers:
+                result = answer(args, kwargs)
+                if result is not NotImplemented:
+                    return result
         if cast and casting.casting:
             found = casts.cast_call(policies, args, kwargs)
             if takes_out and kwargs.get("out") is not None:

@@ -202,7 +202,7 @@ def answered(function: Callable[..., Any], answer: Callable[[Any, Any], Any]) ->
     if known is not None:
         known.insert(0, answer)
         return function
-    answers = [answer]
+    answers, public = [answer], record_of(function)
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -212,7 +212,10 @@ def answered(function: Callable[..., Any], answer: Callable[[Any, Any], Any]) ->
                 return found
         return function(*args, **kwargs)
 
-    made: Any = call
+    made: Any = call  # before the call cache, which takes a sparse tensor for a dense one
+    is_method = function.__qualname__.startswith("Tensor.")
+    if public is not None and not public.cacheable and not is_method:
+        made = public.answering(function, answers)
     made.answers = answers
     return made
 
@@ -348,14 +351,19 @@ def elementwise(
     in_place: bool = True,
     method: bool = True,
     out: Out = ANY,
+    cacheable: bool = False,
 ) -> Callable[..., Any]:
     """Register a one-input elementwise op as ``torch.<name>``, ``Tensor.<name>``, ``<name>_``.
 
     Args:
         formula: what is computed of an element x, for the docstring.
         out: what torch demands of ``out=``.
+        cacheable: as :class:`~.public.Public` has it.
     """
     body = unary_function(name, op, formula, out)
+    if cacheable:
+        public = Public(name, body, explained=False, kinds_checked=True, cacheable=True)
+        body = public.as_function(name, _NAMESPACE)
     ELEMENTWISE.append(name)
 
     def variant(self: Any) -> Any:

@@ -167,6 +167,9 @@ dim: the axis or axes that are folded, negative ones counting from the end; all 
 dtype: the type that ``input`` is cast to first, and so the result's.
 p: the order of the norm.
 """,
+    "torch.functions.order_statistics": """
+dim: the axis or axes that are folded, negative ones counting from the end; all where left out.
+""",
     "torch.functions.scan": """
 dtype: the type that ``input`` is cast to first, and so the result's.
 """,

@@ -60,14 +60,9 @@ def _restored(seed: int, state: Any) -> Generator:
     return generator
 
 
-def _adopt(generator: engine.Generator) -> Generator:
-    """The engine's default generator with the methods of this class, still the same object."""
-    generator.__class__ = Generator
-    generator.device = cpu  # type: ignore[assignment]
-    return generator  # type: ignore[return-value]
-
-
-default_generator = _adopt(engine.default_generator)
+default_generator = Generator()
+default_generator.is_default = True
+default_generator.seed()
 
 
 def manual_seed(seed: Any) -> Generator:
@@ -78,7 +73,7 @@ def manual_seed(seed: Any) -> Generator:
     """
     if philox.chosen:
         philox.streams.manual_seed(int(seed))
-    return default_generator.manual_seed(int(seed))  # type: ignore[return-value]
+    return default_generator.manual_seed(int(seed))
 
 
 def seed() -> int:

@@ -12,12 +12,12 @@ from typing import Any, NoReturn
 
 from mindtorch.engine.devices import cuda as engine
 from mindtorch.engine.random import philox
-from mindtorch.engine.random.generator import default_generator
 from mindtorch.kernels.support.errors import AcceleratorError as AcceleratorError
 from mindtorch.kernels.support.errors import OutOfMemoryError as OutOfMemoryError
 
 from .._api.cuda_devices import choose, index_of, require_cuda
 from .._api.cuda_devices import current_device as current_device
+from .._tensor.generator import default_generator
 from . import _present
 from . import _utils as _utils
 

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 from mindtorch.engine.devices import cuda as engine
 from mindtorch.engine.devices.device import Device
 from mindtorch.engine.random import philox
-from mindtorch.engine.random.generator import default_generator
 from mindtorch.engine.tensor import Tensor, from_array
 from mindtorch.torch import random
 
 from .._api.cuda_devices import choose as choose
 from .._api.cuda_devices import current_device as current_device
 from .._api.cuda_devices import index_of
+from .._tensor.generator import default_generator
 
 
 def _memory() -> Any:

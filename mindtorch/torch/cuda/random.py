@@ -1,8 +1,8 @@
 """The state of the devices' random numbers, under the name that packages import it by."""
 
 from mindtorch.engine.random import philox
-from mindtorch.engine.random.generator import default_generator
 
+from .._tensor.generator import default_generator
 from . import get_rng_state as get_rng_state
 from . import get_rng_state_all as get_rng_state_all
 from . import initial_seed as initial_seed

@@ -8,10 +8,11 @@ import numpy as np
 from scipy import special
 
 import mindtorch.torch as torch
-from mindtorch.engine.random.generator import default_generator
 from mindtorch.torch.autograd import Function
 from mindtorch.torch.autograd.function import once_differentiable
 from mindtorch.torch.functions.random import generator_of
+
+from .._tensor.generator import default_generator
 
 __all__ = ["binomial", "dirichlet", "regularized_gamma", "standard_gamma"]
 

@@ -1,4 +1,4 @@
-"""torch's functions by subject; each registers what it defines (see ``_registry``)."""
+"""torch's functions by subject; each registers what it defines (see :mod:`.._api.publish`)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import importlib
 SUBJECTS = (
     "creation", "from_data", "sequences", "shape", "parts", "copies", "indexing", "random",
     "gathering", "pointwise", "combinations", "activations", "complex_numbers", "comparison",
-    "reduction", "sorting", "histogram", "scan", "linear_algebra", "factors", "operators",
-    "queries", "foreach", "statistics", "windows", "spectral", "stacking", "segments",
-    "fake_quantization",
+    "reduction", "order_statistics", "sorting", "histogram", "scan", "linear_algebra", "distances",
+    "factors", "operators", "queries", "foreach", "statistics", "windows", "spectral", "stacking",
+    "segments", "fake_quantization",
 )  # fmt: skip
 
 

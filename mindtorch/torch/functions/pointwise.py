@@ -84,7 +84,7 @@ for _name, _op, _aliases, _formula in (
     ("frac", ops.frac, (), "x - trunc(x)"),
 ):
     elementwise(_name, _op, _formula, aliases=_aliases, out=Out(FOUND))
-elementwise("square", ops.square, "x * x", out=Out(shown="pow"))
+elementwise("square", ops.square, "x * x", out=Out(shown="pow"), cacheable=True)
 elementwise(
     "signbit", ops.signbit, "whether the sign bit of x is set", in_place=False,
     out=Out(ONLY_BOOLEAN),

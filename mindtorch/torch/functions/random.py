@@ -14,7 +14,6 @@ from mindtorch.engine.aval import Aval, aval, broadcast_shapes, dense_like
 from mindtorch.engine.dispatch import state
 from mindtorch.engine.dtype_support import refuse_kinds
 from mindtorch.engine.ops import elementwise
-from mindtorch.engine.random.generator import default_generator
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant
 from mindtorch.engine.transforms.vmap import draw, redraw
@@ -23,6 +22,7 @@ from .._api.arguments import as_device, as_dtype, as_int, as_shape, check_value
 from .._api.out_variants import prepare_out, store_out
 from .._api.publish import function
 from .._api.warn_caller import warn_caller
+from .._tensor.generator import default_generator
 from .._tensor.size_and_formats import finfo
 from .creation import finish, made_like, sizes_of
 

@@ -16,8 +16,11 @@ from mindtorch.engine.transforms import vmap
 from .._api.arguments import normalize_axis, require_tensor
 from .._api.publish import FUNCTIONS, function
 
-_KINDS = {"sum": "sum", "mean": "sum", "max": "amax", "min": "amin", "prod": "prod"}
-_EMPTY = {"sum": 0.0, "mean": 0.0, "max": -math.inf, "min": math.inf, "prod": 1.0}
+# ``reduce``: what scattering calls it, and what a segment without elements is
+_KINDS = {
+    "sum": ("sum", 0.0), "mean": ("sum", 0.0), "max": ("amax", -math.inf),
+    "min": ("amin", math.inf), "prod": ("prod", 1.0),
+}  # fmt: skip
 
 
 def _borders(data: Any, lengths: Any, offsets: Any, axis: int, unsafe: bool) -> Any:
@@ -120,14 +123,15 @@ def segment_reduce(
     places = np.stack([np.searchsorted(row, np.arange(n), "right") - 1 for row in borders]) if (
         outer) else np.zeros((0, n), np.int64)
     places[(places < 0) | (places >= count)] = count  # an element of no segment
-    begin = _EMPTY[reduce] if initial is None else float(initial)
+    kind, empty = _KINDS[reduce]
+    begin = empty if initial is None else float(initial)
     made = indexing.scatter_reduce(
         full_flat((outer, count + 1, inner), data.aval.dtype, begin, data.aval.device),
         movement.expand(
             from_array(places[..., None], data.aval.device), shape=(outer, n, inner)
         ),
         movement.reshape(data, (outer, n, inner)),
-        axis=1, reduce=_KINDS[reduce], include_self=True,
+        axis=1, reduce=kind, include_self=True,
     )[:, :count]  # fmt: skip
     if reduce == "mean":
         sizes = np.diff(borders)[..., None].astype(data.aval.dtype.np)

@@ -22,7 +22,6 @@ from mindtorch.engine.ops import elementwise as pointwise
 from mindtorch.engine.ops import softmax as softmax_ops
 from mindtorch.engine.ops.base import normalize_axis
 from mindtorch.engine.ops.movement import contiguous
-from mindtorch.engine.random.generator import default_generator
 from mindtorch.engine.tensor import constant as c
 from mindtorch.engine.transforms.autocast import LOWER
 from mindtorch.engine.transforms.vmap import draw
@@ -32,6 +31,7 @@ from .._api.kernel_signatures import Kernel
 from .._api.out_rules import FOUND, SCALAR_TYPE_OF_RESULT, Out
 from .._api.publish import functional
 from .._api.warn_caller import warn_caller
+from .._tensor.generator import default_generator
 from ..functions.activations import of_kind, prelu
 
 __all__ = [

@@ -10,7 +10,6 @@ from mindtorch.engine.autograd import inplace as writing
 from mindtorch.engine.aval import Aval, aval
 from mindtorch.engine.dtype_support import refuse_kinds
 from mindtorch.engine.ops import elementwise as pointwise
-from mindtorch.engine.random.generator import default_generator
 from mindtorch.engine.result_strides import preserved_strides
 from mindtorch.engine.tensor import constant as c
 from mindtorch.engine.transforms.vmap import draw
@@ -19,6 +18,7 @@ from .._api.arguments import require_tensor
 from .._api.kernel_signatures import Kernel
 from .._api.publish import functional
 from .._api.warn_caller import warn_caller
+from .._tensor.generator import default_generator
 
 __all__ = [
     "alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout",

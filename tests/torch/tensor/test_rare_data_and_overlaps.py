@@ -148,3 +148,14 @@ z = torch.tensor([1 + 2j, -0.5j], requires_grad=True); a = x.clone()
 def test_gradients_of_rare_writes(code: str) -> None:
     """A kept gradient is of the tensor as it is now; views written by functions of one's own."""
     check(code, DIRTY)
+
+
+def test_a_generator_is_cloned_with_its_state() -> None:
+    generator = ours.Generator()
+    generator.manual_seed(3)
+    ours.rand(5, generator=generator)
+    cloned = generator.clone_state()
+    assert type(cloned) is ours.Generator and cloned is not generator
+    drawn = ours.randn(20, generator=generator)
+    assert ours.randn(20, generator=cloned).equal(drawn)
+    assert not ours.randn(20, generator=cloned).equal(drawn)

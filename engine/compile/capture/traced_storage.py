@@ -1,10 +1,30 @@
-"""Where tensors lie in memory that a lazy run has read."""
+"""What stands for memory while a call is traced, and where tensors lie in it."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...autograd import tape
 from ...tensor import Tensor
-from ..capture.tracer import TracedStorage
+from ..ir.ir import Value
+
+
+class TracedStorage:
+    """A storage's current value: that of the tensor which is its base."""
+
+    __slots__ = ("base_aval", "base_offset", "count", "owner", "value")
+
+    def __init__(self, value: Value, base_aval: Any, owner: Any, base_offset: int = 0) -> None:
+        self.value = value
+        self.base_aval = base_aval
+        self.base_offset = base_offset
+        self.count = 0
+        self.owner = owner
+
+    def place(self, described: Any, offset: int) -> dict[str, Any]:
+        """Where a tensor lies in the base, as ``as_strided`` takes it."""
+        begin = offset - self.base_offset
+        return {"shape": described.shape, "strides": described.strides, "offset": begin}
 
 
 def inside(tensor: Tensor, record: TracedStorage) -> bool:
