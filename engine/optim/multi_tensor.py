@@ -7,6 +7,7 @@ are for the caller to treat one by one.
 
 from __future__ import annotations
 
+import itertools
 import operator
 import weakref
 from collections.abc import Callable, Sequence
@@ -248,7 +249,7 @@ class Fused:
             return False
         if parameters[0].aval.device is not cpu:
             return _same_on_device(gradients, parameters, *states)
-        own = [*parameters, *(t for many in states for t in many), *counters]
+        own = [*itertools.chain(parameters, *states, counters)]
         return self._rows(update, gradients, own, len(counters))
 
     def step(
@@ -280,7 +281,7 @@ class Fused:
             cuda.kernels("multi_tensor_update").step(
                 update, *lists[:2], lists[2:], _counted(steps).tolist(), maximize, *settings
             )
-        _written([*parameters, *(t for many in states for t in many), *counters])
+        _written([*itertools.chain(parameters, *states, counters)])
         return True
 
     def again(self, maximize: bool, settings: Sequence[float]) -> None:

@@ -538,6 +538,13 @@ def ops_of_detection_models_run_on_copies() -> None:
     assert kernel_gaps.on_host("detection.roi_align")
 
 
+def sums_of_sparse_tensors_stay_on_the_device() -> None:
+    x = torch.tensor([[1.0, 0.0, 2.0], [0.0, 3.0, 0.0]])
+    y = torch.tensor([[0.0, 0.0, 4.0], [5.0, 0.0, 0.0]])
+    found = x.cuda().to_sparse() + y.cuda().to_sparse()
+    assert found.is_cuda and found.to_dense().cpu().equal(x + y)
+
+
 CHECKS = [f for f in list(globals().values())
           if getattr(f, "__module__", "") == __name__ and f.__code__.co_argcount == 0]  # fmt: skip
 

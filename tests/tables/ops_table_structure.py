@@ -86,11 +86,10 @@ ROWS: list[Row] = [
            label=f"searchsorted_{r}", **NO_GRADIENT) for r in (False, True)],
     call("histogram", lambda t, x: t.histogram(x, 4, range=(-1.0, 1.5)).hist, *GRID,
          **NO_GRADIENT),
-    call("histogram", lambda t, x: t.histogramdd(x, [3, 2, 4], weight=x[:, 0]).hist,
+    call("histogram", lambda t, x: t.histogramdd(
+             x, [3, 2, 4], range=[-1.0, 2.0] * 3, weight=x[:, 0]
+         ).hist,
          (numbers(20, 3),), label="histogram_of_points", **NO_GRADIENT),
-    call("merge_keys",
-         lambda t, x: ((x * (x > 0)).to_sparse() + (x * (x < 0.5)).to_sparse()).to_dense(),
-         *GRID[:1], **NO_GRADIENT),
     # indexing
     call("index", lambda t, x, i: x[i], (numbers(5, 4), integers(3, high=5)),
          (numbers(5), integers(2, 3, high=5))),

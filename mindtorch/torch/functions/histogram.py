@@ -11,7 +11,6 @@ from mindtorch.engine import dtypes
 from mindtorch.engine.ops.histogram import histogram as count_points
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array
-from mindtorch.engine.transforms import vmap
 
 from .. import return_types
 from .._api.out_rules import OF_HISTOGRAM, Out
@@ -126,7 +125,7 @@ def _histogram(points: Any, bins: Any, given: Any, weight: Any, density: bool) -
     return counts, edges
 
 
-@function(checked=True, around=vmap.by_example)
+@function(checked=True)
 def histogram(
     input: Any,  # noqa: A002
     bins: Any,

@@ -77,7 +77,8 @@ class FusedOptimizer(ParameterwiseOptimizer):
         params, grads = gather(group, given)
         if not params:
             return
-        self._refuse_sparse(group, given)
+        if True in [g._sparse for g in grads]:
+            self._refuse_sparse(group, given)
         states = [self.state[p] for p in params]
         if not all(states):
             for p, state in zip(params, states, strict=True):

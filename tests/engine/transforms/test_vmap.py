@@ -26,7 +26,7 @@ pytestmark = pytest.mark.exhaustive
 LOOPED = {
     "ctc_loss", "ctc_loss_backward", "embedding_bag", "embedding_bag_dense_backward",
     "embedding_bag_max_indices", "embedding_bag_per_sample_weights_backward", "gru",
-    "gru_backward", "lstm", "lstm_backward", "masked_scatter",
+    "gru_backward", "histogram", "lstm", "lstm_backward", "masked_scatter",
     "masked_scatter_backward", "rnn", "rnn_backward", "searchsorted",
 }  # fmt: skip
 SIZE = 2
