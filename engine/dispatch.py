@@ -8,6 +8,9 @@ over there while they are active. What an op declares stands in :mod:`.op`.
 from __future__ import annotations
 
 import functools
+import linecache
+import textwrap
+import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +32,7 @@ if TYPE_CHECKING:
 
 allocator.keep_freed_memory()
 _new = object.__new__
-KERNEL, VIEW, SEVERAL = range(3)  # kinds of plans
+KERNEL, VIEW, SEVERAL = range(3)  # kinds of plans; the usual one is 0
 
 
 def graph_under_way() -> Any:
@@ -37,6 +40,144 @@ def graph_under_way() -> Any:
     transformations."""
     top = state.interpreters[-1] if state.interpreters else None
     return top if top is not None and top.is_capture else None
+
+
+# The text of every call: find the plan, allocate, run the kernel, record. Frames and look-ups are a
+# large part of a call on a small tensor, so each way of a call is written out from this text with
+# no more than it needs. ``{p}`` is where a plan's facts are found: in the plan, or bound to names
+# where the plan is known beforehand.
+_RESULT = """\
+{name} = new(result_types[0])
+{name}.flat = {flat}
+{name}.aval = {aval}
+{name}._node = {node}
+"""
+_RECORD = "record(op, plan, {inputs}, params, (result,))"
+_RUN = """\
+{result}
+{run}
+if mode:
+{record}
+return result
+"""
+_LOOK_UP = """\
+mode = state.mode
+plan = plans.get(({avals},))
+if plan is None or mode > GRAD:
+    return op({given})
+"""
+_CALL = """\
+mode = state.mode
+if mode > GRAD:
+    return op.in_mode(mode, inputs, params)
+try:
+    key = tuple([x.aval for x in inputs])
+except AttributeError:  # one is None
+    return op.evaluate(mode, inputs, params)
+if params:
+    key = (*key, *params.items())
+plan = op._plans.get(key)
+if plan is None:
+    return op._first(key, mode, inputs, params)
+"""
+_OTHER_KINDS = """\
+if plan.kind:
+    if plan.kind == VIEW:
+        return op._view(plan, mode, inputs, params, plan.run)
+    return op._several(plan, mode, inputs, params)
+"""
+# kernels take a flat array's length for the number of elements, so it ends with the view
+_VIEW_OF = """\
+source = inputs[0]
+storage = source._storage or source._shared
+data = source.flat
+start = source._offset
+if plan.aval.dtype is not source.aval.dtype:
+    data = typed_buffer(storage, plan.aval.dtype)
+    start = start * source.aval.dtype.itemsize // plan.aval.dtype.itemsize
+    data = data[start + offset : start + offset + plan.size]
+elif offset < 0 or offset + plan.size > data.size:
+    data = typed_buffer(storage, plan.aval.dtype)
+    data = data[start + offset : start + offset + plan.size]
+elif offset or plan.size != data.size:
+    data = data[offset : offset + plan.size]
+history = new(ViewHistory)
+history.parent, history.op, history.plan, history.params = source, op, plan, params
+history.stamp = storage.history
+{result}
+result._storage = storage
+if offset or start:
+    result._offset = start + offset
+above = source._node
+if above is None:
+    history.node = None
+else:
+    enter_view(history, above, mode)
+return result
+"""
+_NAMES = {
+    "__name__": __name__, "GRAD": GRAD, "VIEW": VIEW, "ViewHistory": tape.ViewHistory, "new": _new,
+    "derives": tape.derives, "enter_view": tape.enter_view, "named": tape.named,
+    "record": tape.record, "result_types": result_types,
+    "state": state, "typed_buffer": typed_buffer,
+}  # fmt: skip
+
+
+def result_text(name: str, flat: str, aval: str, node: str = "None") -> str:
+    """The lines that make a tensor."""
+    return _RESULT.format(name=name, flat=flat, aval=aval, node=node)
+
+
+def _run_text(p: str, names: list[str] | None, optional: int = 0) -> str:
+    """The lines that run a kernel with one result.
+
+    Args:
+        names: of the inputs; None: they are ``inputs``.
+        optional: so many of the last ones may be None; of ``inputs`` any, where it is not 0.
+    """
+    if names is None:
+        inputs = "inputs"
+        flat, no_none = "x.flat", ""
+        if optional:
+            flat, no_none = "None if x is None else x.flat", " and inputs[1] is not None"
+        run = (
+            f"if len(inputs) == 2{no_none}:\n    {p}run(data, inputs[0].flat, inputs[1].flat)\n"
+            f"else:\n    {p}run(data, *[{flat} for x in inputs])"
+        )
+        tracked = "for x in inputs:\n    if x is not None and x._node is not None:\n        "
+        after = "\n        break"
+    else:
+        inputs = f"({', '.join(names)},)"
+        run = f"{p}run(data, {', '.join(_attributes('flat', names, optional))})"
+        nodes = [f"{x} is not None" for x in _attributes("_node", names, optional)]
+        tracked, after = f"if {' or '.join(nodes)}:\n    ", ""
+    record = tracked + _RECORD.format(inputs=inputs) + after
+    result = result_text("result", f"data = {p}empty({p}size, {p}dtype)", f"{p}aval")
+    return _RUN.format(run=run, result=result, record=textwrap.indent(record, "    "))
+
+
+def _attributes(name: str, inputs: list[str], optional: int) -> list[str]:
+    """The texts of an attribute of each input; None for one of the last that is None."""
+    certain = len(inputs) - optional
+    return [f"{x}.{name}" for x in inputs[:certain]] + [
+        f"(None if {x} is None else {x}.{name})" for x in inputs[certain:]
+    ]
+
+
+def compiled(text: str, name: str, what: str) -> Any:
+    """The function ``name`` that ``text`` defines; tracebacks show its lines."""
+    file = f"{__file__} ({what})"
+    linecache.cache[file] = len(text), None, text.splitlines(True), file
+    space: dict[str, Any] = {}
+    exec(compile(text, file, "exec"), _NAMES, space)
+    return space[name]
+
+
+def _method(name: str, given: str, *parts: str) -> Callable[..., Any]:
+    text = f"def {name}({given}):\n{textwrap.indent(''.join(parts), '    ')}"
+    method: Callable[..., Any] = compiled(text, name, name)
+    method.__qualname__ = f"Op.{name}"
+    return method
 
 
 class Dispatch:
@@ -49,20 +190,17 @@ class Dispatch:
         """Derive the results' avals and bind the kernel."""
         raise NotImplementedError
 
-    def __call__(self, *inputs: Any, **params: Any) -> Any:
-        mode = state.mode
-        if mode > GRAD:
-            return self.in_mode(mode, inputs, params)
-        try:  # :meth:`evaluate`, written out since this is where small tensors' time goes
-            key: Any = tuple([x.aval for x in inputs])
-            if params:
-                key = (*key, *params.items())
-        except AttributeError:
-            return self.evaluate(mode, inputs, params)
-        plan = self._plans.get(key)
-        if plan is None:
-            return self._first(key, mode, inputs, params)
-        return self.follow(plan, mode, inputs, params)
+    __call__ = _method(
+        "__call__", "op, *inputs, **params", _CALL, _OTHER_KINDS, _run_text("plan.", None)
+    )
+    # :meth:`evaluate`, where the plan is known
+    follow = _method(
+        "follow", "op, plan, mode, inputs, params", _OTHER_KINDS, _run_text("plan.", None, 1)
+    )
+    _view = _method(
+        "_view", "op, plan, mode, inputs, params, offset",
+        _VIEW_OF.format(result=result_text("result", "data", "plan.aval", "history")),
+    )  # fmt: skip
 
     def in_mode(self, mode: int, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """A call while something else than recording on the tape is done, by the bits of
@@ -89,40 +227,13 @@ class Dispatch:
 
     def evaluate(self, mode: int, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Run on real data; record on the tape when ``mode`` is GRAD and an input is tracked."""
-        try:
-            if params:
-                key: Any = (*[x.aval for x in inputs], *params.items())
-            else:
-                key = tuple([x.aval for x in inputs])
-        except AttributeError:
-            key = (*[None if x is None else x.aval for x in inputs], *params.items())
+        key: Any = tuple([None if x is None else x.aval for x in inputs])
+        if params:
+            key = (*key, *params.items())
         plan = self._plans.get(key)
         if plan is None:
             return self._first(key, mode, inputs, params)
         return self.follow(plan, mode, inputs, params)
-
-    def follow(
-        self, plan: Plan, mode: int, inputs: tuple[Any, ...], params: dict[str, Any]
-    ) -> Any:
-        """:meth:`evaluate`, where the plan is known."""
-        if plan.kind == KERNEL:
-            result = _new(result_types[0])
-            result.flat = data = plan.empty(plan.size, plan.dtype)
-            result.aval = plan.aval
-            result._node = None
-            if len(inputs) == 2 and inputs[1] is not None:
-                plan.run(data, inputs[0].flat, inputs[1].flat)
-            else:
-                plan.run(data, *[None if x is None else x.flat for x in inputs])
-            if mode:
-                for x in inputs:
-                    if x is not None and x._node is not None:
-                        tape.record(self, plan, inputs, params, (result,))
-                        break
-            return result
-        if plan.kind == VIEW:
-            return self._view(plan, mode, inputs, params, plan.run)
-        return self._several(plan, mode, inputs, params)
 
     def _first(
         self, key: Any, mode: int, inputs: tuple[Any, ...], params: dict[str, Any]
@@ -149,112 +260,78 @@ class Dispatch:
             return first
         return self._view(plan, mode, (x,), params, offset)
 
-    def _view(
-        self, plan: Plan, mode: int, inputs: Any, params: dict[str, Any], offset: int
-    ) -> Tensor:
-        source = inputs[0]
-        storage = source._storage or source._shared
-        result = _new(result_types[0])
-        result.aval = plan.aval
-        result._storage = storage
-        # kernels take a flat array's length for the number of elements, so it ends with the view
-        flat = source.flat
-        start = source._offset
-        if plan.aval.dtype is not source.aval.dtype:
-            flat = typed_buffer(storage, plan.aval.dtype)
-            start = start * source.aval.dtype.itemsize // plan.aval.dtype.itemsize
-            flat = flat[start + offset : start + offset + plan.size]
-        elif offset < 0 or offset + plan.size > flat.size:
-            flat = typed_buffer(storage, plan.aval.dtype)
-            flat = flat[start + offset : start + offset + plan.size]
-        elif offset or plan.size != flat.size:
-            flat = flat[offset : offset + plan.size]
-        result.flat = flat
-        if offset or start:
-            result._offset = start + offset
-        result._node = history = _new(tape.ViewHistory)
-        history.parent, history.op, history.plan, history.params = source, self, plan, params
-        history.stamp = storage.history
-        above = source._node
-        if above is None:
-            history.node = None
-        else:
-            tape.enter_view(history, above, mode)
-        return result
-
     def _several(self, plan: Plan, mode: int, inputs: Any, params: dict[str, Any]) -> Any:
         results = tuple([make(plan.empty(a.size, a.dtype.np), a) for a in plan.avals])
         plan.run(*[r.flat for r in results], *[None if x is None else x.flat for x in inputs])
-        if mode:
-            for x in inputs:
-                if x is not None and x._node is not None:
-                    tape.record(self, plan, inputs, params, results)
-                    break
-        return results
+        return recorded(self, plan, mode, inputs, params, results)
+
+
+def recorded(
+    op: Dispatch, plan: Plan, mode: int, inputs: Any, params: dict[str, Any], results: Any
+) -> Any:
+    """``results``, which have their node where ``mode`` is GRAD and an input is tracked."""
+    if mode:
+        for x in inputs:
+            if x is not None and x._node is not None:
+                tape.record(op, plan, inputs, params, results)
+                break
+    return results
+
+
+tensor_of: Callable[[Any, Any], Tensor] = compiled(
+    f"def tensor_of(data, aval):\n{textwrap.indent(result_text('result', 'data', 'aval'), '    ')}"
+    "    return result\n", "tensor_of", "tensor",
+)  # fmt: skip
 
 
 _NO_PARAMS: dict[str, Any] = {}
 
-# The quickest ways of a call: allocate, run the kernel, record. ``{p}`` is where the plan's facts
-# are found: in the plan that was looked up, or bound to names where the plan is known beforehand.
-_LOOK_UP = """
-    def call({given}):
-        mode = state.mode
-        plan = plans.get(({avals},))
-        if plan is None or mode > GRAD:
-            return op({given})"""
-_KNOWN = """
-    def call(mode, {given}):"""
-_CALL = """
-def bind(op, plan, params, plans, empty, size, dtype, aval, run):{head}
-        result = new(result_types[0])
-        result.flat = data = {p}empty({p}size, {p}dtype)
-        result.aval = {p}aval
-        result._node = None
-        {p}run(data, {flats})
-        if mode and ({tracked}):
-            record(op, plan, ({given},), params, (result,))
-        return result
-    return call
-"""
-_BOUND = {
-    "__name__": __name__, "GRAD": GRAD, "new": _new, "record": tape.record,
-    "result_types": result_types, "state": state,
-}  # fmt: skip
-
 
 @functools.cache
-def _bind(arity: int, known: bool) -> Callable[..., Any]:
+def _code_of(name: str, arity: int, known: bool, optional: int = 0) -> Any:
+    """The code of an op's calls with that many inputs; what it is bound to are its defaults.
+
+    Args:
+        name: of the op; "": the frames are called ``call``.
+        known: whether the plan is.
+        optional: so many of the last inputs may be None.
+    """
+    if name:
+        code = _code_of("", arity, known, optional)
+        return code.replace(co_name=name, co_qualname=name)
     names = [f"x{i}" for i in range(arity)]
-    words = {
-        "given": ", ".join(names),
-        "avals": ", ".join(f"{x}.aval" for x in names),
-        "flats": ", ".join(f"{x}.flat" for x in names),
-        "tracked": " or ".join(f"{x}._node is not None" for x in names),
-        "p": "" if known else "plan.",
-    }
-    head = (_KNOWN if known else _LOOK_UP).format(**words)
-    space: dict[str, Any] = {}
-    text = _CALL.format(head=head, **words)
-    exec(compile(text, f"{__file__} (generated)", "exec"), _BOUND, space)
-    bind: Callable[..., Any] = space["bind"]
-    return bind
+    given = ", ".join(names)
+    if known:
+        head = f"mode, {given}, op, plan, params, empty, size, dtype, aval, run"
+        lines = _run_text("", names)
+    else:
+        head = f"{given}, op, params, plans"
+        avals = ", ".join(_attributes("aval", names, optional))
+        lines = _LOOK_UP.format(avals=avals, given=given) + _run_text("plan.", names, optional)
+    text = f"def call({head}):\n{textwrap.indent(lines, '    ')}"
+    what = f"{'known plan' if known else 'call'}, {arity} inputs, {optional} optional"
+    return compiled(text, "call", what).__code__
 
 
-def call_of(op: Dispatch, arity: int) -> Callable[..., Any]:
+def bound(code: Any, *constants: Any) -> Callable[..., Any]:
+    """The function with this code whose last arguments are always ``constants``."""
+    return types.FunctionType(code, _NAMES, code.co_name, constants)
+
+
+def call_of(op: Dispatch, arity: int, optional: int = 0) -> Callable[..., Any]:
     """``op(*inputs)``, with the fewest steps, for an op without params whose kernel has one result.
 
-    Its frame has the op's name.
+    Its frame has the op's name. ``optional``: so many of the last inputs may be None.
     """
-    bind = _bind(arity, False)
-    return in_frames_as(op.name, bind(op, None, _NO_PARAMS, op._plans, *[None] * 5))
+    return bound(_code_of(op.name, arity, False, optional), op, _NO_PARAMS, op._plans)
 
 
 def planned_call(op: Dispatch, plan: Plan, params: dict[str, Any]) -> Callable[..., Any]:
     """``call(mode, *inputs)`` of an op whose plan, of a kernel with one result, is known."""
-    facts = plan.empty, plan.size, plan.dtype, plan.aval, plan.run
-    bind = _bind(len(plan.in_avals), True)
-    return in_frames_as(op.name, bind(op, plan, params, None, *facts))
+    code = _code_of(op.name, len(plan.in_avals), True)
+    return bound(
+        code, op, plan, params, plan.empty, plan.size, plan.dtype, plan.aval, plan.run
+    )
 
 
 def in_frames_as(name: str, function: Any) -> Any:

@@ -134,7 +134,7 @@ class Storage:
 
     @property
     def memory(self) -> Storage:
-        """What tells whether two tensors share memory: the same object for twins of a storage."""
+        """What tells whether two tensors share memory: the same object for all aliases of it."""
         return self
 
 
@@ -209,7 +209,7 @@ def new_storage(buffer: Any, device: Device) -> Storage:
     return Storage(buffer, device)
 
 
-class Twin(Storage):
+class DetachedStorage(Storage):
     """The memory of another storage with counters of its own: what ``Tensor.data`` writes is not
     seen by autodiff."""
 

@@ -15,7 +15,7 @@ from mindtorch.engine import dtypes
 from mindtorch.engine.autograd import api, inplace, tape
 from mindtorch.engine.dispatch import state
 from mindtorch.engine.ops.movement import alias_view
-from mindtorch.engine.tensor import Tensor, Twin, akin, alias, full_flat
+from mindtorch.engine.tensor import DetachedStorage, Tensor, akin, alias, full_flat
 from mindtorch.engine.transforms.vmap import lift, tracked_below
 from mindtorch.torch.utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 
@@ -40,7 +40,7 @@ def _tracked(leaf: Tensor) -> Tensor:
         return akin(alias_view(leaf), given)
     own = alias(leaf)
     if own._shared.inference:
-        own._storage = Twin(own._shared)  # which may be kept for the derivative
+        own._storage = DetachedStorage(own._shared)  # which may be kept for the derivative
     return akin(api.track(own), given)
 
 

@@ -53,7 +53,7 @@ def _reaching(roots: list[Any], targets: set[int]) -> set[int]:
     return reaching
 
 
-# Among leaves that are ready, the first is the first.
+# of leaves that have all of their gradient: the first that was ready is visited first
 _turns = itertools.count()
 _numbers = itertools.count()
 _NONES = itertools.repeat(None)

@@ -17,9 +17,9 @@ from ..ops.elementwise import add
 from ..ops.movement import expand, overwrite, view_update
 from ..symbolic_sizes import open_sizes
 from ..tensor import (
+    DetachedStorage,
     Storage,
     Tensor,
-    Twin,
     alias,
     capturing,
     check_made_here,
@@ -261,7 +261,7 @@ def _direct(
     node = None
     if tracked:
         stand_in = tape._detached(target)
-        node = tape.record(op, op.plan_for(inputs, params), inputs, params, (stand_in,))
+        node = _record(op, op.plan_for(inputs, params), inputs, params, stand_in)
     run(target.flat, *[None if x is None else x.flat for x in inputs])
     storage = target._storage
     if storage is None:
@@ -271,6 +271,11 @@ def _direct(
         _expect_new_version(node, storage)
         rebase(target, stand_in)
     return target
+
+
+def _record(op: Op, plan: Plan, inputs: Any, params: Any, written: Tensor) -> Any:
+    """Give ``written``, memory that has the op's result already or will have it, the op's node."""
+    return tape.record(op, plan, inputs, params, (written,))
 
 
 def _expect_new_version(node: Any, storage: Storage) -> None:
@@ -325,7 +330,7 @@ def rebase(target: Tensor, value: Tensor) -> None:
     else:
         plan = view_update.plan_for((base, value), params)
     stand_in = tape._detached(base)
-    tape.record(view_update, plan, (base, value), params, (stand_in,))
+    _record(view_update, plan, (base, value), params, stand_in)
     base._node = stand_in._node
     base._output_index = 0
     base._shared.history += 1
@@ -390,14 +395,14 @@ def replace(target: Tensor, value: Tensor) -> None:
         value = cast(value, dtype=target.aval.dtype)
     stand_in = tape._detached(target)
     plan = overwrite.plan_for((target, value), {})
-    tape.record(overwrite, plan, (target, value), {}, (stand_in,))
+    _record(overwrite, plan, (target, value), {}, stand_in)
     rebase(target, stand_in)
 
 
 def same_memory(leaf: Tensor) -> Tensor:
     """A result with a leaf's memory: what is written to it leaves the leaf's history alone."""
     same = alias(leaf)
-    tape.record(clone, clone.plan_for((leaf,), {}), (leaf,), {}, (same,))
+    _record(clone, clone.plan_for((leaf,), {}), (leaf,), {}, same)
     return same
 
 
@@ -432,9 +437,9 @@ def set_data(target: Tensor, source: Tensor) -> None:
     target.aval = source.aval if not source.aval.weak else aval(
         source.aval.shape, source.aval.dtype, source.aval.strides, source.aval.device
     )
-    twin = Twin(source._shared)
-    twin.version, twin.history = version_of(target), target._shared.history
-    target._storage = twin
+    detached = DetachedStorage(source._shared)
+    detached.version, detached.history = version_of(target), target._shared.history
+    target._storage = detached
     target._offset = source._offset
     note_shared(target)
 

@@ -27,9 +27,9 @@ from .views import enter_view, mark_outputs, record_view, share_node
 
 __all__ = [
     "RELEASED", "TWICE", "AccumulateGrad", "LeafReference", "Node", "ViewHistory", "add_hook",
-    "anomaly", "bind_rules", "enter_view", "has_hooks", "is_leaf", "mark_outputs", "modified",
-    "multiple_views", "named", "node_of", "note_leaf", "record", "record_view", "requires_grad",
-    "sequence", "share_node", "shown", "tensor_type_name", "what_to_keep",
+    "anomaly", "bind_rules", "derives", "enter_view", "has_hooks", "is_leaf", "mark_outputs",
+    "modified", "multiple_views", "named", "node_of", "note_leaf", "record", "record_view",
+    "requires_grad", "sequence", "share_node", "shown", "tensor_type_name", "what_to_keep",
 ]  # fmt: skip
 
 
@@ -45,6 +45,11 @@ def named(result: Any, name: str) -> Any:
     if capture is not None:
         capture.note_named(result, name)
     return result
+
+
+def derives(node: Any) -> bool:
+    """Whether a tensor with this place on the tape is tracked."""
+    return node.__class__ is not ViewHistory or node.derive() is not None
 
 
 def requires_grad(tensor: Tensor) -> bool:

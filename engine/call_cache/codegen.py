@@ -1,181 +1,257 @@
-"""The steps of a remembered call where nothing is recorded: allocations and kernels on flat arrays.
+"""The code of a cached call, generated from the nodes that were recorded.
 
-What lies between the arguments and the results are arrays then, not tensors. A function is written
-out for each pattern of steps; the plans of a call are its constants.
+Where nothing is recorded on the tape, what lies between the arguments and the results are flat
+arrays, not tensors. A function is written out for each pattern of nodes; the plans of a call are
+its constants.
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable
 from typing import Any
 
-from ..dispatch import KERNEL, SEVERAL, VIEW
-from ..tensor import result_types
+from ..dispatch import KERNEL, SEVERAL, VIEW, bound, compiled, planned_call, result_text
+from ..op_nodes import Node
 
-_new = object.__new__
-_MOST_STEPS = 24
+_MOST_NODES = 24  # that are written out as kernels on arrays
 
 
-class _Written:
-    """The lines that do a watcher's steps.
+class _Code:
+    """The lines that do what was recorded.
 
     Attributes:
-        made: of each value the name of its array, and its aval.
-        roots: of a value that is all of a memory taken here, what was taken first.
+        arrays: of each value, by its number, the text of its array, and its aval.
+        owners: of a value that is all of a memory taken here, the value that it was taken for.
+        last_use: of a memory taken here, the line that reads it last.
     """
 
-    def __init__(self, watcher: Any, *constants: Any) -> None:
-        self.watcher = watcher
-        self.constants = list(constants)
+    def __init__(self, recorder: Any) -> None:
+        self.recorder = recorder
+        self.nodes: list[Node] = recorder.nodes
+        self.plans = [node.plan() for node in self.nodes]
+        self.constants: list[Any] = []
         self.lines: list[str] = []
-        self.made: dict[int, Any] = {}
-        self.roots: dict[int, int] = {}
-        self.last: dict[str, int] = {}  # of a memory taken here, the line that reads it last
+        self.arrays: dict[int, Any] = {}
+        self.owners: dict[int, int] = {}
+        self.last_use: dict[str, int] = {}
 
     def constant(self, value: Any) -> str:
         self.constants.append(value)
         return f"c{len(self.constants) - 1}"
 
-    def steps(self, wanted: Any) -> bool:
-        """Write all steps, of which the values at the places ``wanted`` are the results; whether
-        they can be written."""
-        watcher, made = self.watcher, self.made
-        used = {*wanted, *[i for step in watcher.steps for i in step[3]]}
-        for place, value in enumerate(watcher.values[: watcher.count]):
-            made[place] = f"x{place}.flat", value.aval
-        for place, value in watcher.constants.items():
-            made[place] = self.constant(value.flat), value.aval
-        if len(watcher.steps) > _MOST_STEPS:
-            return False
-        for _, plan, _, inputs, start in watcher.steps:
-            names = ["None" if i < 0 else made[i][0] for i in inputs]
-            if plan.kind == VIEW:
-                if not self._view(plan, inputs[0], start):
-                    return False
-            elif plan.kind in (KERNEL, SEVERAL):
-                alone = used.isdisjoint(range(start + 1, start + len(plan.avals)))
-                self._kernel(plan, names, start, alone)
+    # --- on tensors -----------------------------------------------------------------------------
+
+    def calls(self) -> list[str]:
+        """The lines that call each node's op on tensors, ``v<number>``, and record it."""
+        lines = [f"v{i} = x{i}" for i in range(self.recorder.count)]
+        lines += [f"v{i} = {self.constant(x)}" for i, x in self.recorder.constants.items()]
+        for node, plan in zip(self.nodes, self.plans, strict=True):
+            given = ["None" if v is None else f"v{v.number}" for v in node.inputs]
+            targets = "".join(f"v{v.number}, " for v in node.outputs)
+            if plan.kind == KERNEL and given and None not in node.inputs:
+                call = self.constant(planned_call(node.op, plan, node.params))
+                text = f"{call}(mode, {', '.join(given)})"
             else:
-                return False
+                follow, *rest = map(self.constant, (node.op.follow, plan, node.params))
+                text = f"{follow}({rest[0]}, mode, ({', '.join([*given, ''])}), {rest[1]})"
+            several = plan.kind == SEVERAL
+            lines.append(f"{targets if several else targets.rstrip(', ')} = {text}")
+        return lines
+
+    # --- on arrays ------------------------------------------------------------------------------
+
+    def kernels(self, wanted: Any) -> bool:
+        """Write the nodes as allocations and kernels, for the values ``wanted``; whether they can
+        be written so."""
+        recorder = self.recorder
+        inputs = [v.number for node in self.nodes for v in node.inputs if v is not None]
+        used = {*wanted, *inputs}
+        for i, aval in enumerate(recorder.avals):
+            self.arrays[i] = f"x{i}.flat", aval
+        for i, tensor in recorder.constants.items():
+            self.arrays[i] = self.constant(tensor.flat), tensor.aval
+        if len(self.nodes) > _MOST_NODES:
+            return False
+        for node, plan in zip(self.nodes, self.plans, strict=True):
+            start = node.outputs[0].number
+            if plan.kind == VIEW:
+                viewed: Any = node.inputs[0]
+                if not self._view(plan, viewed.number, start):
+                    return False
+                continue
+            texts = ["None" if v is None else self.arrays[v.number][0] for v in node.inputs]
+            alone = used.isdisjoint(v.number for v in node.outputs[1:])
+            self._kernel(plan, texts, start, alone)
         return True
 
-    def _view(self, plan: Any, of: int, start: int) -> bool:
-        name, source = self.made[of]
+    def _view(self, plan: Any, of: int, number: int) -> bool:
+        text, source = self.arrays[of]
         begin, end = plan.run, plan.run + plan.size
         if begin < 0 or end > source.extent or source.dtype is not plan.aval.dtype:
             return False
         whole = not begin and end == source.extent
         cut = "" if whole else f"[{self.constant(begin)}:{self.constant(end)}]"
-        self.made[start] = name + cut, plan.aval
-        if whole and of in self.roots:
-            self.roots[start] = self.roots[of]
+        self.arrays[number] = text + cut, plan.aval
+        if whole and of in self.owners:
+            self.owners[number] = self.owners[of]
         return True
 
-    def _kernel(self, plan: Any, names: list[str], start: int, alone: bool) -> None:
+    def _kernel(self, plan: Any, texts: list[str], start: int, alone: bool) -> None:
         """``alone``: nobody uses a result but the first, which some kernels compute by itself."""
         run = getattr(plan.run, "alone", None) if alone else None
         targets = []
-        for i, aval in enumerate(plan.avals if run is None else plan.avals[:1]):
-            name = f"f{start + i}"
+        for i, aval in enumerate(plan.avals if run is None else plan.avals[:1], start):
             empty, size, kind = map(self.constant, (plan.empty, aval.extent, aval.dtype.np))
-            self.lines.append(f"{name} = {empty}({size}, {kind})")
-            self.made[start + i] = name, aval
-            self.roots[start + i] = start + i
-            targets.append(name)
-        for name in (*targets, *names):
-            self.last[name.partition("[")[0]] = len(self.lines)
-        self.lines.append(f"{self.constant(run or plan.run)}({', '.join(targets + names)})")
+            self.lines.append(f"f{i} = {empty}({size}, {kind})")
+            self.arrays[i] = f"f{i}", aval
+            self.owners[i] = i
+            targets.append(f"f{i}")
+        for text in (*targets, *texts):
+            self.last_use[text.partition("[")[0]] = len(self.lines)
+        self.lines.append(f"{self.constant(run or plan.run)}({', '.join(targets + texts)})")
 
-    def tensor(self, at: int, place: int) -> None:
-        """Make the result ``r<at>`` of the value at ``place``, which is a memory's only owner."""
-        name, aval = self.made[place]
-        self.last.pop(name, None)
-        self.lines += [
-            f"r{at} = c1(c0[0])", f"r{at}.flat = {name}", f"r{at}.aval = {self.constant(aval)}",
-            f"r{at}._node = None",
-        ]  # fmt: skip
+    def tensor(self, at: int, number: int) -> str:
+        """Make the result ``r<at>`` of a value which is a memory's only owner."""
+        text, aval = self.arrays[number]
+        self.last_use.pop(text, None)
+        self.lines += result_text(f"r{at}", text, self.constant(aval)).splitlines()
+        return f"r{at}"
 
-    def function(self) -> Callable[..., Any]:
-        """Of the tensors given; memory that no later line reads is let go."""
-        for name, line in self.last.items():
+    def array_results(self, wanted: tuple[int, ...]) -> list[str] | None:
+        """The tensors of the values ``wanted``, on arrays; None where one is an argument or a view
+        of one."""
+        if not self.kernels(wanted):
+            return None
+        owners = {self.owners.get(i, -1) for i in wanted}
+        if len(owners) != len(wanted) or -1 in owners:
+            return None
+        return [self.tensor(at, i) for at, i in enumerate(wanted)]
+
+    # --- the end --------------------------------------------------------------------------------
+
+    def function(self, given: tuple[str, ...], head: list[str] | None = None) -> Callable[..., Any]:
+        """``call(*given)``; memory that no later line reads is let go."""
+        for name, line in self.last_use.items():
             if name[0] == "f":
                 self.lines[line] += f"; {name} = None"
-        given = ", ".join(f"x{i}" for i in range(self.watcher.count))
-        bind = _compiled(given, len(self.constants), "\n".join(self.lines))
-        made: Callable[..., Any] = bind(*self.constants)
-        return made
+        code = _compiled(
+            self.recorder.name, given, len(self.constants), "\n".join([*(head or ()), *self.lines])
+        )
+        return bound(code, *self.constants)
 
 
-def lean(watcher: Any, places: Any, wrap: Any) -> Callable[..., Any] | None:
-    """``call(*given)`` without history; None where a result is an argument or a view of one."""
-    several = places.__class__ is tuple
-    written = _Written(watcher, result_types, _new, wrap)
-    wanted = places if several else (places,)
-    if not written.steps(wanted):
+def cached_call(
+    recorder: Any, wanted: tuple[int, ...], kind: Any, several: bool, name: str
+) -> Callable[..., Any]:
+    """``call(mode, *given)``, which does what was recorded.
+
+    Args:
+        wanted: the numbers of the results.
+        kind: the class of several results; None for tuples.
+        name: of the result's node, where the function gave it one.
+    """
+    alone = None if several or name else _one_op(recorder, wanted)
+    if alone is not None:
+        return alone
+    code = _Code(recorder)
+    names = [f"x{i}" for i in range(recorder.count)]
+    make = "" if kind is None else code.constant(kind)
+
+    def returned(texts: list[str]) -> str:
+        return f"return {make}(({', '.join([*texts, ''])}))" if several else f"return {texts[0]}"
+
+    calls = [*code.calls(), returned([f"v{i}" for i in wanted])]
+    if name:
+        calls.insert(-1, f"named(v{wanted[0]}, {code.constant(name)})")
+    results = code.array_results(wanted)
+    if results is None:
+        code.lines.clear()
+        code.last_use.clear()
+    else:
+        code.lines.append(returned(results))
+        tests = [f"{x}._node is not None and derives({x}._node)" for x in names]
+        calls = [f"if mode and ({' or '.join(tests)}):", *[f"    {line}" for line in calls]]
+    return code.function(("mode", *names), calls)
+
+
+def _one_op(recorder: Any, wanted: tuple[int, ...]) -> Callable[..., Any] | None:
+    """The call where it is that of one op with one result, on the tensors as they are given."""
+    count = recorder.count
+    if len(recorder.nodes) != 1 or wanted != (count,):
         return None
-    roots = {written.roots.get(i, -1) for i in wanted}
-    if len(roots) != len(wanted) or -1 in roots:
+    node = recorder.nodes[0]
+    if not count or [-1 if v is None else v.number for v in node.inputs] != list(range(count)):
         return None
-    for at, i in enumerate(wanted):
-        written.tensor(at, i)
-    found = "".join(f"r{at}, " for at in range(len(wanted)))
-    plain = f"({found})" if wrap is None else f"c2({found})"
-    written.lines.append(f"return {plain if several else 'r0'}")
-    return written.function()
+    plan = node.plan()
+    if plan.kind == KERNEL:
+        return planned_call(node.op, plan, node.params)
+    view, offset, params = node.op._view, plan.run, node.params
+    if plan.kind == VIEW and count == 1:
+        return lambda mode, x: view(plan, mode, (x,), params, offset)
+    return None
 
 
-def lean_rule(watcher: Any, places: list[int | None], free: int) -> Callable[..., Any] | None:
-    """``call(*given)`` for a list of gradients, None where ``places`` has none.
+def cached_rule(
+    recorder: Any, numbers: list[int | None], free: int
+) -> Callable[..., Any] | None:
+    """``call(*given)`` for a list of gradients, None where ``numbers`` has none.
 
     They may be of the first ``free`` arguments, too, or views of these: tensors as ever.
     """
-    written = _Written(watcher, result_types, _new)
-    if not written.steps(places):
+    code = _Code(recorder)
+    if not code.kernels(numbers):
         return None
-    steps = {start: step for step in watcher.steps for start in step[4:]}
-    names: dict[int, str] = {}
+    nodes = {
+        v.number: (node, plan)
+        for node, plan in zip(code.nodes, code.plans, strict=True) for v in node.outputs
+    }  # fmt: skip
+    results: list[str] = []
     taken: set[int] = set()
 
-    def name_of(place: int) -> str | None:
-        """A tensor at ``place`` that is an argument or a view of one."""
-        if place < free:
-            return f"x{place}"
-        if place not in steps or place in watcher.constants:
+    def argument(number: int) -> str | None:
+        """A tensor that is an argument or a view of one."""
+        if number < free:
+            return f"x{number}"
+        if number not in nodes:
             return None
-        op, plan, params, inputs, _ = steps[place]
-        source = name_of(inputs[0]) if plan.kind == VIEW else None
+        node, plan = nodes[number]
+        viewed: Any = node.inputs[0] if plan.kind == VIEW else None
+        source = None if viewed is None else argument(viewed.number)
         if source is None:
             return None
-        view, *rest = map(written.constant, (op._view, plan, params, plan.run))
-        written.lines.append(f"v{place} = {view}({rest[0]}, 0, ({source},), {rest[1]}, {rest[2]})")
-        return f"v{place}"
+        view, *rest = map(code.constant, (node.op._view, plan, node.params, plan.run))
+        code.lines.append(
+            f"v{number} = {view}({rest[0]}, 0, ({source},), {rest[1]}, {rest[2]})"
+        )
+        return f"v{number}"
 
-    for at, place in enumerate(places):
-        if place is None:
-            names[at] = "None"
-        elif place in written.roots:
-            if written.roots[place] in taken:
+    for at, number in enumerate(numbers):
+        if number is None:
+            text: str | None = "None"
+        elif number in code.owners:
+            if code.owners[number] in taken:
                 return None
-            taken.add(written.roots[place])
-            written.tensor(at, place)
-            names[at] = f"r{at}"
+            taken.add(code.owners[number])
+            text = code.tensor(at, number)
         else:
-            name = name_of(place)
-            if name is None:
-                return None
-            names[at] = name
-    written.lines.append(f"return [{', '.join(names.values())}]")
-    return written.function()
+            text = argument(number)
+        if text is None:
+            return None
+        results.append(text)
+    code.lines.append(f"return [{', '.join(results)}]")
+    return code.function(tuple([f"x{i}" for i in range(recorder.count)]))
+
+
+_serial = itertools.count(1)
 
 
 @functools.lru_cache(maxsize=512)
-def _compiled(given: str, count: int, body: str) -> Callable[..., Any]:
-    """A function of the constants that returns the function of the tensors given."""
-    text = "\n".join(f"        {line}" for line in body.split("\n"))
-    names = ", ".join(f"c{i}" for i in range(count))
-    space: dict[str, Any] = {}
-    source = f"def bind({names}):\n    def call({given}):\n{text}\n    return call\n"
-    exec(compile(source, f"{__file__} (generated)", "exec"), space)
-    bind: Callable[..., Any] = space["bind"]
-    return bind
+def _compiled(name: str, given: tuple[str, ...], count: int, body: str) -> Any:
+    """The code with these lines and the constants as its last arguments, in frames ``name``."""
+    lines = "".join(f"    {line}\n" for line in body.split("\n"))
+    arguments = ", ".join([*given, *[f"c{i}" for i in range(count)]])
+    text = f"def call({arguments}):\n{lines}"
+    code = compiled(text, "call", f"cached call {next(_serial)}").__code__
+    return code.replace(co_name=name, co_qualname=name)

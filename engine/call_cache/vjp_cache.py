@@ -14,8 +14,8 @@ from ..autograd.unbroadcast import unbroadcast
 from ..bounded_cache import Bounded
 from ..switches import switches
 from ..tensor import Tensor, alias
-from .call_cache import watched
-from .codegen import lean_rule
+from .call_cache import record_call
+from .codegen import cached_rule
 
 _MOST_CALLS = 64  # of one plan
 _UNKNOWN: Any = object()
@@ -35,11 +35,11 @@ def apply(node: Node, gradients: Sequence[Any], needed: list[bool], key: Any) ->
     if met is _UNKNOWN:
         table.keep(key, _MET)
     elif met is _MET and switches.vjp_cache:
-        return _learn(table, key, node, gradients, needed)
+        return _record(table, key, node, gradients, needed)
     return node.apply(gradients, needed)
 
 
-def _learn(
+def _record(
     table: Bounded, key: Any, node: Node, gradients: Any, needed: list[bool]
 ) -> Any:
     """Apply the rule and what broadcasting asks for, and cache the kernels that run."""
@@ -66,11 +66,11 @@ def _learn(
             for g, target, need in zip(results, node.plan.in_avals, needed, strict=True)
         ]
 
-    results, watcher = watched(given, apply)
+    results, recorder = record_call(f"{node.op.name}_backward", given, apply)
     call = None
-    if watcher is not None and len(watcher.places) >= len(given):
-        places = [None if g is None else watcher.places.get(id(g), -1) for g in results]
-        if watcher.fits and -1 not in places:
-            call = lean_rule(watcher, places, free)
+    if recorder is not None and recorder.repeatable:
+        numbers = [None if g is None else recorder.number_of(g) for g in results]
+        if -1 not in numbers:
+            call = cached_rule(recorder, numbers, free)
     table.keep(key, call)
     return results

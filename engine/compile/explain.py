@@ -129,8 +129,8 @@ def explanation(jitted: Jitted, seconds: float) -> Explanation:
         hosts += sum(isinstance(s, HostCall) for s in compiled.steps)
         if compiled.backward is not None and compiled.backward.whole is not None:
             partitions.append(compiled.backward.whole.partition)
-        guards += [g.name for g in compiled.watch.guards.values()]
-        guards += [type(m).__name__ for m, _ in compiled.watch.modules.values()]
+        guards += [g.name for g in compiled.guards.guards.values()]
+        guards += [type(m).__name__ for m, _ in compiled.guards.modules.values()]
     partitions += jitted.trace_tree.partitions()
     reasons = [jitted.eager] if jitted.eager else []
     return Explanation(

@@ -10,19 +10,24 @@ import time
 import types
 import weakref
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..autograd import backward, tape
 from ..autograd.saved_tensors import saved_tensor_hooks
 from ..dispatch import state
 from ..switches import switches, variable, when_changed
-from ..tensor import Tensor, captures, own_attributes
+from ..tensor import Tensor, captures
 from ..transforms import autocast
 from .capture.capture import Capture
-from .capture.dtype_views import is_retyped
 from .capture.live_objects import live_objects
 from .capture.pytree import NOTHING, Flattened, rebuild
-from .capture.side_effects import effects, entangled, impure
+from .capture.side_effects import (
+    changed_arguments,
+    effects,
+    entangled,
+    impure,
+    unknown_result,
+)
 from .capture.symbolic_tracer import by_library
 from .capture.tracer import TracingError
 from .decision import (
@@ -47,12 +52,11 @@ from .dynamic_shapes.leaked_sizes import replace_leaked_sizes
 from .dynamic_shapes.shape_families import DynamicShapes, ShapeFamily, with_numbers
 from .dynamic_shapes.specialize import Specialization
 from .guards import global_state
-from .guards.guards import GuardRecorder
-from .guards.trace_rules import of_library
+from .guards.recorder import GuardRecorder
 from .lazy.lazy_tracer import run_lazily
 from .lazy.trace_tree import TraceTree
 from .runtime import cuda_graph
-from .runtime.compiled_call import CompiledBackward, CompiledCall, close, repeatable
+from .runtime.compiled_call import CompiledCall, finish_capture, repeatable
 
 _TOO_OFTEN = "it was traced too often because of "
 
@@ -322,7 +326,7 @@ class Jitted:
         given, before = key
 
         def retry(leaves: Any) -> list[Tensor] | None:
-            if global_state.current() != before or compiled.watch.broken():
+            if global_state.current() != before or compiled.guards.broken():
                 return None
             args, kwargs = rebuild(given, iter(leaves), [])
             outputs = Flattened()
@@ -385,20 +389,16 @@ class Jitted:
         """Trace the call, run it, and keep how; ``sized``: for more sizes, where they change."""
         self.traces += 1
         before = global_state.current()
-        plan = self.dynamic_shapes.begin(key, flattened.leaves) if sized else None
-        capture, watch = _prepared()
-        for each in flattened.leaves:
-            capture.add_argument(each)
-        if plan is not None:
-            capture.take_sizes(plan[0], plan[2])
-        given = (args, kwargs) if plan is None else with_numbers(args, kwargs, plan[3])
+        family = self.dynamic_shapes.begin(key, flattened.leaves) if sized else None
+        capture, recorder = _prepared(flattened, family)
         for each in (self.function, *flattened.objects):
-            watch.argument(each)
+            recorder.argument(each)
+        given = (args, kwargs) if family is None else with_numbers(args, kwargs, family.numbers)
         retry = eager = False
         casts = autocast.state.cache
 
         def changed() -> str:
-            return _changed(key, flattened, args, kwargs)
+            return changed_arguments(key, flattened, args, kwargs)
 
         def restore_state() -> None:
             autocast.state.cache = casts
@@ -416,30 +416,18 @@ class Jitted:
             capture.remove_boundary_hooks()
             with capture.concrete_shapes():
                 refused = capture.graph_break or changed()
-            ending = _Ending(refused or impure(capture, watch, before))
-            if not ending.refused:
-                ending = _ended(capture, watch, flattened, plan, result)
-            if ending.refused and not capture.graph_break:
+            refused = refused or impure(capture, recorder, before)
+            made = refused or _compiled(capture, recorder, flattened, family, result)
+            if isinstance(made, str) and not capture.graph_break:
                 capture.finish_failed()
                 capture.make_concrete()
                 capture.materialise()
         except BaseException as error:
             sys.setprofile(None)
-            pure = isinstance(error, Exception) and not effects(capture, watch, before, changed)
-            retry = pure and plan is not None and by_library(error) and capture.discard()
-            eager = (
-                pure and capture.unfinished is not None and not capture.graph_break
-                and not capture.steps
-            )
-            if not retry:
-                try:
-                    if not eager:
-                        capture.end()
-                finally:
-                    if plan is not None:
-                        replace_leaked_sizes(plan[0])
-                if not eager:
-                    raise
+            pure = isinstance(error, Exception) and not effects(capture, recorder, before, changed)
+            retry, eager = _after_error(error, pure, capture, family)
+            if not (retry or eager):
+                raise
         finally:
             try:
                 restore_state()
@@ -450,41 +438,34 @@ class Jitted:
             return self._capture(key, flattened, found, args, kwargs, sized=False)
         if eager:  # a kernel has failed: raise where eager code does, with what it leaves
             return self.function(*args, **kwargs)
-        if ending.refused:
-            if plan is not None:
-                result = Specialization(plan[0]).thing(result)
+        if isinstance(made, str):
+            if family is not None:
+                result = Specialization(family.sizes).thing(result)
                 del given
-                replace_leaked_sizes(plan[0])
-            always = bool(capture.graph_break) or ending.refused == watch.impure
-            self._not_kept(ending.refused, always)
+                replace_leaked_sizes(family.sizes)
+            self._not_kept(made, bool(capture.graph_break) or made == recorder.impure)
             return result
         del result  # and with it the call's own tape: what is returned is the compiled call's
-        return self._keep(key, flattened, found, capture, watch, ending)
+        return self._keep(key, flattened, found, capture, recorder, made)
 
     def _keep(
         self, key: Any, flattened: Flattened, found: list[CompiledCall], capture: Capture,
-        watch: GuardRecorder, ending: _Ending,
+        recorder: GuardRecorder, compiled: CompiledCall,
     ) -> Any:  # fmt: skip
-        """Remember how the call that was traced is run; its result."""
-        returned, family = ending.returned, ending.family
-        compiled = CompiledCall(
-            capture, watch, ending.results, lambda leaves: rebuild(returned, leaves, []),
-            ending.backward,
-        )  # fmt: skip
-        if ending.backward is not None and repeatable(compiled.steps):
-            ending.backward.recompute = self._recompute(compiled, key)
+        """Keep how the call that was traced is run; its result."""
+        if compiled.backward is not None and repeatable(compiled.steps):
+            compiled.backward.recompute = self._recompute(compiled, key)
         made = compiled.finished(capture.made, flattened.leaves)
-        refused = watch.impure or watch.broken()
+        refused = recorder.impure or recorder.guards.broken()
         if not refused and capture.outlived():
             refused = "a tensor that it made is kept somewhere"
         if refused:
-            self._not_kept(refused, refused == watch.impure)
+            self._not_kept(refused, refused == recorder.impure)
             return made
         found.append(compiled)
         self.compiled[key] = found
-        if family is not None:
-            family.first = compiled
-            self.dynamic_shapes.note(key, flattened.leaves, family)
+        if compiled.family is not None:
+            self.dynamic_shapes.note(key, flattened.leaves, compiled.family)
         return made
 
     def _not_kept(self, reason: str, always: bool) -> None:
@@ -495,102 +476,63 @@ class Jitted:
         self._spared = True
 
 
-class _Ending(NamedTuple):
-    """What a trace came to.
-
-    Attributes:
-        refused: why the call cannot be run again, "" if it can.
-        returned: what it returned, as :meth:`Flattened.describe` has it.
-        results: where a later run finds the tensors in it.
-        family: of a trace for many sizes.
-    """
-
-    refused: str = ""
-    returned: Any = None
-    results: Any = ()
-    backward: CompiledBackward | None = None
-    family: ShapeFamily | None = None
+def _prepared(
+    flattened: Flattened, family: ShapeFamily | None
+) -> tuple[Capture, GuardRecorder]:
+    """A capture that is about to begin, and what looks at the functions that it calls."""
+    tensors, functions = live_objects(Tensor, types.FunctionType)
+    recorder = GuardRecorder(functions)
+    capture = Capture(tensors, recorder.profile)
+    for each in flattened.leaves:
+        capture.add_argument(each)
+    if family is not None:
+        capture.take_sizes(family.sizes, family.avals)
+    return capture, recorder
 
 
-def _ended(
-    capture: Capture, watch: GuardRecorder, flattened: Flattened, plan: Any, result: Any
-) -> _Ending:
-    """Run what was traced, and find out how a later run makes the result."""
+def _compiled(
+    capture: Capture, recorder: GuardRecorder, flattened: Flattened, family: ShapeFamily | None,
+    result: Any,
+) -> CompiledCall | str:  # fmt: skip
+    """Run what was traced: how a later run makes the result, or why it cannot."""
     outputs = Flattened()
     try:
         returned = outputs.describe(result)
-        refused = _known_result(outputs, flattened, watch, capture)
+        refused = unknown_result(outputs, flattened, recorder, capture)
         if refused:
-            return _Ending(refused)
-        results, backward = close(capture, outputs.leaves)
-        family = None
-        if plan is not None and capture.sizes is not None:
-            family = ShapeFamily(capture, plan[1], results, backward)
-            results, backward = family.own()
+            return refused
+        results, backward = finish_capture(capture, outputs.leaves)
+        if family is not None and capture.sizes is not None:
+            results, backward = family.close(capture, results, backward)
+        else:
+            family = None
     except (TypeError, RecursionError, TracingError) as error:
-        return _Ending(str(error))
-    return _Ending("", returned, results, backward, family)
+        return str(error)
+    return CompiledCall(
+        capture, recorder.guards, results, lambda leaves: rebuild(returned, leaves, []), backward,
+        family,
+    )  # fmt: skip
 
 
-def _prepared() -> tuple[Capture, GuardRecorder]:
-    """A capture that is about to begin, and what looks at the functions that it calls."""
-    tensors, functions = live_objects(Tensor, types.FunctionType)
-    watch = GuardRecorder(functions)
-    return Capture(tensors, watch.profile), watch
+def _after_error(
+    error: BaseException, pure: bool, capture: Capture, family: ShapeFamily | None
+) -> tuple[bool, bool]:
+    """Leave what eager code leaves: whether the call is traced again with plain sizes, and whether
+    it is run eagerly.
 
-
-def _changed(key: Any, before: Flattened, args: Any, kwargs: Any) -> str:
-    """Whether the call has put something else into its arguments."""
-    now = Flattened()
-    try:
-        same = now.describe((args, kwargs)) == key[0]
-    except TypeError:
-        same = False
-    if same and all(a is b for a, b in zip(now.leaves, before.leaves, strict=True)):
-        return ""
-    return "it changes what is in an argument"
-
-
-def _known_result(
-    outputs: Flattened, arguments: Flattened, watch: GuardRecorder, capture: Capture
-) -> str:
-    """Why what is returned cannot be made anew at each call; "" if it can."""
-    given = {id(x) for x in arguments.containers}
-    ids = [id(x) for x in outputs.containers]
-    if len(set(ids)) < len(ids) or any(
-        id(x) in given or watch.finds(x) for x in outputs.containers
-    ):
-        return "it returns a container that others hold"
-    known = {id(x) for x in arguments.objects}
-    for x in outputs.objects:
-        if id(x) not in known and not watch.finds(x) and not _is_constant(x):
-            return f"it returns a {type(x).__name__}"
-    made = [x for x in outputs.leaves if id(x) not in capture.existing]
-    if any(own_attributes(x) for x in made):
-        return "it returns a tensor with attributes"
-    if any(own_attributes(x) for x in arguments.leaves):
-        return "an argument is a tensor with attributes"
-    if any(x._storage is not None and x._storage.inference != state.inference for x in made):
-        return "it returns a tensor of another mode than it is called in"
-    if any(is_retyped(x) for x in made):
-        return "it returns a tensor over memory of another type"
-    if any(capture.is_view(x) and capture.base_tracked(x) for x in made) or _share_memory(made):
-        return "it returns a view of a tensor that others hold"
-    return ""
-
-
-def _share_memory(tensors: list[Tensor]) -> bool:
-    """Whether two tensors that require gradients share memory."""
-    held = [x._storage for x in tensors if tape.requires_grad(x)]
-    memory = [id(storage.memory) for storage in held if storage is not None]
-    return len(set(memory)) < len(memory)
-
-
-def _is_constant(value: Any) -> bool:
-    """Whether an object is a class, or one of ours that stands for a choice."""
-    return isinstance(value, type) or (
-        of_library(type(value).__module__) and type(value).__name__ in ("layout", "memory_format")
+    ``pure``: whether it has done nothing besides to tensors."""
+    if pure and family is not None and by_library(error) and capture.discard():
+        return True, False
+    eager = (
+        pure and capture.unfinished is not None and not capture.graph_break and not capture.steps
     )
+    try:
+        if not eager:
+            capture.end()
+    finally:
+        if family is not None:
+            replace_leaked_sizes(family.sizes)
+    return False, eager
 
 
 def jit(

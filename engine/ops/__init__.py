@@ -12,9 +12,9 @@ elementwise          add subtract multiply divide negative power power_two power
                      addcdiv eq ne lt le gt ge logical_and logical_or logical_xor logical_not isnan
                      isinf isfinite signbit bitwise_and bitwise_or bitwise_xor bitwise_not
                      left_shift right_shift gcd lcm where sqrt rsqrt reciprocal exp exp2 expm1 log
-                     log2 log10 log1p sin cos tan asin acos atan sinh cosh asinh acosh atanh tanh
-                     tanh_gradient sigmoid sigmoid_gradient absolute sign sgn floor ceil round trunc
-                     frac relu threshold_gradient complex conj real imag
+                     log2 log10 log1p sin cos tan asin acos atan sinh cosh asinh acosh atanh deg2rad
+                     rad2deg tanh tanh_gradient sigmoid sigmoid_gradient absolute sign sgn floor
+                     ceil round trunc frac relu threshold_gradient complex conj real imag
 complex              angle view_as_real_copy view_as_complex_copy view_as_real view_as_complex
                      view_dtype
 activations          silu silu_gradient gelu gelu_gradient gelu_tanh gelu_tanh_gradient softplus
@@ -58,8 +58,8 @@ normalization        native_batch_norm native_batch_norm_backward batch_norm_inf
                      native_layer_norm native_layer_norm_backward native_group_norm
                      native_group_norm_backward rms_norm rms_norm_backward
 loss                 nll_loss_forward nll_loss_backward cross_entropy_loss
-                     cross_entropy_loss_backward smooth_l1_loss_backward smooth_l1_loss
-                     huber_loss_backward huber_loss
+                     cross_entropy_loss_backward smooth_l1_loss smooth_l1_loss_backward huber_loss
+                     huber_loss_backward
 ctc                  ctc_loss ctc_loss_backward
 embedding            embedding embedding_sparse embedding_dense_backward embedding_bag
                      embedding_bag_sparse embedding_bag_dense_backward

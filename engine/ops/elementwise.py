@@ -490,6 +490,24 @@ acosh = _function("acosh", lambda g, x: _times(g, _acosh_slope(x)))
 atanh = _function("atanh", lambda g, x: divide(g, conj(_one_minus_square(x))))
 
 
+def _real_only(name: str) -> Any:
+    def check(dtype: Any) -> None:
+        if dtype.is_complex:
+            raise RuntimeError(f"{name} is not supported for complex tensors.")
+
+    return check
+
+
+deg2rad = _function(
+    "deg2rad", lambda g: multiply(g, c(math.pi / 180)), refuses=_real_only("deg2rad"),
+    grad_name="Deg2RadBackward0",
+)  # fmt: skip
+rad2deg = _function(
+    "rad2deg", lambda g: multiply(g, c(180 / math.pi)), refuses=_real_only("rad2deg"),
+    grad_name="Rad2DegBackward0",
+)  # fmt: skip
+
+
 def _tanh_rule(g: Any, out: Any) -> Any:
     if out.aval.dtype.is_complex:
         return _times(g, _one_minus_square(out))

@@ -20,7 +20,7 @@ from ..aval import Aval, aval
 from ..bounded_cache import Bounded
 from ..devices.cuda import drawing
 from ..devices.device import empty_on
-from ..dispatch import GRAD, state
+from ..dispatch import GRAD, recorded, state
 from ..interpreter import Interpreter
 from ..op import Op, Plan, check_devices
 from ..ops.base import normalize_axis
@@ -301,9 +301,9 @@ class Vmap(Interpreter):
         any_batched = any(flags)
         if op.view is not None:
             return self._view(op, plan, inputs, params, found[0], any_batched)
-        results = tuple(self.wrap(r, any_batched) for r in found)
-        if state.grad_enabled and any(self.owns(x) and x._node is not None for x in inputs):
-            tape.record(op, plan, self._inputs_of_node(inputs), params, results)
+        made = tuple(self.wrap(r, any_batched) for r in found)
+        mode = GRAD if state.grad_enabled else 0
+        results = recorded(op, plan, mode, self._inputs_of_node(inputs), params, made)
         return results if plan.run else results[0]
 
     def _run(

@@ -513,6 +513,14 @@ def sinc(x: Number) -> Number:
     return sin(angle) / angle if x != 0 else 1
 
 
+def deg2rad(x: Number) -> Number:
+    return x * 0.017453292519943295
+
+
+def rad2deg(x: Number) -> Number:
+    return x * 57.29577951308232
+
+
 # --- activations and their gradients ---------------------------------------------------------
 
 

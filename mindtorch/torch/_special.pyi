@@ -23,11 +23,10 @@ __all__ = [
     "hermite_polynomial_h", "hermite_polynomial_he", "i0", "i0e", "i1", "i1e",
     "laguerre_polynomial_l", "legendre_polynomial_p", "log1p", "log_ndtr", "log_softmax", "logit",
     "logsumexp", "modified_bessel_i0", "modified_bessel_i1", "modified_bessel_k0",
-    "modified_bessel_k1", "multigammaln", "ndtri", "polygamma", "psi", "round",
-    "scaled_modified_bessel_k0", "scaled_modified_bessel_k1", "shifted_chebyshev_polynomial_t",
-    "shifted_chebyshev_polynomial_u", "shifted_chebyshev_polynomial_v",
-    "shifted_chebyshev_polynomial_w", "sinc", "softmax", "spherical_bessel_j0", "xlog1py", "xlogy",
-    "zeta",
+    "modified_bessel_k1", "ndtri", "polygamma", "psi", "round", "scaled_modified_bessel_k0",
+    "scaled_modified_bessel_k1", "shifted_chebyshev_polynomial_t", "shifted_chebyshev_polynomial_u",
+    "shifted_chebyshev_polynomial_v", "shifted_chebyshev_polynomial_w", "sinc", "softmax",
+    "spherical_bessel_j0", "xlog1py", "xlogy", "zeta",
 ]
 
 def airy_ai(input: Tensor, *, out: Tensor | None = None) -> _Any:
@@ -143,9 +142,6 @@ def modified_bessel_k0(input: Tensor, *, out: Tensor | None = None) -> _Any:
 
 def modified_bessel_k1(input: Tensor, *, out: Tensor | None = None) -> _Any:
     """The modified Bessel function of the second kind of order 1."""
-
-def multigammaln(input: Tensor, p: _int, *, out: Tensor | None = None) -> _Any:
-    """The logarithm of the multivariate gamma function of dimension ``p``."""
 
 def ndtri(input: Tensor, *, out: Tensor | None = None) -> _Any:
     """The inverse of the normal distribution function."""

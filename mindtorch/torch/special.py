@@ -15,12 +15,9 @@ from ._api.out_rules import ANY, Out
 from ._api.publish import FUNCTIONS, check_numbers, operand, store_out
 from ._api.shown_signature import ShownSignature
 
-_NAMES = {
-    "logit": "logit", "logsumexp": "logsumexp", "multigammaln": "mvlgamma",
-    "polygamma": "polygamma", "round": "round", "softmax": "softmax",
-    "log_softmax": "log_softmax",
-}  # fmt: skip
-globals().update({own: FUNCTIONS[name] for own, name in _NAMES.items() if name in FUNCTIONS})
+for _name in ("logit", "logsumexp", "polygamma", "round", "softmax", "log_softmax"):
+    globals()[_name] = FUNCTIONS[_name]
+multigammaln = FUNCTIONS["mvlgamma"]
 _SCALARS = (int, float, bool, complex)
 Call = Callable[..., Any]
 

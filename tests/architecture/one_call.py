@@ -53,12 +53,13 @@ def frames(call: Callable[[], Any]) -> list[tuple[str, str]]:
 
 
 def _place(code: Any) -> str:
-    path = Path(code.co_filename)
-    if not path.exists():  # generated code
+    name, generated, _ = code.co_filename.partition(" (")  # generated code: by what generates it
+    path = Path(name)
+    if not path.exists():
         return f"{code.co_filename}:{code.co_firstlineno}"
     path = path.resolve()
     relative = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
-    return f"{relative}:{code.co_firstlineno}"
+    return f"{relative} (generated)" if generated else f"{relative}:{code.co_firstlineno}"
 
 
 def page_with(text: str) -> str:

@@ -72,16 +72,16 @@ def test_off_is_undone_after_an_error() -> None:
 
 
 @pytest.mark.parametrize("name", ["call_cache", "vjp_cache"])
-def test_no_call_is_learned_without_its_cache(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Learned is what makes a cached call; what was learned before is forgotten."""
+def test_no_call_is_recorded_without_its_cache(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was recorded before is forgotten."""
     module: Any = {"call_cache": call_cache, "vjp_cache": vjp_cache}[name]
-    learned, learn = [], module._learn
+    recorded, record = [], module._record
 
     def note(*args: Any) -> Any:
-        learned.append(args)
-        return learn(*args)
+        recorded.append(args)
+        return record(*args)
 
-    monkeypatch.setattr(module, "_learn", note)
+    monkeypatch.setattr(module, "_record", note)
 
     def train() -> list[float]:
         network, x = _network()
@@ -94,8 +94,8 @@ def test_no_call_is_learned_without_its_cache(name: str, monkeypatch: pytest.Mon
 
     with off(name):
         without = train()
-    assert not learned
-    assert train() == without and learned
+    assert not recorded
+    assert train() == without and recorded
 
 
 def test_without_fusion_each_op_is_a_loop() -> None:

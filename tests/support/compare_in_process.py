@@ -121,9 +121,9 @@ def compared(
                 chosen = Options(
                     options.steps,
                     look.full_step,
-                    look.replay,
+                    look.rerun,
                     look.window,
-                    place / both[0][0] if look.replay and position else None,
+                    place / both[0][0] if look.rerun and position else None,
                     look.stop,
                     options.only,
                     options.graph,

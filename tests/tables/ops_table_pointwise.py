@@ -131,7 +131,8 @@ ROWS: list[Row] = [
          (numbers(3, 4, domain="probability"), numbers(3, 4, domain="probability", seed=2)),
          (numbers(5, 6, domain="probability").T, numbers(6, 5, domain="probability", seed=2)),
          tolerance=64, second_tolerance=2.0**19),
-    unary("multiply", "deg2rad"),
+    unary("deg2rad"),
+    unary("rad2deg"),
     # activations
     unary("relu threshold_gradient", "relu", dtypes=FLOATS),
     _activation("silu silu_gradient", "silu"),

@@ -48,7 +48,7 @@ def _cached_scaled(real: Any) -> Any:
 
     def call_for(recorder: Any, result: Any) -> Any:
         call = real(recorder, result)
-        return _calls_scaled(call) if recorder.steps[-1][0].name == "softmax" else call
+        return _calls_scaled(call) if recorder.nodes[-1].op.name == "softmax" else call
 
     return call_for
 
@@ -80,7 +80,7 @@ def _given_scaled(real: Any) -> Any:
 
 FAULTS: dict[str, tuple[Any, str, Callable[[Any], Any]]] = {
     "call_cache": (call_cache.CallRecorder, "call_for", _cached_scaled),
-    "vjp_cache": (vjp_cache, "lean_rule", _after(_calls_scaled)),
+    "vjp_cache": (vjp_cache, "cached_rule", _after(_calls_scaled)),
     "fusion": (Fused, "plan_for", _plan_scaled),
     "kernel_substitution": (SubstitutedOp, "plan_for", _plan_scaled),
     "grad_buffer_reuse": (GradBufferReuse, "set_gradient", _given_scaled),

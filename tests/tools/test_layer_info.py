@@ -12,7 +12,7 @@ import pytest
 from mindtorch.module_hooker import torch_disable, torch_pop
 from mindtorch.tools import debug_layer_info
 from mindtorch.tools.layer_info import report
-from mindtorch.tools.layer_info.torch_twin import TwinError
+from mindtorch.tools.layer_info.torch_counterpart import CounterpartError
 
 FRAMES = {"pytorch": "torch", "mindtorch": "mindtorch.torch"}
 
@@ -249,7 +249,7 @@ def twin_module(tmp_path: Path) -> Any:
 
 
 needs_torch = pytest.mark.skipif(
-    importlib.util.find_spec("torch") is None, reason="the twin is real torch's"
+    importlib.util.find_spec("torch") is None, reason="the counterpart is real torch's"
 )
 
 
@@ -287,9 +287,9 @@ def test_a_twin_that_cannot_be_made_says_why(twin_module: Any, tmp_path: Path) -
     model = twin_module.make()
     place = f"{tmp_path / 'twin_net.py'}:Net"
     given = importlib.import_module("mindtorch.torch").ones(5, 4)
-    with pytest.raises(TwinError, match="size mismatch"):
+    with pytest.raises(CounterpartError, match="size mismatch"):
         debug_layer_info(model, params_info=False, against="pytorch", inputs=given, factory=place)
-    with pytest.raises(TwinError, match="cannot be found by its name"):
+    with pytest.raises(CounterpartError, match="cannot be found by its name"):
         debug_layer_info(model, params_info=False, against="pytorch", inputs=given,
                          factory=lambda: model)  # fmt: skip
     with pytest.raises(ValueError, match="go with `against`"):

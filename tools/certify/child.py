@@ -32,11 +32,11 @@ __all__ = ["main"]
 NAMED_LIMIT = 200
 
 
-class _Enough(BaseException):
+class _EnoughSteps(BaseException):
     """The steps that were asked for have been made."""
 
 
-class Witness:
+class StepRecorder:
     """Fills a certificate with what a script does.
 
     Args:
@@ -126,7 +126,7 @@ class Witness:
         self.record.steps.append(self.current)
         self.current = StepRecord()
         if self.last is not None and len(self.record.steps) >= self.last:
-            raise _Enough
+            raise _EnoughSteps
 
     # -- perturbation -----------------------------------------------------------------------------
 
@@ -182,11 +182,11 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def run(options: argparse.Namespace, witness: Witness) -> int:
+def run(options: argparse.Namespace, recorder: StepRecorder) -> int:
     """Run the script; the exit status for the process."""
     try:
         execute(options.script, options.arguments)
-    except _Enough:
+    except _EnoughSteps:
         return 0
     except SystemExit as ended:
         if ended.code not in (None, 0):
@@ -197,12 +197,12 @@ def run(options: argparse.Namespace, witness: Witness) -> int:
         return 2
     except BaseException as error:
         return report_failure(error)
-    witness.finish()
+    recorder.finish()
     return 0
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Witness one run; the exit status is the script's."""
+    """StepRecorder one run; the exit status is the script's."""
     options = parse_arguments(arguments)
     end_with_parent()
     torch = prepare(options.side, options.seed, options.threads)
@@ -215,9 +215,9 @@ def main(arguments: list[str] | None = None) -> int:
         str(torch.__version__), str(options.script), options.arguments,
         hashlib.sha256(content).hexdigest(), options.seed, options.threads,
     )  # fmt: skip
-    witness = Witness(torch, record, options.steps, options.perturb)
-    witness.install()
-    status = run(options, witness)
+    recorder = StepRecorder(torch, record, options.steps, options.perturb)
+    recorder.install()
+    status = run(options, recorder)
     if status == 0:
         record.save(options.record)
     return status

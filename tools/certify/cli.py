@@ -64,7 +64,7 @@ def add_verify_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("certificate", type=Path, metavar="FILE")
 
 
-def _witness(
+def _record(
     side: str, settings: dict[str, Any], script: Path, arguments: list[str]
 ) -> Certificate:
     """Run a script in a process of its own, in a copy of the working directory: what it writes is
@@ -129,7 +129,7 @@ def certify(options: argparse.Namespace) -> int:
     runs = [None, *range(1, options.runs + 1)]
     try:
         found = [
-            _witness("torch", {**settings, "perturb": run}, options.script, options.arguments)
+            _record("torch", {**settings, "perturb": run}, options.script, options.arguments)
             for run in progress(runs, f"running {options.script.name}")
         ]
     except _FailedError as error:
@@ -221,7 +221,7 @@ def verify(options: argparse.Namespace) -> int:
         "seed": certificate.seed, "threads": certificate.threads, "steps": len(certificate.steps)
     }  # fmt: skip
     try:
-        ours = _witness("mindtorch", settings, script, certificate.arguments)
+        ours = _record("mindtorch", settings, script, certificate.arguments)
     except _FailedError as error:
         print(f"mindtorch verify: {error}", file=sys.stderr)
         return error.status

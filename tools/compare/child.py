@@ -50,7 +50,7 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--steps", type=int)
     parser.add_argument("--full-step", type=int, default=0)
     parser.add_argument("--window", type=int, nargs=2)
-    parser.add_argument("--replay", action="store_true")
+    parser.add_argument("--rerun", action="store_true")
     parser.add_argument("--against", type=Path)
     parser.add_argument("--stop", action="store_true")
     parser.add_argument("--only")
@@ -244,7 +244,7 @@ def main(arguments: list[str] | None = None) -> int:
     chosen = Options(
         last_step=options.steps,
         full_step=options.full_step,
-        replay=options.replay,
+        rerun=options.rerun,
         window=tuple(options.window) if options.window else None,
         against=options.against,
         stop=options.stop,

@@ -2,10 +2,10 @@
 
 The two runs are processes of their own, one after the other, with the same seed, the same number
 of threads and the same hash seed, each in a working directory of its own. What they did is recorded
-(`recorder`) and compared (`comparison`). Where they differ, both are run again up to the first step
-that does: each of its calls is made once more on the first side's exact values (`replay`), and each
-side is held against its own first run. `outcome` says what it comes to; `report` and `page` show
-it.
+(`recorder`) and compared (`compare_runs`). Where they differ, both are run again up to the first
+step that does: each of its calls is made once more on the first side's exact values
+(`rerun_event`), and each side is held against its own first run. `verdict` says what it comes to;
+`report_text` and `report_html` show it.
 """
 
 import argparse
@@ -86,7 +86,7 @@ def positive(text: str) -> float:
 def steps_until(folder: Path, last: int) -> Iterator[Step]:
     """The steps in a folder, up to number `last`, without what was run again in them."""
     for step in islice(load_steps(folder), last + 1):
-        yield replace(step, events=[replace(event, replays=[]) for event in step.events])
+        yield replace(step, events=[replace(event, reruns=[]) for event in step.events])
 
 
 def agreement_of(sides: tuple[Side, Side], tolerance: float) -> Agreement:
@@ -181,7 +181,7 @@ def examine(
             return
         first = next(each for each in outcome.differences if each.step == step)
         say(f"running again, to look at step {step + 1} in detail")
-        look = Look(step, replay=True, stop=True, window=window_of(first, sides))
+        look = Look(step, rerun=True, stop=True, window=window_of(first, sides))
         place = folder / f"step{step + 1}"
         with run(options, place, look) as (again, failures):
             if failures:

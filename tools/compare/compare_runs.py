@@ -14,9 +14,21 @@ from typing import Any
 
 import numpy as np
 
-from .compare_step import FLOOR, JUMP, StepComparison
+from .compare_gradients import norms
+from .compare_step import StepComparison
 from .distance import Distance, Side, owner
-from .findings import ACCURACY, EXACT, FOLLOWS, STEPS, Agreement, Difference, StepRow, tolerance_at
+from .findings import (
+    ACCURACY,
+    EXACT,
+    FLOOR,
+    FOLLOWS,
+    JUMP,
+    STEPS,
+    Agreement,
+    Difference,
+    StepRow,
+    tolerance_at,
+)
 from .record_format import LEFT, Step
 from .statistics import number_difference
 
@@ -125,7 +137,7 @@ class _Comparison:
                 number=first.number,
                 epoch=first.epoch,
                 losses=list(zip(first.losses, second.losses, strict=False)),
-                norms=compared.norms(),
+                norms=norms(compared),
                 output=compared.largest_output,
                 gradient=compared.largest_gradient,
                 update=compared.largest_update,
@@ -137,9 +149,9 @@ class _Comparison:
         if first.full and second.full:
             result.full_step = first.number
             result.rows = compared.rows
-            result.replayed = sum(bool(event.replays) for event in second.events)
-            failures = [f"{x.label}: {x.replay_failure}" for x in second.events if x.replay_failure]
-            result.replay_failures = failures
+            result.rerun_count = sum(bool(event.reruns) for event in second.events)
+            failures = [f"{x.label}: {x.rerun_failure}" for x in second.events if x.rerun_failure]
+            result.rerun_failures = failures
         self.previous = (first, second)
 
     def _endings(self, count: int) -> None:

@@ -1,9 +1,9 @@
-"""Compare one step of two records: `StepComparison`.
+"""Compare one step of two records: `StepComparison`, which does so in the order of events.
 
 What differs is judged where it can be. `EXACT`: other arguments, other random numbers, an input
 that comes from elsewhere. `REAL`: an event that gives something else for the same input
-(`replay`), or a difference far larger than everything it was made from. The rest follows from an
-earlier real difference, or is rounding, or is left open while events have not been run again.
+(`rerun_event`), or a difference far larger than everything it was made from. The rest follows from
+an earlier real difference, or is rounding, or is left open while events have not been run again.
 """
 
 import math
@@ -11,11 +11,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from .align import Pair, Wiring, align, timeline
+from .compare_gradients import compare_gradients
+from .compare_starts import compare_starts
 from .compare_updates import compare_updates
-from .distance import SIXTEEN_BITS, Distance, module_scales, owner, shapes_note
+from .distance import SIXTEEN_BITS, Distance, owner, shapes_note
+from .event_rows import event_rows
 from .findings import (
     EXACT,
+    FLOOR,
     FOLLOWS,
+    JUMP,
+    NEAR,
     OPEN,
     REAL,
     ROUNDING,
@@ -24,21 +30,17 @@ from .findings import (
     EventRow,
     tolerance_at,
 )
-from .record_format import Event, Recorded, Replay, Step
+from .record_format import Event, Rerun, Step
 from .statistics import number_difference
 
 __all__ = ["StepComparison"]
 
-JUMP = 300  # how much larger than all before it a difference is no rounding's
-NEAR = 30  # the same, where what it is made from is known
-FLOOR = 1e-6
 SEQUENTIAL = ("module", "Sequential")
 MOST_KEPT = 500
-MOST_ROWS = 600
 
 
 class StepComparison:
-    """One step of both sides; fills `result` and the public figures.
+    """One step of both sides; fills `result` and the public statistics.
 
     Args:
         steps: the step on both sides.
@@ -72,7 +74,7 @@ class StepComparison:
         self.model = model
         self.number = self.a.number
         self.strict = tolerance_at(self.number, result.tolerance)
-        self.replayed = any(event.replays for event in self.b.events)
+        self.was_rerun = any(event.reruns for event in self.b.events)
         recorded = [x for event in self.a.events for x in (*event.inputs, *event.outputs)]
         if recorded:  # else a second optimizer's step, after the same backward pass
             distance.rough = max(SIXTEEN_BITS.get(x.dtype, 0.0) for x in recorded)
@@ -94,7 +96,7 @@ class StepComparison:
         note: str = "",
         cause: str = OPEN,
         pair: tuple[Event | None, Event | None] = (None, None),
-        evidence: Sequence[Replay] = (),
+        evidence: Sequence[Rerun] = (),
     ) -> None:
         if len(self.result.differences) < MOST_KEPT or cause in (EXACT, REAL):
             found = Difference(
@@ -107,75 +109,19 @@ class StepComparison:
         apart."""
         if self.result.real or (base > FLOOR and value <= NEAR * base):
             return FOLLOWS
-        return ROUNDING if self.replayed else OPEN
+        return ROUNDING if self.was_rerun else OPEN
 
     # -- in the order of events ------------------------------------------------------------------
 
     def run(self) -> None:
-        self._state()
-        self._batches()
+        compare_starts(self)
         pairing = align(self.a.events, self.b.events)
         self.pairs = pairing.pairs
         self._events(pairing.parting)
-        self._losses()
-        self._gradients()
-        self._parameter_gradients()
+        compare_gradients(self)
         compare_updates(self)
         if self.a.full and self.b.full:
-            self._rows()
-
-    def _state(self) -> None:
-        """Whether what the step begins with is what the last one ended with, on both sides or
-        none."""
-        if self.previous is not None:
-            ends = [previous.after for previous in self.previous]
-            for name in self.a.before:
-                changed = [
-                    name in step.before
-                    and name in end
-                    and step.before[name].digest != end[name].digest
-                    for step, end in zip((self.a, self.b), ends, strict=True)
-                ]
-                path = owner(name, self.model)
-                if changed[0] != changed[1]:
-                    note = f"changed between the steps under {self.names[changed[1]]} only"
-                    self.differs("update", "value", name, path, note=note, cause=EXACT)
-                    break
-                a, b = self.a.before[name], self.b.before.get(name)
-                if b is None or not all(changed):
-                    continue
-                apart = self.distance(a, b) * self.distance.coarseness(a)
-                if apart > max(self.strict, JUMP * max(self._drift_behind(name), FLOOR)):
-                    note = "after what changed it between the steps"
-                    self.differs("update", "value", name, path, apart, note, EXACT)
-                    break
-        for name, a in self.a.before.items():
-            b = self.b.before.get(name)
-            if b is not None:
-                self.drift[name] = self.distance(a, b)
-
-    def _drift_behind(self, name: str) -> float:
-        """How far what a value was made from between two steps was apart: of another model's copy
-        of a parameter (`Label#1.module.` before its name) both, else everything."""
-        assert self.previous is not None
-        ends = [previous.after for previous in self.previous]
-        both = ends[0].keys() & ends[1].keys()
-        copied = {each for each in both & self.a.gradients.keys() if name.endswith(f".{each}")}
-        used = copied | {name} if copied else both
-        return max(self.distance(ends[0][each], ends[1][each]) for each in used)
-
-    def _batches(self) -> None:
-        first, second = self.a.batches, self.b.batches
-        if len(first) != len(second):
-            note = f"{len(first)} against {len(second)}"
-            self.differs("data", "number of batches", "", "", note=note, cause=EXACT)
-        reported = False
-        for at, (a, b) in enumerate(zip(first, second, strict=False)):
-            value = self.distance.of_groups(a, b)
-            self.result.batches.add(value, [x.digest for x in a] == [x.digest for x in b])
-            if value > self.strict and not reported:
-                reported = True
-                self.differs("data", "batch", f"number {at + 1}", "", value, "", EXACT)
+            self.rows = event_rows(self)
 
     def _events(self, parting: tuple[Event | None, Event | None] | None) -> None:
         wirings = Wiring(self.a), Wiring(self.b)
@@ -306,7 +252,7 @@ class StepComparison:
     def _draws(self, pair: Pair) -> None:
         """Random numbers: drawn by both, from the same state, and dropout keeps the same."""
         a, b = pair.first, pair.second
-        inner = any(self._is_inside(each, pair) and each.first.draws for each in self.pairs)
+        inner = any(self.is_inside(each, pair) and each.first.draws for each in self.pairs)
         if inner or not (a.draws or b.draws):
             return
         before = self.previous
@@ -333,21 +279,21 @@ class StepComparison:
         value = self.outputs[pair.number] = self.distance.of_groups(a.outputs, b.outputs)
         if math.isfinite(value):
             self.largest_output = max(self.largest_output, value)
-        evidence = [x for x in b.replays if x.part.startswith("output") and self._weighs(x, a)]
-        inner = [each for each in self.pairs if self._is_inside(each, pair)]
+        evidence = [x for x in b.reruns if x.part.startswith("output") and self.weighs(x, a)]
+        inner = [each for each in self.pairs if self.is_inside(each, pair)]
         innocent = not any(each.number in self.blamed for each in inner)
         notes = [shapes_note(x, y) for x, y in zip(a.outputs, b.outputs, strict=False)]
         note = next((each for each in notes if each), "")
         if evidence and innocent:
             self.blamed.add(pair.number)
-            note = note or self._mode_note(a, b) or self._evidence_note(evidence)
+            note = note or self._mode_note(a, b) or self.evidence_note(evidence)
             self.differs(a.phase, "output", a.label, a.path, value, note, REAL, (a, b), evidence)
         elif value > self.strict:
             given = self.inputs[pair.number]
             inside = max((self.outputs[each.number] for each in inner), default=0.0)
             base = max(given, inside, self._state_drift(a.path) if a.kind == "module" else 0.0)
             cause = self.explained(value, base)
-            if self.replayed and not b.replays and innocent and cause == ROUNDING:
+            if self.was_rerun and not b.reruns and innocent and cause == ROUNDING:
                 if value > JUMP * max(base, FLOOR):
                     cause = REAL
                     self.blamed.add(pair.number)
@@ -363,18 +309,18 @@ class StepComparison:
             (x for name, x in self.drift.items() if name.startswith(f"{path}.")), default=0.0
         )
 
-    def _weighs(self, replay: Replay, event: Event) -> bool:
-        """Whether a replay shows a difference that is real, and one to speak of."""
+    def weighs(self, rerun: Rerun, event: Event) -> bool:
+        """Whether a rerun shows a difference that is real, and one to speak of."""
         dtype = next((x for x in event.outputs), None)
         coarse = self.distance.coarseness(dtype) if dtype is not None else 1.0
-        return replay.real and replay.apart * coarse > self.strict
+        return rerun.real and rerun.apart * coarse > self.strict
 
     def _mode_note(self, a: Event, b: Event) -> str:
         if a.trained == b.trained:
             return ""
         return f"in training mode under {self.names[b.trained]} only"
 
-    def _evidence_note(self, evidence: Sequence[Replay]) -> str:
+    def evidence_note(self, evidence: Sequence[Rerun]) -> str:
         worst = max(evidence, key=lambda each: each.apart)
         text = f"run again on {self.names[0]}'s input it still differs by {worst.apart:.1e}"
         if worst.first is not None and worst.second is not None:
@@ -382,7 +328,7 @@ class StepComparison:
             text += f" and {worst.second:.1e} from its own result"
         return text
 
-    def _is_inside(self, inner: Pair, outer: Pair) -> bool:
+    def is_inside(self, inner: Pair, outer: Pair) -> bool:
         """Whether an event happened within another's call."""
         if outer.first.kind != "module" or inner.number <= outer.number:
             return False
@@ -401,153 +347,6 @@ class StepComparison:
             self._inside = found
         return self._inside
 
-    # -- loss and backward -----------------------------------------------------------------------
-
-    def _losses(self) -> None:
-        first, second = self.a.losses, self.b.losses
-        if len(first) != len(second):
-            note = f"{len(first)} against {len(second)}"
-            self.differs("loss", "number of losses", "", "", note=note, cause=EXACT)
-        for a, b in zip(first, second, strict=False):
-            value = number_difference(a, b)
-            if self.distance.rough:
-                value *= 1e-5 / (4 * self.distance.rough)
-            if value > self.strict:
-                cause = self.explained(value, self.all_before())
-                if cause == ROUNDING and value > JUMP * max(self.all_before(), FLOOR):
-                    cause = REAL
-                self.differs("loss", "loss", "", "", value, f"{a:.8g} against {b:.8g}", cause)
-
-    def _gradients(self) -> None:
-        """Gradients with respect to what the events gave, from the last to the first."""
-        later = self.largest_output
-        for pair in reversed(self.pairs):
-            a, b = pair.first, pair.second
-            evidence = [x for x in b.replays
-                        if not x.part.startswith("output") and self._weighs(x, a)]  # fmt: skip
-            inner = (each for each in self.pairs if self._is_inside(each, pair))
-            innocent = not any(each.number in self.blamed for each in inner)
-            if evidence and innocent and pair.number not in self.blamed:
-                self.blamed.add(pair.number)
-                worst = max(evidence, key=lambda each: each.apart)
-                note = f"{worst.part}: {self._evidence_note(evidence)}"
-                self.differs(
-                    "backward", "backward pass", a.label, a.path, worst.apart, note, REAL, (a, b),
-                    evidence,
-                )  # fmt: skip
-            value = self.distance.of_groups(a.gradients, b.gradients)
-            if value > self.strict and not self.distance.choices(
-                a.gradients, b.gradients, self.strict
-            ):
-                cause = self.explained(value, later)
-                if cause == ROUNDING and value > JUMP * max(later, FLOOR):
-                    turned = later and self.distance.flips(a.gradients, b.gradients, self.strict)
-                    cause = ROUNDING if turned else REAL
-                self.differs(
-                    "backward", "gradient of the output", a.label, a.path, value, "", cause, (a, b)
-                )
-            # Where a gradient cancels out, a call's own rounding is large beside what is left.
-            rounded = [x.apart for x in b.replays if not (x.real or x.part.startswith("output"))]
-            later = max(later, *filter(math.isfinite, rounded), 0.0)
-            if math.isfinite(value):
-                later = max(later, value)
-                self.largest_gradient = max(self.largest_gradient, value)
-
-    def _parameter_gradients(self) -> None:
-        first, second = self.a.gradients, self.b.gradients
-        scales = module_scales(first)
-        for name in reversed(list(dict.fromkeys([*first, *second]))):
-            a, b, path = first.get(name), second.get(name), owner(name, self.model)
-            if a is None or b is None:
-                note = f"{self.names[0] if a else self.names[1]} only"
-                self.differs("backward", "gradient", name, path, note=note, cause=EXACT)
-                continue
-            before = self.previous or ()
-            if before and all(
-                name in step.gradients and step.gradients[name].digest == now.digest
-                for step, now in zip(before, (a, b), strict=True)
-            ):
-                continue  # judged in the step that made it
-            value = self.gradient_distance(name, a, b, scales)
-            own = self.distance(a, b) if value else 0.0
-            self.noise[name] = max(self.noise.get(name, 0.0), own)
-            if value > self.strict:
-                nearby = self._around(path)
-                cause = self.explained(value, nearby)
-                if self.a.full and self.b.full and value > NEAR * max(nearby, FLOOR):
-                    cause = REAL if cause != FOLLOWS else cause
-                self.differs("backward", "gradient", name, path, value, shapes_note(a, b), cause)
-
-    def gradient_distance(
-        self, name: str, a: Recorded, b: Recorded, scales: dict[str, float]
-    ) -> float:
-        scale = scales[name.rpartition(".")[0]]
-        if not (a.stored and b.stored):  # an estimate is of norms
-            scale *= math.sqrt(max(1, math.prod(a.shape)))
-        return self.distance(a, b, scale) * self.distance.coarseness(a)
-
-    def _around(self, path: str) -> float:
-        """How far what goes into a module's gradients is apart; of one whose parameters another
-        uses (the projection within attention), what goes into that one's."""
-        largest = 0.0
-        called = {pair.first.path for pair in self.pairs}
-        while path not in called and "." in path:
-            path = path.rpartition(".")[0]
-        if path not in called:  # of a compiled model only the whole is called
-            path = self.model
-        for pair in self.pairs:
-            if pair.first.path == path:
-                gradients = (pair.first.gradients, pair.second.gradients)
-                values = (self.distance.of_groups(*gradients), self.outputs[pair.number])
-                largest = max(largest, self.inputs[pair.number], *values)
-        return largest
-
-    def norms(self) -> tuple[float, float] | None:
-        """The norms of all gradients of both sides."""
-        if not self.a.gradients or not self.b.gradients:
-            return None
-        first, second = (
-            math.sqrt(sum(each.norm**2 for each in step.gradients.values()))
-            for step in (self.a, self.b)
-        )
-        return first, second
-
-    # -- rows ------------------------------------------------------------------------------------
-
-    def _rows(self) -> None:
-        """One row for each event, in the order in which calls begin."""
-        scales = module_scales(self.a.gradients)
-        parameters: dict[str, float] = {}
-        for name, a in self.a.gradients.items():
-            b, path = self.b.gradients.get(name), owner(name, self.model)
-            if b is not None:
-                value = self.gradient_distance(name, a, b, scales)
-                parameters[path] = max(parameters.get(path, 0.0), value)
-        for pair in self.pairs[:MOST_ROWS]:
-            one, two = pair.first, pair.second
-            gradients = [x for x in (*one.gradients, *two.gradients) if x is not None]
-            apart = self.distance.of_groups(one.gradients, two.gradients) if gradients else None
-            choices = 0
-            if apart is not None and apart > self.strict:
-                choices = self.distance.choices(one.gradients, two.gradients, self.strict)
-            row = EventRow(
-                label=one.label,
-                path=one.path,
-                kind=one.kind,
-                name=one.name,
-                phase=one.phase,
-                description=one.description or str(one.arguments or ""),
-                output=self.outputs[pair.number],
-                gradient=apart,
-                parameters=parameters.get(one.path) if one.kind == "module" else None,
-                choices=choices,
-                bits=[x.digest for x in one.outputs] == [x.digest for x in two.outputs],
-                cause=REAL if pair.number in self.blamed else "",
-            )
-            if one.outputs and two.outputs:
-                row.output_spread = self.distance.spread(one.outputs[0], two.outputs[0])
-                row.gradient_spread = self.distance.spread(one.gradients[0], two.gradients[0])
-            self.rows.append(row)
 
 
 def alike(a: Any, b: Any, allowed: float) -> bool:

@@ -1,5 +1,5 @@
 """How far what two sides recorded is apart: from the values where both kept them, else from
-figures."""
+statistics."""
 
 import math
 from collections.abc import Sequence
@@ -11,12 +11,14 @@ import numpy as np
 from .record_format import ArrayReader, Record, Recorded
 from .statistics import Spread, relative_difference, sketch_difference, spread_of
 
-__all__ = ["SIXTEEN_BITS", "STRAY", "Distance", "Side", "module_scales", "owner", "shapes_note"]
+__all__ = [
+    "OF_NO_MODULE", "SIXTEEN_BITS", "Distance", "Side", "module_scales", "owner", "shapes_note",
+]  # fmt: skip
 
 # One rounding to a 16-bit dtype; differences of a few of them say nothing.
 SIXTEEN_BITS = {"bfloat16": 2.0**-8, "float16": 2.0**-11}
 
-STRAY = "parameter "  # how those that belong to no module are called
+OF_NO_MODULE = "parameter "  # how those that belong to no module are called
 
 # Where two values tie, max pooling sends the gradient to one or the other, by their last bits. That
 # many of the elements (and their sum unchanged) are taken for such choices.
@@ -115,7 +117,7 @@ class Distance:
 
 def owner(name: str, model: str) -> str:
     """The module that a parameter or buffer belongs to."""
-    return "" if name.startswith(STRAY) else name.rpartition(".")[0] or model
+    return "" if name.startswith(OF_NO_MODULE) else name.rpartition(".")[0] or model
 
 
 def module_scales(arrays: dict[str, Recorded]) -> dict[str, float]:

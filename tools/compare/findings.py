@@ -4,14 +4,17 @@ cause."""
 import math
 from dataclasses import dataclass, field
 
-from .record_format import Event, Replay
+from .record_format import Event, Rerun
 from .statistics import Spread, number_difference
 
 __all__ = [
     "ACCURACY",
     "ENDINGS",
     "EXACT",
+    "FLOOR",
     "FOLLOWS",
+    "JUMP",
+    "NEAR",
     "OPEN",
     "PHASES",
     "REAL",
@@ -29,6 +32,10 @@ __all__ = [
 PHASES = ("start", "data", "forward", "loss", "backward", "update")
 
 EXACT, REAL, FOLLOWS, ROUNDING, OPEN = "exact", "real", "follows", "rounding", "open"
+
+JUMP = 300  # how much larger than all before it a difference is no rounding's
+NEAR = 30  # the same, where what it is made from is known
+FLOOR = 1e-6
 
 # What is of a whole run and of no step: looking closer at one tells nothing of it.
 STEPS, ACCURACY, SETTINGS = "number of steps", "printed accuracy", "settings of the layer"
@@ -54,7 +61,7 @@ class Difference:
     cause: str = OPEN
     first: Event | None = None
     second: Event | None = None
-    evidence: list[Replay] = field(default_factory=list)
+    evidence: list[Rerun] = field(default_factory=list)
 
     def __str__(self) -> str:
         where = f"{self.what} of {self.name}" if self.name else self.what
@@ -134,8 +141,8 @@ class Agreement:
     steps: list[StepRow] = field(default_factory=list)
     accuracies: tuple[float, float] | None = None
     seconds: tuple[float, float] | None = None
-    replayed: int = 0
-    replay_failures: list[str] = field(default_factory=list)
+    rerun_count: int = 0
+    rerun_failures: list[str] = field(default_factory=list)
     calls_left_out: int = 0
 
     @property

@@ -114,7 +114,7 @@ class _Watch:
         recorder = self.recorder
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            if recorder.quiet or recorder.looker.inside:
+            if recorder.quiet or recorder.probe.inside:
                 return original(*args, **kwargs)
             frame = sys._getframe(1)
             if not recorder.wants_function(frame.f_globals.get("__name__", "")):
@@ -130,8 +130,8 @@ class _Watch:
 
         def call(*args: Any, **kwargs: Any) -> Any:
             made = original(*args, **kwargs)
-            if not (recorder.looker.inside or recorder.is_compiling()):
-                with recorder.looker.looking():
+            if not (recorder.probe.inside or recorder.is_compiling()):
+                with recorder.probe.probing():
                     made.zero_()
             return made
 
@@ -169,7 +169,7 @@ class _Watch:
                 self.wrap(cls, "step", self._step)
                 cls.step.__dict__["watched"] = True
             original(optimizer, *args, **kwargs)
-            self.recorder.seen_optimizer(optimizer)
+            self.recorder.models.note_optimizer(optimizer)
 
         return init
 
@@ -218,7 +218,7 @@ class _Watch:
             result = quietly(outputs, *args, **kwargs)
             loss = outputs[0] if isinstance(outputs, (tuple, list)) else outputs
             further = kwargs.get("create_graph") or (len(args) > 3 and args[3])
-            if recorder.optimized is None and not (recorder.quiet or further):
+            if recorder.models.optimized is None and not (recorder.quiet or further):
                 recorder.seen_loss(loss)
                 recorder.seen_backward(tuple(result))
             return result

@@ -16,7 +16,7 @@ class Options:
     """What is watched.
 
     `last_step`: how many optimizer steps (None for all). `full_step`: the step whose arrays are
-    kept; with `replay`, its events are run again at its end. `window`: the events of that step
+    kept; with `rerun`, its events are run again at its end. `window`: the events of that step
     whose arrays are kept, `None` for all. `against`: the first side's folder, on the second side.
     `stop`: end the script after `full_step`. `only`: a pattern for module paths.
     `shallow`: nothing within a model's call, for runs one of which is compiled. `changed`: what is
@@ -25,7 +25,7 @@ class Options:
 
     last_step: int | None = None
     full_step: int = 0
-    replay: bool = False
+    rerun: bool = False
     window: tuple[int, int] | None = None
     against: Path | None = None
     stop: bool = False

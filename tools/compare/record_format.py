@@ -20,7 +20,7 @@ import numpy as np
 from mindtorch.engine.bounded_cache import Bounded
 from mindtorch.kernels.support.atomic_file import write_whole
 
-from .statistics import digest_of, figures_of
+from .statistics import digest_of, statistics_of
 
 __all__ = [
     "ARRAYS",
@@ -33,7 +33,7 @@ __all__ = [
     "Record",
     "RecordNotWrittenError",
     "Recorded",
-    "Replay",
+    "Rerun",
     "Step",
     "load_record",
     "load_steps",
@@ -51,8 +51,8 @@ class RecordNotWrittenError(BaseException):
 
 @dataclass(frozen=True)
 class Recorded:
-    """A tensor as it was at one moment: its figures (`figures.Figures`), and whether its values
-    are in the arrays' file, under the digest.
+    """A tensor as it was at one moment: its statistics (`statistics.Statistics`), and whether its
+    values are in the arrays' file, under the digest.
 
     `axes` are the dimensions in the order in which they lie in memory, () for the usual one:
     random numbers are drawn in that order.
@@ -71,7 +71,7 @@ class Recorded:
 
 
 @dataclass
-class Replay:
+class Rerun:
     """One part (an output, a gradient) of an event that the second side ran again on what the first
     was given.
 
@@ -97,9 +97,9 @@ class Event:
     `call` counts equal (kind, path, name) in the step. `phase` is data, forward or loss: before, in
     and after the outermost call of a model. `generator` is the random state's digest before it,
     `drawn_from` that state, where random numbers were drawn and values are kept. Where the call is
-    to be run again: `modes` are those in which it was made (`replay.modes_of`), `attributes` the
-    numbers and texts of a module, as Python writes them. `pulled`: the gradients of inputs
-    and parameters, on the second side those that its call gave for what the first side's had.
+    to be run again: `modes` are those in which it was made (`rerun_event.modes_of`), `attributes`
+    the numbers and texts of a module, as Python writes them. `pulled`: the gradients of inputs and
+    parameters, on the second side those that its call gave for what the first side's had.
     """
 
     index: int
@@ -122,8 +122,8 @@ class Event:
     mask: str = ""
     state: dict[str, Recorded] = field(default_factory=dict)
     pulled: dict[str, Recorded] = field(default_factory=dict)
-    replays: list[Replay] = field(default_factory=list)
-    replay_failure: str = ""
+    reruns: list[Rerun] = field(default_factory=list)
+    rerun_failure: str = ""
     trained: bool = False
     modes: dict[str, Any] = field(default_factory=dict)
     attributes: str = "{}"
@@ -214,7 +214,7 @@ def _event(value: dict[str, Any]) -> Event:
         "gradients": [each and _recorded(each) for each in value["gradients"]],
         "state": _named(value["state"]),
         "pulled": _named(value["pulled"]),
-        "replays": [Replay(**each) for each in value["replays"]],
+        "reruns": [Rerun(**each) for each in value["reruns"]],
         "drawn_from": value["drawn_from"] and _recorded(value["drawn_from"]),
     }
     return Event(**{**value, **changed})
@@ -269,7 +269,7 @@ def _read(file: IO[bytes], place: Place) -> np.ndarray:
 class ArrayWriter:
     """Writes each array once, when it is first seen, so that memory never holds them all.
 
-    Past `limit` bytes arrays leave only their figures.
+    Past `limit` bytes arrays leave only their statistics.
     """
 
     def __init__(self, path: Path, limit: int) -> None:
@@ -277,14 +277,14 @@ class ArrayWriter:
         self.file = path.open("w+b")
         self.size = 0
         self.places: dict[str, Place] = {}
-        self.figures = Bounded(2**15)  # of arrays seen before
+        self.statistics = Bounded(2**15)  # of arrays seen before
 
     def add(self, array: np.ndarray, dtype: str, store: bool) -> Recorded:
         """`array` (C-contiguous) as a record; its values are kept if `store`."""
         name = digest_of(array, dtype)
-        found = self.figures.get(name)
+        found = self.statistics.get(name)
         if found is None:
-            found = self.figures.keep(name, figures_of(array, name))
+            found = self.statistics.keep(name, statistics_of(array, name))
         if store and name not in self.places and array.nbytes <= self.room:
             self._write(name, array)
         return Recorded(shape=array.shape, dtype=dtype, stored=name in self.places, **vars(found))

@@ -3,32 +3,32 @@
 The recorder knows only names of torch's public namespace, so that it does the same on both sides.
 It looks and does not touch: no random number is drawn, no value changed, and the time it takes
 itself is left out of the times it reports. What it sees of a step is written when the step ends.
-`watching` puts it in its place; `replay` runs again what it saw.
+`instrument` puts it in its place; `rerun_event` runs again what it saw.
 """
 
 import fnmatch
 import functools
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .distance import STRAY
+from .models import Models
 from .module_source import LIBRARY, attributes_of, describe, is_library, source_of
 from .options import Options, StopRecordingError
-from .record_format import ArrayWriter, Event, Record, Recorded, RecordNotWrittenError, Step
-from .rerun_event import Held, Player, modes_of
+from .record_format import ArrayWriter, Event, Record, RecordNotWrittenError, Step
+from .rerun_event import EventRerunner, HeldEvent, modes_of
 from .statistics import digest_of
-from .tensor_probe import UNINITIALIZED, Looker, plain, settings_of, template, tensors_in
+from .tensor_probe import TensorProbe, plain, settings_of, template, tensors_in
 
 __all__ = ["Recorder"]
 
 MOST_EVENTS = 20_000
-MOST_ASIDES = 8  # in a step
+MOST_INFERENCE_CALLS = 8  # in a step
 EVENT_BYTES = 2**29
 TORCH_LIKE = (*LIBRARY, "torchvision.transforms", "torchvision.datasets")
 # They write all of their first argument and read nothing of it: memory that nobody wrote before.
@@ -55,8 +55,9 @@ class Recorder:
         self.torch = torch
         self.record = record
         self.options = options
-        self.looker = Looker(torch, arrays)
-        self.player = Player(self.looker, options.against, options.full_step)
+        self.probe = TensorProbe(torch, arrays)
+        self.models = Models(torch, record, self.probe)
+        self.rerunner = EventRerunner(self.probe, options.against, options.full_step)
         self.folder = folder
         self.file = (folder / "steps.jsonl").open("w", encoding="utf-8")
         self.room = EVENT_BYTES
@@ -64,19 +65,13 @@ class Recorder:
         self.stack: list[Event] = []
         self.states: dict[int, np.ndarray] = {}
         self.calls: dict[tuple[str, str, str], int] = {}
-        self.roots: list[Any] = []
-        self.names: dict[int, str] = {}
-        self.strangers: list[Any] = []
-        self.strays: list[Any] = []
-        self.optimized: set[int] | None = None
         self.phase = "data"
-        self.by_hand = -1  # without an optimizer, after `backward`: the last event of the update
+        self.update_begin = -1  # the last event before an update without an optimizer
         self.updating = False
         self.returned: tuple[Any, ...] = ()
-        self.rehearsal: list[Event] | None = None
-        self.rehearsing = False
-        self.asides: dict[int, tuple[str, Any]] = {}  # models only called without gradients
-        self.asides_seen = 0
+        self.inference_events: list[Event] | None = None
+        self.in_first_inference = False
+        self.inference_calls = 0
         self.epochs: dict[int, int] = {}
         self.loader_passes = 0
         self.quiet = 0
@@ -90,7 +85,7 @@ class Recorder:
     def active(self) -> bool:
         """Whether there is still something to watch; never while torch compiles the script."""
         last = self.options.last_step
-        if self.looker.inside or (last is not None and self.step.number >= last):
+        if self.probe.inside or (last is not None and self.step.number >= last):
             return False
         return not self.is_compiling()
 
@@ -109,85 +104,38 @@ class Recorder:
 
     # -- modules ---------------------------------------------------------------------------------
 
-    def _is_model(self, module: Any) -> bool:
-        """Whether an outermost module is (a part of) what is trained."""
-        parameters = list(module.parameters())
-        if self.optimized is None:
-            return bool(parameters)
-        return any(id(parameter) in self.optimized for parameter in parameters)
-
-    def _is_bystander(self, module: Any, given: list[Any]) -> bool:
+    def _is_beside_training(self, module: Any, given: list[Any]) -> bool:
         """Whether a module is no part of what is trained, e.g. a transform of the data."""
-        known = id(module) in self.names and id(module) not in self.asides
-        if self.stack or known or self._is_model(module):
+        known = self.models.is_known(module)
+        if self.stack or known or self.models.is_model(module):
             return False
         return not any(tensor.requires_grad for tensor in given)
-
-    def _adopt(self, module: Any) -> None:
-        """Give names to a model and its parts, and record what it starts from."""
-        label = type(module).__name__
-        count = sum(type(root).__name__ == label for root in self.roots)
-        label = f"{label}#{count + 1}" if count else label
-        prefix = f"{label}." if self.roots else ""
-        self.record.model = self.record.model or label
-        self.roots.append(module)
-        for path, part in module.named_modules():
-            name = prefix + path if path else label
-            self.names.setdefault(id(part), name)
-            self.record.modules[name] = describe(part)
-        for name, parameter in module.named_parameters():
-            self.record.parameters[prefix + name] = self.looker.look_afresh(parameter, True)
-        for name, buffer in module.named_buffers():
-            self.record.buffers[prefix + name] = self.looker.look_afresh(buffer, True)
-        # What `functional_call` puts in a module's place may have been trained already.
-        own = all(isinstance(x, self.torch.nn.Parameter) for x in module.parameters())
-        if self.step.number or not own:
-            for name, _ in (*module.named_parameters(), *module.named_buffers()):
-                self.record.late[prefix + name] = self.step.number + (not own)
-
-    def _adopt_late(self) -> None:
-        """What a lazy module starts from is known when it was called once."""
-        known = self.record.parameters
-        late = {name for name, each in known.items() if each.digest == UNINITIALIZED}
-        for name, parameter in self._parameters() if late else ():
-            if name in late:
-                known[name] = self.step.before[name] = self.looker.look_afresh(parameter, True)
-
-    def name_of(self, module: Any) -> str:
-        name = self.names.get(id(module))
-        if name is None:  # a loss, or a module that no model holds
-            self.strangers.append(module)
-            name = self.names[id(module)] = type(module).__name__
-        return name
 
     def call_module(self, run: Callable[..., Any], module: Any, args: Any, kwargs: Any) -> Any:
         """One call of a module: `run(module, *args, **kwargs)`, watched if it is to be."""
         within = self.options.shallow and self.stack
         if not self.active or self.quiet or within:
             return run(module, *args, **kwargs)
-        self.end_by_hand()
+        self.end_manual_update()
         if self.torch.is_grad_enabled() or self.stack:
-            return self._watch_module(run, module, args, kwargs)
-        first = self.step.number == 0 and self.rehearsal is None
-        if first and not self.step.losses and self._is_model(module):
-            return self._rehearse(run, module, args, kwargs)
-        if self.asides_seen < MOST_ASIDES and any(True for _ in module.parameters()):
-            return self._watch_aside(run, module, args, kwargs)
+            return self._record_module(run, module, args, kwargs)
+        first = self.step.number == 0 and self.inference_events is None
+        if first and not self.step.losses and self.models.is_model(module):
+            return self._record_first_inference(run, module, args, kwargs)
+        if self.inference_calls < MOST_INFERENCE_CALLS and any(True for _ in module.parameters()):
+            return self._record_inference(run, module, args, kwargs)
         return run(module, *args, **kwargs)
 
-    def _watch_aside(self, run: Callable[..., Any], module: Any, args: Any, kwargs: Any) -> Any:
+    def _record_inference(
+        self, run: Callable[..., Any], module: Any, args: Any, kwargs: Any
+    ) -> Any:
         """A model's call without gradients beside the training (a teacher, a target, a moving
         average): seen as a whole, and its parameters from then on."""
-        self.asides_seen += 1
+        self.inference_calls += 1
         given: list[Any] = []
         shape = template([args, kwargs], self.torch.Tensor, given)
-        with self.looker.looking():
-            known = id(module) in self.names
-            path = self.name_of(module)
-            if not known:
-                label = f"{path}#{len(self.asides) + 1}"
-                path = self.names[id(module)] = label
-                self.asides[id(module)] = (label, module)
+        with self.probe.probing():
+            path = self.models.name_without_gradients(module)
             event = self._begin("module", path, type(module).__name__, given, "")
             if event is not None:
                 event.description, event.arguments = describe(module), plain(shape)
@@ -200,25 +148,27 @@ class Recorder:
         finally:
             self.quiet -= 1
         if event is not None:
-            with self.looker.looking():
+            with self.probe.probing():
                 event.trained = bool(module.training)
                 self._end(event, result)
         return result
 
-    def _rehearse(self, run: Callable[..., Any], module: Any, args: Any, kwargs: Any) -> Any:
+    def _record_first_inference(
+        self, run: Callable[..., Any], module: Any, args: Any, kwargs: Any
+    ) -> Any:
         """The first call without gradients: all there is to see of a script that never trains."""
-        kept, calls, self.rehearsing = self.step.events, self.calls, True
+        kept, calls, self.in_first_inference = self.step.events, self.calls, True
         self.step.events, self.calls = [], {}
         try:
-            return self._watch_module(run, module, args, kwargs)
+            return self._record_module(run, module, args, kwargs)
         finally:
-            self.rehearsal, self.rehearsing = self.step.events, False
+            self.inference_events, self.in_first_inference = self.step.events, False
             self.step.events, self.calls = kept, calls
 
-    def _watch_module(self, run: Callable[..., Any], module: Any, args: Any, kwargs: Any) -> Any:
+    def _record_module(self, run: Callable[..., Any], module: Any, args: Any, kwargs: Any) -> Any:
         given: list[Any] = []
         shape = template([args, kwargs], self.torch.Tensor, given)
-        if self._is_bystander(module, given):
+        if self._is_beside_training(module, given):
             self.quiet += self.options.shallow
             try:
                 return run(module, *args, **kwargs)
@@ -226,16 +176,16 @@ class Recorder:
                 self.quiet -= self.options.shallow
         outermost = not self.stack
         modes = self._modes() | (self.options.changed if outermost else {})
-        with self.looker.looking():
+        with self.probe.probing():
             if outermost:
                 self._begin_model(module)
-            path = self.name_of(module)
+            path = self.models.name_of(module)
             event = self._begin("module", path, type(module).__name__, given, "")
         if event is None:
             return run(module, *args, **kwargs)
         event.description = self.record.modules.get(path) or describe(module)
         event.arguments = plain(shape)
-        with self.looker.looking():
+        with self.probe.probing():
             self._hold(event, module, functools.partial(module), shape, given, modes)
         self.stack.append(event)
         try:
@@ -245,28 +195,25 @@ class Recorder:
             raise
         finally:
             self.stack.pop()
-        with self.looker.looking():
+        with self.probe.probing():
             event.trained = bool(getattr(module, "training", False))
             event.atomic = self._is_atomic(event, module)
             self._end(event, result)
             if outermost:
-                self._adopt_late()
-            if outermost and id(module) in {id(root) for root in self.roots}:
+                self.models.add_materialized(self.step)
+            if outermost and self.models.is_root(module):
                 self.phase = "loss"
         return result
 
     def _begin_model(self, module: Any) -> None:
         """The outermost call of a module begins: the first of a model in a step is where its state
         is recorded."""
-        known = id(module) in self.names and id(module) not in self.asides
-        if not known and self._is_model(module):
-            if self.asides.pop(id(module), None):
-                del self.names[id(module)]
-            self._adopt(module)
-        if id(module) in {id(root) for root in self.roots}:
+        if not self.models.is_known(module) and self.models.is_model(module):
+            self.models.add(module, self.step.number)
+        if self.models.is_root(module):
             self.phase = "forward"
-            if not self.step.before and not self.rehearsing:
-                self.step.before = dict(self._state(self.full))
+            if not self.step.before and not self.in_first_inference:
+                self.step.before = dict(self.models.state(self.full))
 
     def _is_atomic(self, event: Event, module: Any) -> bool:
         """Whether a call is worth running again as a whole."""
@@ -274,13 +221,13 @@ class Recorder:
         return not inner or (is_library(type(module)) and type(module).__name__ != "Sequential")
 
     def _modes(self) -> dict[str, Any]:
-        return modes_of(self.torch) if self.options.replay and self.full else {}
+        return modes_of(self.torch) if self.options.rerun and self.full else {}
 
     def _hold(
         self, event: Event, module: Any, call: Any, shape: Any, given: list[Any],
         modes: dict[str, Any],
     ) -> None:  # fmt: skip
-        if self.options.replay and self.keeps(event.index):
+        if self.options.rerun and self.keeps(event.index):
             event.modes = modes
             if module is None:
                 self._note_source(getattr(call, "__self__", None))
@@ -288,8 +235,9 @@ class Recorder:
                 self._note_source(type(module))
                 event.attributes = attributes_of(module)
                 for name, each in (*module.named_parameters(), *module.named_buffers()):
-                    event.state[name] = self.looker.look_afresh(each, True)
-            self.player.hold(Held(event, module, call, shape, [x.requires_grad for x in given]))
+                    event.state[name] = self.probe.record_afresh(each, True)
+            tracked = [x.requires_grad for x in given]
+            self.rerunner.hold(HeldEvent(event, module, call, shape, tracked))
 
     def _note_source(self, cls: Any) -> None:
         """Keep the text of a user's class, for a file that reproduces a difference."""
@@ -302,10 +250,10 @@ class Recorder:
     def wants_function(self, caller: str) -> bool:
         """Whether a function called from module `caller` is a part of the script's own work."""
         within = self.options.shallow and self.stack
-        if self.looker.inside or self.quiet or within or f"{caller}.".startswith(TORCH_LIKE):
+        if self.probe.inside or self.quiet or within or f"{caller}.".startswith(TORCH_LIKE):
             return False
-        if not (self.torch.is_grad_enabled() or self.stack or self.rehearsing or self.updating):
-            return False
+        if not (self.torch.is_grad_enabled() or self.stack or self.updating):
+            return self.in_first_inference and self.active
         return self.active
 
     def call_function(
@@ -317,7 +265,7 @@ class Recorder:
         shape = template([args, kwargs], self.torch.Tensor, given)
         path = self.stack[-1].path if self.stack else ""
         phase, modes = self._phase_of(space, name, given), self._modes()
-        with self.looker.looking():
+        with self.probe.probing():
             event = self._begin("op", path, name, given, line)
             if event is not None:
                 event.phase = phase
@@ -332,7 +280,7 @@ class Recorder:
         finally:
             self.quiet -= 1
         if event is not None:
-            with self.looker.looking():
+            with self.probe.probing():
                 self._end(event, given[0] if result is None and given else result)
         return result
 
@@ -340,24 +288,24 @@ class Recorder:
         """The phase of a function's call. In scripts and parts of scripts without modules, what
         uses values that are trained is the forward pass, up to a loss function."""
         if self.stack or not self.torch.is_grad_enabled():
-            self.by_hand = len(self.step.events) if self.updating else -1
+            self.update_begin = len(self.step.events) if self.updating else -1
             return self.phase
         early = self.phase in ("data", "update")
         if space == "func":  # gives gradients, so what follows without an optimizer is an update
-            self.end_by_hand()
-            if self.optimized is None and early:
+            self.end_manual_update()
+            if self.models.optimized is None and early:
                 self.phase = "update"
             return "forward" if early else self.phase
         if any(tensor.requires_grad for tensor in given):
-            self.end_by_hand()
+            self.end_manual_update()
             if "loss" in name or "cross_entropy" in name:
                 self.phase = "loss"
             return "forward" if self.phase in ("data", "update") else self.phase
         if self.updating:
             in_place = name.endswith("_") and (name[:3] == "__i" or name[:2] != "__")
             if in_place or any(x is each for x in given for each in self.returned):
-                self.by_hand = len(self.step.events)
-        elif self.phase == "update" and self.optimized is None and not given:
+                self.update_begin = len(self.step.events)
+        elif self.phase == "update" and self.models.optimized is None and not given:
             self.phase = "data"
         return self.phase
 
@@ -372,7 +320,7 @@ class Recorder:
         call = self.calls[key] = self.calls.get(key, -1) + 1
         index = len(self.step.events)
         keeps = self.keeps(index)
-        state = self.looker.generator()
+        state = self.probe.generator()
         if kind == "op" and name in FILLING and given:
             given = [self.torch.zeros_like(given[0]), *given[1:]]
         event = Event(
@@ -387,7 +335,7 @@ class Recorder:
             arguments=None,
             parent=self.stack[-1].index if self.stack else -1,
             atomic=False,
-            inputs=[self.looker.look(tensor, keeps) for tensor in given],
+            inputs=[self.probe.record(tensor, keeps) for tensor in given],
             generator=digest_of(state, "generator"),
         )
         if keeps:
@@ -399,14 +347,14 @@ class Recorder:
         """The call of an event came back with `result`."""
         outputs = list(tensors_in(result, self.torch.Tensor))
         keeps = self.keeps(event.index)
-        event.outputs = [self.looker.look(output, keeps) for output in outputs]
+        event.outputs = [self.probe.record(output, keeps) for output in outputs]
         event.gradients = [None] * len(outputs)
-        event.draws = digest_of(self.looker.generator(), "generator") != event.generator
+        event.draws = digest_of(self.probe.generator(), "generator") != event.generator
         state = self.states.pop(event.index, None)
         if event.draws and state is not None:
-            event.drawn_from = self.looker.arrays.add(state, "uint8", True)
+            event.drawn_from = self.probe.arrays.add(state, "uint8", True)
         if "dropout" in event.name.lower() and outputs and event.draws:
-            kept = self.looker.array_of(outputs[0])[0] != 0
+            kept = self.probe.array_of(outputs[0])[0] != 0
             event.mask = digest_of(np.packbits(kept), "mask")
         for position, output in enumerate(outputs):
             if output.requires_grad and not output.is_leaf:
@@ -414,9 +362,9 @@ class Recorder:
 
     def _gradient_hook(self, event: Event, position: int, keeps: bool) -> Callable[[Any], None]:
         def seen(gradient: Any) -> None:
-            if not self.looker.inside:
-                with self.looker.looking():
-                    event.gradients[position] = self.looker.look(gradient, keeps)
+            if not self.probe.inside:
+                with self.probe.probing():
+                    event.gradients[position] = self.probe.record(gradient, keeps)
 
         return seen
 
@@ -424,20 +372,15 @@ class Recorder:
 
     def seen_batch(self, batch: Any) -> None:
         if self.active:
-            self.end_by_hand()
-            with self.looker.looking():
-                self.step.batches.append(self.looker.look_all(batch, self.full))
-
-    def seen_optimizer(self, optimizer: Any) -> None:
-        self.optimized = self.optimized or set()
-        for group in optimizer.param_groups:
-            self.optimized.update(id(parameter) for parameter in group["params"])
+            self.end_manual_update()
+            with self.probe.probing():
+                self.step.batches.append(self.probe.record_all(batch, self.full))
 
     def seen_loss(self, loss: Any) -> None:
         if self.active:
-            self.end_by_hand()
-            with self.looker.looking():
-                values = self.looker.array_of(loss)[0]
+            self.end_manual_update()
+            with self.probe.probing():
+                values = self.probe.array_of(loss)[0]
                 self.step.losses.append(float(values.mean(dtype=np.float64)))
 
     def seen_backward(self, returned: tuple[Any, ...] = ()) -> None:
@@ -449,16 +392,16 @@ class Recorder:
         if not self.active:
             return
         self.phase = "update"
-        if self.optimized is None:
+        if self.models.optimized is None:
             self.before_step()
-            self.updating, self.by_hand = True, len(self.step.events) - 1
+            self.updating, self.update_begin = True, len(self.step.events) - 1
             self.returned = returned
 
-    def end_by_hand(self) -> None:
+    def end_manual_update(self) -> None:
         """The end of a step whose update was made without an optimizer, if there is one."""
         if self.updating:
             self.updating, self.returned = False, ()
-            for event in self.step.events[self.by_hand + 1 :]:
+            for event in self.step.events[self.update_begin + 1 :]:
                 event.phase = "data"  # it is the next step's
             self.after_step()
 
@@ -468,41 +411,26 @@ class Recorder:
         if not self.active:
             return
         if optimizer is not None:
-            self.end_by_hand()
-        with self.looker.looking():
+            self.end_manual_update()
+        with self.probe.probing():
             if optimizer is not None:
-                self._note_strays(optimizer)
-                names = {id(each): name for name, each in self._parameters()}
+                self.models.add_of_no_module(optimizer, self.step, self.full)
+                names = {id(each): name for name, each in self.models.parameters()}
                 self.step.optimizer = settings_of(optimizer, names)
             if not within:
                 self._gradients()
 
-    def _note_strays(self, optimizer: Any) -> None:
-        """Parameters that no module has which was called are known from the optimizer."""
-        known = {id(each) for root in self.roots for each in root.parameters()}
-        self.strays = [each for each in self.strays if id(each) not in known]
-        known.update(id(each) for each in self.strays)
-        for group in optimizer.param_groups:
-            self.strays += [each for each in group["params"] if id(each) not in known]
-        for name, each in self._named_strays():
-            seen = self.step.before[name] = self.looker.look_afresh(each, self.full)
-            if self.step.number == 0:
-                self.record.parameters.setdefault(name, seen)
-
-    def _named_strays(self) -> Iterator[tuple[str, Any]]:
-        return ((f"{STRAY}{at}", each) for at, each in enumerate(self.strays, 1))
-
     def _gradients(self) -> None:
         """The parameters' gradients; and all calls of the step again, if that is asked for."""
-        for name, parameter in self._parameters():
+        for name, parameter in self.models.parameters():
             if parameter.grad is not None:
-                self.step.gradients[name] = self.looker.look_afresh(parameter.grad, self.full)
+                self.step.gradients[name] = self.probe.record_afresh(parameter.grad, self.full)
         if self.full:
-            self._replay()
+            self._rerun()
 
-    def _replay(self) -> None:
-        if self.options.replay:
-            self.player.play()
+    def _rerun(self) -> None:
+        if self.options.rerun:
+            self.rerunner.run_all()
 
     def after_step(self, within: bool = False) -> None:
         """What became of parameters and buffers; of a step with calls `within`, the gradients of
@@ -510,28 +438,28 @@ class Recorder:
         if not self.active:
             return
         if within:
-            with self.looker.looking():
+            with self.probe.probing():
                 self._gradients()
         now, step = time.perf_counter(), self.step
         if self.last_end is not None and self.last_end[0] == self.loader_passes and not self.full:
-            seconds = (now - self.last_end[1]) - (self.looker.overhead - self.last_end[2])
+            seconds = (now - self.last_end[1]) - (self.probe.overhead - self.last_end[2])
             step.seconds = seconds
-        with self.looker.looking():
-            step.after = dict(self._state(self.full))
-            step.generators = self.looker.generators()
+        with self.probe.probing():
+            step.after = dict(self.models.state(self.full))
+            step.generators = self.probe.generators()
             step.epoch = self.epochs.setdefault(self.loader_passes, len(self.epochs))
             self._write()
         self.record.steps += 1
         if self.options.stop and step.number == self.options.full_step:
             raise StopRecordingError(0)
         self.step = Step(step.number + 1)
-        self.calls, self.states, self.phase, self.asides_seen = {}, {}, "data", 0
-        self.last_end = (self.loader_passes, time.perf_counter(), self.looker.overhead)
+        self.calls, self.states, self.phase, self.inference_calls = {}, {}, "data", 0
+        self.last_end = (self.loader_passes, time.perf_counter(), self.probe.overhead)
 
     def _write(self) -> None:
         """Write the step, and let go of what it held."""
         self.step.full = self.full
-        self.looker.arrays.flush()
+        self.probe.arrays.flush()
         line = json.dumps(self.step, default=vars)
         self.room -= len(line)
         try:
@@ -541,43 +469,23 @@ class Recorder:
                 self.record.save(self.folder)
         except OSError as error:
             raise RecordNotWrittenError(error) from None
-        self.player.forget()
-
-    def _state(self, store: bool) -> Iterator[tuple[str, Recorded]]:
-        for name, each in (*self._parameters(), *self._buffers()):
-            yield name, self.looker.look_afresh(each, store)
-        for label, module in self.asides.values():
-            for name, each in (*module.named_parameters(), *module.named_buffers()):
-                yield f"{label}.{name}", self.looker.look_afresh(each, store)
-
-    def _parameters(self) -> Iterator[tuple[str, Any]]:
-        for root, prefix in self._prefixed():
-            yield from ((prefix + name, each) for name, each in root.named_parameters())
-        yield from self._named_strays()
-
-    def _buffers(self) -> Iterator[tuple[str, Any]]:
-        for root, prefix in self._prefixed():
-            yield from ((prefix + name, each) for name, each in root.named_buffers())
-
-    def _prefixed(self) -> Iterator[tuple[Any, str]]:
-        for position, root in enumerate(self.roots):
-            yield root, f"{self.names[id(root)]}." if position else ""
+        self.rerunner.forget()
 
     def finish(self) -> None:
         """What the run ends with; a step that was begun and has a model's call is one too."""
         with suppress(StopRecordingError):
-            self.end_by_hand()
-        with self.looker.looking():
+            self.end_manual_update()
+        with self.probe.probing():
             if self.record.steps == 0:
                 if not any(event.kind == "module" for event in self.step.events):
-                    self.step.events = self.rehearsal or self.step.events
+                    self.step.events = self.inference_events or self.step.events
                 if self.full:
-                    self._replay()
-                self.step.generators = self.looker.generators()
+                    self._rerun()
+                self.step.generators = self.probe.generators()
                 self._write()
-            for name, parameter in self._parameters():
-                self.record.final[name] = self.looker.look_afresh(parameter, False)
-        self.record.overhead = self.looker.overhead
+            for name, parameter in self.models.parameters():
+                self.record.final[name] = self.probe.record_afresh(parameter, False)
+        self.record.overhead = self.probe.overhead
 
     def close(self) -> None:
         """Where the run stands now, and no more."""

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 
 from .distance import module_scales
-from .record_format import ArrayReader, Event, Recorded, Replay, load_steps
+from .record_format import ArrayReader, Event, Recorded, Rerun, load_steps
 from .statistics import relative_difference, wide
-from .tensor_probe import Looker, filled, tensors_in
+from .tensor_probe import TensorProbe, filled, tensors_in
 
-__all__ = ["EPSILON", "Held", "Player", "judge", "modes_of"]
+__all__ = ["EPSILON", "EventRerunner", "HeldEvent", "judge", "modes_of"]
 
 EPSILON = {"float64": 2.0**-52, "float32": 2.0**-23, "bfloat16": 2.0**-7, "float16": 2.0**-10}
 SAME = 8  # roundings that need no explanation
@@ -33,7 +33,7 @@ Values = tuple[np.ndarray, str]
 
 
 @dataclass
-class Held:
+class HeldEvent:
     """What is needed to run an event again: `call(*args, **kwargs)` with `shape` = [args,
     kwargs]. `training`: the modes of the module and its parts."""
 
@@ -49,7 +49,7 @@ class Held:
 def judge(
     part: str, a: np.ndarray, b: np.ndarray, dtype: str, truth: Any = None, shaken: Any = None,
     scale: float = 0.0,
-) -> Replay:  # fmt: skip
+) -> Rerun:  # fmt: skip
     """Whether two results of one computation differ by more than its rounding.
 
     Args:
@@ -63,16 +63,16 @@ def judge(
     apart = relative_difference(a, b, scale)
     epsilon = EPSILON.get(dtype, 0.0)
     if apart <= SAME * epsilon:
-        return Replay(part, apart, None, None, None, False)
+        return Rerun(part, apart, None, None, None, False)
     if truth is None or truth.shape != a.shape or a.shape != b.shape or not math.isfinite(apart):
         allowed = max(UNEXPLAINED, SAME * epsilon)
-        return Replay(part, apart, None, None, None, apart > allowed)
+        return Rerun(part, apart, None, None, None, apart > allowed)
     size = float(np.abs(truth).max(initial=0)) or 1.0
     errors = [float(np.abs(wide(x) - truth).max(initial=0)) for x in (a, b)]
     noise = float(np.abs(shaken - truth).max(initial=0)) if shaken is not None else 0.0
     explained = MARGIN * max(min(errors), noise) + SAME * epsilon * size
     real = float(np.abs(wide(a) - wide(b)).max(initial=0)) > explained
-    return Replay(part, apart, errors[0] / size, errors[1] / size, noise / size, real)
+    return Rerun(part, apart, errors[0] / size, errors[1] / size, noise / size, real)
 
 
 def modes_of(torch: Any) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def modes_of(torch: Any) -> dict[str, Any]:
     }
 
 
-class Player:
+class EventRerunner:
     """Runs a step's events again when the step ends, before the optimizer changes the parameters.
 
     On the first side only the backward part of each is run, to have each event's own gradients. On
@@ -96,15 +96,15 @@ class Player:
     values.
     """
 
-    def __init__(self, looker: Looker, against: Path | None, step: int) -> None:
-        self.looker = looker
-        self.torch = looker.torch
-        self.held: list[Held] = []
+    def __init__(self, probe: TensorProbe, against: Path | None, step: int) -> None:
+        self.probe = probe
+        self.torch = probe.torch
+        self.held: list[HeldEvent] = []
         self.against = against
         self.number = step
         self.deadline = math.inf
 
-    def hold(self, held: Held) -> None:
+    def hold(self, held: HeldEvent) -> None:
         held.autocast = self._autocast()
         if held.module is not None:
             held.training = [bool(part.training) for part in held.module.modules()]
@@ -122,7 +122,7 @@ class Player:
 
     # -- the two sides' parts --------------------------------------------------------------------
 
-    def play(self) -> None:
+    def run_all(self) -> None:
         """Run what is held again, and note the results in its events."""
         self.deadline = time.monotonic() + MOST_SECONDS
         state = self.torch.get_rng_state()
@@ -135,22 +135,22 @@ class Player:
         finally:
             self.torch.set_rng_state(state)
 
-    def _guarded(self, held: Held, work: Any, *args: Any) -> None:
-        """A replay that fails says so, and the recording goes on."""
+    def _guarded(self, held: HeldEvent, work: Any, *args: Any) -> None:
+        """A rerun that fails says so, and the recording goes on."""
         if time.monotonic() > self.deadline:
-            held.event.replay_failure = f"no time: {MOST_SECONDS:g} s were over"
+            held.event.rerun_failure = f"no time: {MOST_SECONDS:g} s were over"
             return
         try:
             work(held, *args)
         except Exception as error:
-            held.event.replay_failure = f"{type(error).__name__}: {error}"[:300]
+            held.event.rerun_failure = f"{type(error).__name__}: {error}"[:300]
 
-    def _pull_own(self, held: Held) -> None:
-        read = self.looker.arrays.read
+    def _pull_own(self, held: HeldEvent) -> None:
+        read = self.probe.arrays.read
         if not self._complete(held.event):
             return
         _, pulled = self._run(held, held.event, read, held.tracked)
-        add = self.looker.arrays.add
+        add = self.probe.arrays.add
         for name, (array, dtype) in pulled.items():
             held.event.pulled[name] = add(array, dtype, True)
 
@@ -174,7 +174,7 @@ class Player:
         drawn = not event.draws or (event.drawn_from is not None and event.drawn_from.stored)
         return event.atomic and drawn and all(each.stored for each in given)
 
-    def _compare(self, held: Held, event: Event, read: Any) -> None:
+    def _compare(self, held: HeldEvent, event: Event, read: Any) -> None:
         """One event on the first side's values, and in float64 where that does not settle it."""
         if len(event.inputs) != len(held.event.inputs):
             return
@@ -189,16 +189,16 @@ class Player:
         found = {x: judge(x, *pair, scale=scales.get(x, 0.0)) for x, pair in pairs.items()}
         if any(x.real or x.apart > SAME * EPSILON.get(pairs[x.part][2], 0) for x in found.values()):
             found = self._with_truth(held, event, read, tracked, pairs) or found
-        held.event.replays = list(found.values())
+        held.event.reruns = list(found.values())
         for name in pairs.keys() & event.pulled.keys():
-            held.event.pulled[name] = self.looker.arrays.add(*mine[name], True)
+            held.event.pulled[name] = self.probe.arrays.add(*mine[name], True)
         only = sorted(set(theirs) ^ set(mine))
         if only and len(outputs) != len(event.outputs):
-            held.event.replays.append(Replay(only[0], math.inf, None, None, None, True))
+            held.event.reruns.append(Rerun(only[0], math.inf, None, None, None, True))
 
     def _with_truth(
-        self, held: Held, event: Event, read: Any, tracked: list[bool], pairs: Any
-    ) -> dict[str, Replay] | None:
+        self, held: HeldEvent, event: Event, read: Any, tracked: list[bool], pairs: Any
+    ) -> dict[str, Rerun] | None:
         """The same judged by a float64 run; None where there can be none."""
         if event.draws or not any(dtype in EPSILON for *_, dtype in pairs.values()):
             return None
@@ -220,7 +220,7 @@ class Player:
 
     def _run(
         self,
-        held: Held,
+        held: HeldEvent,
         event: Event,
         read: Any,
         tracked: list[bool],
@@ -267,7 +267,7 @@ class Player:
         return arrays, {x: self._read(y) for x, y in found.items()}
 
     def _read(self, tensor: Any) -> Values:
-        array, dtype = self.looker.array_of(tensor)
+        array, dtype = self.probe.array_of(tensor)
         return np.array(array), dtype
 
     def _tensor(
@@ -292,7 +292,7 @@ class Player:
         return tensor.permute([axes.index(axis) for axis in range(len(axes))]) if axes else tensor
 
     @contextmanager
-    def _with_state(self, held: Held, state: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    def _with_state(self, held: HeldEvent, state: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """A module with other parameters and buffers, in the modes of its call, everything put back
         afterwards; yields those parameters that are trained."""
         module = held.module

@@ -60,7 +60,7 @@ class Look:
     """What one recording is to look at; see `recorder.Options`."""
 
     full_step: int = 0
-    replay: bool = False
+    rerun: bool = False
     stop: bool = False
     window: tuple[int, int] | None = None
     extra: Sequence[str] = field(default_factory=tuple)
@@ -69,7 +69,7 @@ class Look:
         found = ["--full-step", str(self.full_step), *self.extra]
         if self.window is not None:
             found += ["--window", *map(str, self.window)]
-        return found + ["--replay"] * self.replay + ["--stop"] * self.stop
+        return found + ["--rerun"] * self.rerun + ["--stop"] * self.stop
 
 
 def say(text: str) -> None:
@@ -256,9 +256,9 @@ def run_both(
             say(f"running {options.script} under {side[0]}")
             place = folder / side[0]
             extra = side_arguments(options, position)
-            if position == 2 and look.replay:
+            if position == 2 and look.rerun:
                 extra += ["--against", str((folder / both[0][0]).resolve())]
-            here = Look(look.full_step, look.replay, look.stop, look.window, extra)
+            here = Look(look.full_step, look.rerun, look.stop, look.window, extra)
             output, failure = run_side(options, side, position, place, here)
             failures += [failure] if failure else []
             if not (place / "record.json").exists():

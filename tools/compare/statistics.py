@@ -1,4 +1,4 @@
-"""Figures of arrays: what is kept of a tensor whose values are not, and how far two arrays are
+"""Statistics of arrays: what is kept of a tensor whose values are not, and how far two arrays are
 apart.
 
 A `sketch` is sixteen sums of an array's elements with fixed random signs. Of two arrays the norm of
@@ -16,15 +16,15 @@ import numpy as np
 __all__ = [
     "BUCKETS",
     "ULP_EDGES",
-    "Figures",
     "Spread",
+    "Statistics",
     "digest_of",
-    "figures_of",
     "number_difference",
     "relative_difference",
     "sketch_difference",
     "sketch_of",
     "spread_of",
+    "statistics_of",
     "wide",
 ]
 
@@ -33,7 +33,7 @@ ULP_EDGES = (0, 1, 2, 4, 8, 16, 64, 256, 1024, 2**14, 2**20)
 
 
 @dataclass(frozen=True)
-class Figures:
+class Statistics:
     """The digest of an array's bytes, greatest magnitude, mean, Euclidean norm and sketch of its
     finite elements, and how many are not finite."""
 
@@ -55,8 +55,8 @@ def digest_of(array: np.ndarray, dtype: str) -> str:
     return f"{head:08x}{digest_words(flat[:whole].view(np.uint64)):016x}{array.size:x}"
 
 
-def figures_of(array: np.ndarray, digest: str) -> Figures:
-    """The figures of a C-contiguous array, with its digest."""
+def statistics_of(array: np.ndarray, digest: str) -> Statistics:
+    """The statistics of a C-contiguous array, with its digest."""
     from .statistics_kernels import power_sums
 
     flat = array.reshape(-1)
@@ -65,7 +65,7 @@ def figures_of(array: np.ndarray, digest: str) -> Figures:
     if flat.dtype not in (np.float32, np.float64):
         flat = flat.astype(np.float64)
     if flat.size == 0:
-        return Figures(digest, 0.0, 0.0, 0.0, 0, "")
+        return Statistics(digest, 0.0, 0.0, 0.0, 0, "")
     odd, (largest, total, squares, sketch) = 0, power_sums(flat)
     if not math.isfinite(largest):
         finite = np.isfinite(flat)
@@ -76,11 +76,11 @@ def figures_of(array: np.ndarray, digest: str) -> Figures:
         largest, total, squares, sketch = power_sums(flat.astype(np.float64))
     with np.errstate(over="ignore"):
         text = base64.b64encode(sketch.astype(np.float32).tobytes()).decode()
-    return Figures(digest, largest, total / flat.size, math.sqrt(squares), odd, text)
+    return Statistics(digest, largest, total / flat.size, math.sqrt(squares), odd, text)
 
 
 def sketch_of(text: str) -> np.ndarray:
-    """The sketch that `Figures` has as text."""
+    """The sketch that `Statistics` has as text."""
     if not text:
         return np.zeros(BUCKETS)
     return np.frombuffer(base64.b64decode(text), np.float32).astype(np.float64)

@@ -1,4 +1,4 @@
-"""The compiled loops that read each recorded array: its digest, and the sums behind its figures.
+"""The compiled loops that read each recorded array: its digest, and the sums behind its statistics.
 
 Both pass over the array once, with nothing but independent sums within a block, so that they run
 at the speed of memory.

@@ -21,9 +21,9 @@ from .statistics import digest_of
 
 __all__ = [
     "UNINITIALIZED",
-    "Looker",
     "Named",
     "Slot",
+    "TensorProbe",
     "filled",
     "plain",
     "settings_of",
@@ -148,7 +148,7 @@ def _axes(tensor: Any) -> tuple[int, ...]:
     return () if order == tuple(range(tensor.ndim)) else order
 
 
-class Looker:
+class TensorProbe:
     """Turns tensors into records.
 
     Args:
@@ -164,7 +164,7 @@ class Looker:
         self._known = Bounded(4096)
 
     @contextmanager
-    def looking(self) -> Iterator[None]:
+    def probing(self) -> Iterator[None]:
         """Our own work: not watched, without gradients, and not counted as the script's time."""
         began = time.perf_counter()
         self.inside = True
@@ -191,21 +191,21 @@ class Looker:
         array = np.asarray(tensor.numpy(), order="C")
         return array, str(dtype).removeprefix("torch.")
 
-    def look(self, tensor: Any, store: bool) -> Recorded:
+    def record(self, tensor: Any, store: bool) -> Recorded:
         """The record of a tensor; values that did not change since are not read again."""
         if tensor.is_inference():  # which has no version
-            return self.look_afresh(tensor, store)
+            return self.record_afresh(tensor, store)
         known = self._known.get(id(tensor))
         # ours without telling a capture, which would guard it
         own = isinstance(tensor, EngineTensor)
         version = version_of(tensor) if own else tensor._version
         if known is not None and known[0]() is tensor and known[1:3] == (version, store):
             return known[3]
-        found = self.look_afresh(tensor, store)
+        found = self.record_afresh(tensor, store)
         self._known.keep(id(tensor), (weakref.ref(tensor), version, store, found))
         return found
 
-    def look_afresh(self, tensor: Any, store: bool) -> Recorded:
+    def record_afresh(self, tensor: Any, store: bool) -> Recorded:
         """The record of a tensor that may have changed behind its version counter."""
         if self.torch.nn.parameter.is_lazy(tensor):
             return Recorded(UNINITIALIZED, (), "", 0.0, 0.0, 0.0, 0, "", False)
@@ -220,8 +220,8 @@ class Looker:
             return replace(found, axes=_axes(tensor))
         return found
 
-    def look_all(self, value: Any, store: bool) -> list[Recorded]:
-        return [self.look(tensor, store) for tensor in tensors_in(value, self.torch.Tensor)]
+    def record_all(self, value: Any, store: bool) -> list[Recorded]:
+        return [self.record(tensor, store) for tensor in tensors_in(value, self.torch.Tensor)]
 
     def generator(self) -> np.ndarray:
         """The state of the default generator."""

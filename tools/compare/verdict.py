@@ -93,7 +93,7 @@ class Outcome:
             return "unstable"
         if self.real is not None:
             return "differ"
-        return "rounding" if self.examined and self.detail.replayed else "differ"
+        return "rounding" if self.examined and self.detail.rerun_count else "differ"
 
     @property
     def status(self) -> int:
@@ -120,8 +120,8 @@ class Outcome:
             lines.append(
                 f"both sides wrote {paths}: the second run replaced what the first had left"
             )
-        if self.detail.replay_failures:
-            first, *others = self.detail.replay_failures
+        if self.detail.rerun_failures:
+            first, *others = self.detail.rerun_failures
             more = f", and {len(others)} more" if others else ""
             lines.append(f"could not be run again on the same input: {first}{more}")
         if self.agreement.calls_left_out:
@@ -144,8 +144,8 @@ class Outcome:
         steps = ", ".join(str(step + 1) for step in self.examined)
         return [
             f"agree but for rounding: first the {first}",
-            f"in step {steps} each of {self.detail.replayed} calls, run again on the same input, "
-            "differs by no more than its own rounding",
+            f"in step {steps} each of {self.detail.rerun_count} calls, run again on the same "
+            "input, differs by no more than its own rounding",
         ]
 
     def _differ(self) -> list[str]:

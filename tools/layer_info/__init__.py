@@ -1,1 +1,1 @@
-"""`debug_layer_info`: the layers of a model beside those of its PyTorch twin."""
+"""`debug_layer_info`: the layers of a model beside those of its PyTorch counterpart."""

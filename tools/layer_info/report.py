@@ -10,7 +10,7 @@ import numpy as np
 
 from mindtorch.module_hooker import real_torch
 
-from .torch_twin import LayerDifference, compare_with_twin, print_differences
+from .torch_counterpart import LayerDifference, compare_with_torch, print_differences
 
 __all__ = ["LayerInfoHandle", "debug_layer_info"]
 
@@ -172,20 +172,21 @@ def debug_layer_info(
         type_info: also print the type of each input and output.
         tensor_info: print the tensors; without it only the order of the layers is seen.
         params_info: print parameters, then buffers.
-        against: 'pytorch' compares the layers with those of a real PyTorch twin, which is made in a
-            process of its own with the model's parameters and buffers, in the same modes and with
-            the same random state: the table of differences is printed for `inputs` now, or,
-            without them, for the first call of the model.
+        against: 'pytorch' compares the layers with those of a real PyTorch counterpart, which is
+            made in a process of its own with the model's parameters and buffers, in the same modes
+            and with the same random state: the table of differences is printed for `inputs` now,
+            or, without them, for the first call of the model.
         inputs: a tensor, or a tuple of what the model is called with; only with `against`.
-        factory: what makes the twin: a function, 'module:name' or 'file.py:name'; without it the
-            model's class, called without arguments. The file must not train when it is imported.
+        factory: what makes the counterpart: a function, 'module:name' or 'file.py:name'; without
+            it the model's class, called without arguments. The file must not train when it is
+            imported.
 
     Returns:
         A handle; `remove()` ends the printing. `handle.differences` is the table's rows.
 
     Raises:
         ValueError: `model` is no Module, or `frame` or `against` is not one of those.
-        TwinError: the twin could not be made or run.
+        CounterpartError: the counterpart could not be made or run.
     """
     if frame not in FRAMES:
         raise ValueError(f"For debug_layer_info, `frame` must be one of {FRAMES}, got {frame!r}.")
@@ -223,14 +224,14 @@ def debug_layer_info(
 def _show_differences(
     handle: LayerInfoHandle, model: Any, args: Any, kwargs: Any, factory: Any
 ) -> None:
-    handle.differences = compare_with_twin(model, args, kwargs, factory)
+    handle.differences = compare_with_torch(model, args, kwargs, factory)
     print_differences(handle.differences)
 
 
 def _compare_first_call(
     handle: LayerInfoHandle, printer: _Printer, model: Any, factory: Any
 ) -> None:
-    """Before the model's first call, run it and its twin on what that call is given."""
+    """Before the model's first call, run it and its counterpart on what that call is given."""
 
     def hook(module: Any, args: Any, kwargs: Any) -> None:
         first.remove()

@@ -27,7 +27,7 @@ from ...op import Op
 from ...symbolic_sizes import NOTES, PLAIN, fixed
 from ...tensor import Storage, Tensor
 from ...transforms.vmap import redraw
-from ..dynamic_shapes.specialize import Specialization, UnspecializedPartition
+from ..dynamic_shapes.specialize import Specialization
 from ..ir.ir import MAKE, Graph, Value
 from ..runtime.partition import (
     ARGUMENT,
@@ -38,7 +38,7 @@ from ..runtime.partition import (
     InputSpec,
     OutputSpec,
     Partition,
-    compiled,
+    UnboundPartition,
 )
 from .failed_run import UndoLog, give_data
 from .index_checks import may_fail
@@ -400,12 +400,14 @@ class Capture(SymbolicTracer):
         changes = self.changes
         changes.close(self.graph, self.sources, self.storages, self.written, live)
         refilled = set(self.refilled)
-        given = self._traced(outputs)
+        unbound = self._traced(outputs)
         self.exit()
         try:
-            partition = None if given is None else self._partition(*given)
-            if partition is not None:
-                partition.run(self.made, self.arguments, traced=True)
+            if unbound is not None:
+                partition = self._bound(unbound)
+                results = partition.compute(self.made, self.arguments)
+                if partition.writes:
+                    partition.write(self.made, self.arguments, results)
                 self.steps.append(partition)
             self._hand_out(live)
         except BaseException as error:
@@ -472,7 +474,7 @@ class Capture(SymbolicTracer):
         self.written.clear()
         self.sources = []
 
-    def _traced(self, outputs: list[tuple[Any, Value]]) -> Any:
+    def _traced(self, outputs: list[tuple[Any, Value]]) -> UnboundPartition | None:
         """What was traced, with these outputs; None when nothing was done."""
         graph = self.graph
         writes = [(r.owner, r.value) for r in self.written if r.owner.kind != CONSTANT]
@@ -490,20 +492,15 @@ class Capture(SymbolicTracer):
             return None
         if self.sizes is not None:
             self.rooms.update((key, value.aval.extent) for key, value in outputs)
-        return graph, self.sources, outputs, writes, gradients
+        return UnboundPartition(graph, self.sources, outputs, writes, gradients)
 
-    def _partition(self, *given: Any) -> Partition:
+    def _bound(self, unbound: UnboundPartition) -> Partition:
         """What was traced, bound to memory."""
-        versions = self._counted()
+        unbound.versions = self._counted()
         if self.sizes is None:
-            partition = compiled(*given)
-        else:
-            unspecialized = UnspecializedPartition(self.sizes, *given)
-            unspecialized.versions = versions
-            self.unspecialized.append(unspecialized)
-            partition = unspecialized.specialize(Specialization(self.sizes))
-        partition.versions = versions
-        return partition
+            return unbound.bind()
+        self.unspecialized.append(unbound)
+        return Specialization(self.sizes).partition(unbound)
 
     def _counted(self) -> list[tuple[InputSpec, int]]:
         """How often tensors from outside were written to."""

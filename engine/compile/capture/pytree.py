@@ -12,8 +12,7 @@ import numpy as np
 from ...autograd import tape
 from ...symbolic_sizes import KINDS
 from ...tensor import Tensor
-from ..guards.guards import is_of_user
-from ..guards.opaque_state import state_in_c
+from ..guards.opaque_state import is_of_user, state_in_c
 
 _NUMBERS = (float, complex, np.inexact)
 

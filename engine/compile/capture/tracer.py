@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from ...autograd import inplace, tape
 from ...aval import aval
-from ...dispatch import GRAD, state
+from ...dispatch import GRAD, recorded, state
 from ...interpreter import Interpreter
 from ...op import Op, Plan
 from ...ops.movement import as_strided, cast, expand, view_update
@@ -196,10 +196,10 @@ class Tracer(Interpreter):
         mode = recording()
         if op.view is not None:
             return self._apply_view(op, plan, mode, inputs, params, outputs[0])
-        results = tuple([self._tensor(v) for v in outputs])
-        if mode and any(x is not None and x._node is not None for x in inputs):
+        if mode:
             self._remember_leaves(inputs)
-            tape.record(op, plan, inputs, params, results)
+        made = tuple([self._tensor(v) for v in outputs])
+        results = recorded(op, plan, mode, inputs, params, made)
         return results if isinstance(derived, tuple) else results[0]
 
     def _apply_view(

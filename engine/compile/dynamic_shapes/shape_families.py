@@ -7,13 +7,14 @@ from typing import Any
 
 from ...aval import aval, contiguous_strides
 from ...bounded_cache import Bounded
-from ...symbolic_sizes import NOTES, PLAIN, Sizes, open_sizes
+from ...symbolic_sizes import KINDS, NOTES, PLAIN, Sizes, open_sizes
 from ...tensor import Tensor, fields_of
 from ..capture.capture import Capture
 from ..capture.tracer import ours, user_line
-from ..runtime.compiled_call import CompiledBackward, CompiledCall, Part
-from ..runtime.partition import Partition
-from .specialize import Specialization, UnspecializedPartition
+from ..runtime.compiled_backward import CompiledBackward
+from ..runtime.compiled_call import CompiledCall
+from ..runtime.partition import Partition, UnboundPartition
+from .specialize import Specialization
 
 # so many calls are kept bound for sizes of one function
 MOST_BOUND = 64
@@ -23,68 +24,56 @@ MOST_FAMILIES, MOST_MISSES = 8, 2
 MOST_HISTORIES, MOST_MET = 64, 16
 
 
-def sized_part(part: Part, sizes: Sizes, specialization: Specialization) -> Part:
-    """The gradients of a capture for many sizes, for those of ``specialization``."""
-    if part.unspecialized is None:
-        part.unspecialized = UnspecializedPartition(sizes, *part.given)
-    unspecialized = part.unspecialized
-    made = copy.copy(part)
-    values = specialization.values
-    made.renew(lambda: unspecialized.specialize(Specialization(sizes, values)))
-    return made
-
-
-def sized_backward(
-    x: CompiledBackward | None, sizes: Sizes, specialization: Specialization
-) -> CompiledBackward | None:
-    """A backward pass for the sizes of ``specialization``."""
-    if x is None:
-        return None
-    made = CompiledBackward([specialization.aval(a) for a in x.roots], x.targets, x.error)
-    made.order, made.holds = x.order, x.holds
-    made.whole = None if x.whole is None else sized_part(x.whole, sizes, specialization)
-    made.parts = [sized_part(part, sizes, specialization) for part in x.parts]
-    return made
-
-
 class ShapeFamily:
     """A capture for many sizes.
 
     Args:
-        axes: for each argument its shape, with an :class:`Axis` where it may be another one.
-        results, backward: as :class:`..runtime.compiled_call.CompiledCall` has them.
+        sizes: what stands for them.
+        axes: for each argument its shape, and at last the ints, with a symbolic size where it may
+            be another one.
+        avals: descriptions of the arguments with these in them.
 
     Attributes:
+        numbers: the ints among the arguments.
+        results, backward: as :class:`..runtime.compiled_call.CompiledCall` has them.
         first: the call for the sizes that were captured.
         used: how often it was bound.
     """
 
     first: CompiledCall
 
-    def __init__(
-        self, capture: Capture, axes: Any, results: list[Any], backward: CompiledBackward | None
-    ) -> None:
-        self.sizes: Any = capture.sizes
+    def __init__(self, sizes: Sizes, axes: list[list[Any]], avals: list[Any]) -> None:
+        self.sizes = sizes
         self.axes = axes
-        self.results = results
-        self.backward = backward
+        self.avals = avals
+        self.numbers = axes[-1]
+        self.results: list[Any] = []
+        self.backward: CompiledBackward | None = None
+        self.steps: list[Any] = []
         self.used = 0
+
+    def close(
+        self, capture: Capture, results: list[Any], backward: CompiledBackward | None
+    ) -> tuple[list[Any], CompiledBackward | None]:
+        """End the capture: its results and backward pass for the sizes that were captured."""
+        self.results, self.backward = results, backward
         unspecialized = iter(capture.unspecialized)
         self.steps = [next(unspecialized) if type(s) is Partition else s for s in capture.steps]
         capture.make_concrete()
+        return self._specialized(Specialization(self.sizes))
 
-    def own(self) -> tuple[list[Any], CompiledBackward | None]:
-        """The results and the backward pass for the sizes that were captured."""
-        specialization = Specialization(self.sizes)
+    def _specialized(self, specialization: Specialization) -> Any:
+        """Results and backward pass."""
+        backward = self.backward
         results = [specialization.thing(r) for r in self.results]
-        return results, sized_backward(self.backward, self.sizes, specialization)
+        return results, None if backward is None else backward.specialized(specialization)
 
     def bound(self, shapes: Any) -> CompiledCall | None:
         """The call for arguments of these shapes; None where it is another one for them."""
         found: list[Any] = [None] * len(self.sizes.sizes)
         for shape, axes in zip(shapes, self.axes, strict=True):
             for n, axis in zip(shape, axes, strict=True):
-                if type(axis) is Axis:
+                if type(axis) in KINDS:
                     if found[axis.place] is None:
                         found[axis.place] = n
                     elif found[axis.place] != n:
@@ -98,22 +87,13 @@ class ShapeFamily:
         specialization = Specialization(self.sizes, values)
         made = copy.copy(self.first)
         made.steps = [
-            s.specialize(specialization) if type(s) is UnspecializedPartition
-            else specialization.step(s) for s in self.steps
+            specialization.partition(s) if type(s) is UnboundPartition else specialization.step(s)
+            for s in self.steps
         ]
-        made.set_results([specialization.thing(r) for r in self.results])
-        made.backward = sized_backward(self.backward, self.sizes, specialization)
+        results, made.backward = self._specialized(specialization)
+        made.set_results(results)
         made.runs = made.at = 0
         return made
-
-
-class Axis:
-    """An axis whose length is one of a capture's sizes."""
-
-    __slots__ = ("place",)
-
-    def __init__(self, place: int) -> None:
-        self.place = place
 
 
 def _is_plain(tensor: Tensor) -> bool:
@@ -229,9 +209,8 @@ class DynamicShapes:
         history = None if self.dynamic is False else self.history(key, leaves)
         return history is not None and history.may_generalize
 
-    def begin(self, key: Any, leaves: list[Tensor]) -> Any:
-        """(sizes, axes, descriptions, ints) of a capture for many sizes; None for one of these
-        alone."""
+    def begin(self, key: Any, leaves: list[Tensor]) -> ShapeFamily | None:
+        """A capture for many sizes that is about to begin; None for one of these alone."""
         if not leaves or self.dynamic is False:
             return None
         history: Any = self.history(key, leaves, new=True)
@@ -239,44 +218,41 @@ class DynamicShapes:
         history.met = [*[s for s in history.met if s != shapes], shapes][-MOST_MET:]
         if len(history.met) < 2 or not history.may_generalize:  # the first call tells what it does
             return None
-        places: dict[Any, int] = {}
-        axes = [
-            [self._axis(history, i, j, x, places) for j in range(len(shapes[i]))]
+        met = [
+            [self._lengths(history, i, j, x) for j in range(len(shapes[i]))]
             for i, x in enumerate((*leaves, None))
         ]
-        if not places:
-            return None
-        numbers = [0] * len(places)
-        names = [""] * len(places)
-        for i, (shape, found) in enumerate(zip(shapes, axes, strict=True)):
-            for j, (n, axis) in enumerate(zip(shape, found, strict=True)):
-                if type(axis) is Axis:
-                    numbers[axis.place] = n
+        names: dict[Any, str] = {}  # axes that had the same lengths in all calls are one size
+        for i, axes in enumerate(met):
+            for j, lengths in enumerate(axes):
+                if lengths is not None:
                     name = f"axis {j} of tensor {i}" if i < len(leaves) else f"int {j}"
-                    names[axis.place] = names[axis.place] or name
-        sizes = Sizes(numbers, names, user_line, ours)
+                    names.setdefault(lengths, name)
+        if not names:
+            return None
+        sizes = Sizes([lengths[-1] for lengths in names], list(names.values()), user_line, ours)
+        symbols = dict(zip(names, sizes.sizes, strict=True))
+        found = [
+            [n if lengths is None else symbols[lengths] for n, lengths in zip(*each, strict=True)]
+            for each in zip(shapes, met, strict=True)
+        ]
         sizes.mode = NOTES
         open_sizes.append(sizes)
         try:
-            avals = [_described(x, found, sizes) for x, found in zip(leaves, axes, strict=False)]
+            avals = [_described(x, axes) for x, axes in zip(leaves, found, strict=False)]
         finally:
             open_sizes.remove(sizes)
             sizes.mode = PLAIN
-        numbers = [sizes.sizes[a.place] if type(a) is Axis else a for a in axes[-1]]
-        return sizes, axes, avals, numbers
+        return ShapeFamily(sizes, found, avals)
 
-    def _axis(
-        self, history: ShapeHistory, i: int, j: int, x: Tensor | None, places: dict[Any, int]
-    ) -> Any:
-        """The length of an axis (or an int), or what says that it may be another one."""
+    def _lengths(self, history: ShapeHistory, i: int, j: int, x: Tensor | None) -> Any:
+        """The lengths that an axis (or an int) had, where it may have others; else None."""
         seen = tuple([shapes[i][j] for shapes in history.met])
-        n = seen[-1]
         mark = None if x is None else fields_of(x).get("_dynamic_axes", {}).get(j)
-        if n < 2 or mark is False or not (x is None or _is_plain(x)):
-            return n
-        if not (mark or (self.dynamic and x is not None) or len(set(seen)) > 1):
-            return n
-        return Axis(places.setdefault(seen, len(places)))
+        if seen[-1] < 2 or mark is False or not (x is None or _is_plain(x)):
+            return None
+        varies = mark or (self.dynamic and x is not None) or len(set(seen)) > 1
+        return seen if varies else None
 
     def note(self, key: Any, leaves: list[Tensor], family: ShapeFamily) -> None:
         """Keep a capture for many sizes."""
@@ -312,8 +288,7 @@ class DynamicShapes:
         return found
 
 
-def _described(x: Tensor, axes: list[Any], sizes: Sizes) -> Any:
-    if not any(type(axis) is Axis for axis in axes):
+def _described(x: Tensor, axes: list[Any]) -> Any:
+    if not any(type(axis) in KINDS for axis in axes):
         return x.aval
-    shape = tuple([sizes.sizes[axis.place] if type(axis) is Axis else axis for axis in axes])
-    return aval(shape, x.aval.dtype, None, x.aval.device)
+    return aval(tuple(axes), x.aval.dtype, None, x.aval.device)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
+from collections.abc import Iterator
 from typing import Any
 
 from ...autograd import tape
@@ -16,7 +18,6 @@ from ..runtime.partition import (
     OutputSpec,
     Partition,
     UnboundPartition,
-    prepared,
 )
 
 
@@ -31,6 +32,10 @@ class Specialization:
         self._values: dict[int, Value] = {}
         self._sources: dict[int, InputSpec] = {}
         self._places: dict[int, OutputSpec] = {}
+
+    def copy(self) -> Specialization:
+        """The same, for a later use."""
+        return type(self)(self.sizes, self.values)
 
     def thing(self, x: Any) -> Any:
         """``x`` with plain numbers in it, itself where it has no others."""
@@ -112,15 +117,23 @@ class Specialization:
         made.captured = x.captured
         return made
 
-    def prepared(self, x: UnboundPartition, shared_arena: SharedArena) -> Partition:
-        graph, used, outputs, writes, gradients, refused = x.given
-        given = (
-            self.graph(graph), [(self.value(v), self.source(s)) for v, s in used],
-            [(n, self.value(v)) for n, v in outputs],
-            [(self.source(s), self.value(v)) for s, v in writes],
-            [(s, None if p is None else self.place(p)) for s, p in gradients], refused,
+    def partition(self, x: UnboundPartition) -> Partition:
+        """``x`` for these sizes, bound to memory that it shares with those for others."""
+        if not x.prepared:
+            with symbolic(self.sizes):
+                x.prepare()
+        if x.arena is None:
+            x.arena = SharedArena()
+        sized = UnboundPartition(
+            self.graph(x.graph), [(self.value(v), self.source(s)) for v, s in x.sources],
+            [(n, self.value(v)) for n, v in x.outputs],
+            [(self.source(s), self.value(v)) for s, v in x.writes],
+            [(s, None if p is None else self.place(p)) for s, p in x.gradients], x.exact,
         )  # fmt: skip
-        return UnboundPartition(given, x.exact).bound(shared_arena)
+        sized.prepared, sized.arena, sized.versions = True, x.arena, x.versions
+        made = sized.bind()
+        made.same_inputs_as, x.latest = x.latest, made
+        return made
 
     # --- a capture that goes on with plain numbers ------------------------------------------------
 
@@ -171,40 +184,14 @@ class Specialization:
         return made
 
 
-class Formal:
+@contextlib.contextmanager
+def symbolic(sizes: Sizes) -> Iterator[None]:
     """A block in which the numbers of a capture are equal only to themselves, for passes that shall
     hold for all sizes."""
-
-    def __init__(self, sizes: Sizes) -> None:
-        self.sizes = sizes
-
-    def __enter__(self) -> None:
-        self._before = self.sizes.mode
-        self.sizes.mode = FORMAL
-        open_sizes.append(self.sizes)
-
-    def __exit__(self, *error: Any) -> None:
+    before, sizes.mode = sizes.mode, FORMAL
+    open_sizes.append(sizes)
+    try:
+        yield
+    finally:
         open_sizes.pop()
-        self.sizes.mode = self._before
-
-
-class UnspecializedPartition:
-    """A partition of a capture for many sizes."""
-
-    def __init__(self, sizes: Sizes, *given: Any) -> None:
-        self._sizes = sizes
-        self._given = given
-        self._prepared: UnboundPartition | None = None
-        self.versions: Any = []
-        self._shared_arena = SharedArena()
-        self._latest: Partition | None = None
-
-    def specialize(self, specialization: Specialization) -> Partition:
-        if self._prepared is None:
-            with Formal(self._sizes):
-                self._prepared = prepared(*self._given)
-            self._given = ()
-        made = specialization.prepared(self._prepared, self._shared_arena)
-        made.versions = self.versions
-        made.same_inputs_as, self._latest = self._latest, made
-        return made
+        sizes.mode = before

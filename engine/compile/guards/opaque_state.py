@@ -7,7 +7,10 @@ import functools
 import sys
 import types
 import weakref
+from collections.abc import Callable
 from typing import Any
+
+from .trace_rules import of_library, of_user_module
 
 _VIEWS: tuple[type, ...] = (
     type({}.keys()), type({}.values()), type({}.items()), memoryview,
@@ -17,6 +20,8 @@ _WEAK = (
     weakref.ReferenceType, weakref.ProxyType, weakref.CallableProxyType,
     weakref.WeakKeyDictionary, weakref.WeakValueDictionary, weakref.WeakSet,
 )  # fmt: skip
+# classes of the standard library whose objects hold what users put into them
+_HOLDERS = {"argparse", "types", "collections"}
 # flags of classes: made while the program runs, and one that can never be changed
 _HEAP, _IMMUTABLE = 1 << 9, 1 << 8
 # modules of classes in C whose objects have no state that changes, and such classes elsewhere
@@ -46,21 +51,19 @@ def is_cached(value: Any) -> bool:
     return isinstance(value, _CACHED)
 
 
-class Emptied:
-    """Reads whether a function's cache was emptied since: it has missed fewer times than before."""
+def cache_was_cleared(function: Any) -> Callable[[None], bool]:
+    """What reads whether a function's cache was cleared since: it has missed fewer times than
+    before."""
+    most, cleared = 0, False
 
-    __slots__ = ("emptied", "function", "most")
+    def read(_: None) -> bool:
+        nonlocal most, cleared
+        misses = function.cache_info().misses
+        cleared = cleared or misses < most
+        most = misses
+        return cleared
 
-    def __init__(self, function: Any) -> None:
-        self.function = function
-        self.most = 0
-        self.emptied = False
-
-    def __call__(self) -> bool:
-        misses = self.function.cache_info().misses
-        self.emptied = self.emptied or misses < self.most
-        self.most = misses
-        return self.emptied
+    return read
 
 
 def imported(code: types.CodeType) -> list[types.ModuleType]:
@@ -94,3 +97,30 @@ def dictionary_of(owner: Any) -> Any:
         return object.__getattribute__(owner, "__dict__")
     except AttributeError:
         return None
+
+
+def globals_of(code: types.CodeType) -> tuple[str, ...]:
+    """The global names that a function reads."""
+    read = ("LOAD_GLOBAL", "LOAD_NAME")
+    return tuple({i.argval for i in dis.get_instructions(code) if i.opname in read})
+
+
+def class_and_names(fields: Any, owner: Any) -> frozenset[Any]:
+    """An object's class, and which names its dictionary has."""
+    return frozenset((type(owner), *fields))
+
+
+@functools.lru_cache(1024)
+def is_watched(kind: type) -> bool:
+    """Whether objects of a class hold what users put there."""
+    if of_library(kind.__module__):
+        return not kind.__module__.startswith("mindtorch.engine")
+    module = sys.modules.get(kind.__module__)
+    return kind.__module__.split(".")[0] in _HOLDERS or (
+        of_user_module(kind.__module__, getattr(module, "__file__", None) or "")
+    )
+
+
+def is_of_user(kind: type) -> bool:
+    """Whether a class was written by a user, in Python."""
+    return not (in_c(kind) or of_library(kind.__module__)) and is_watched(kind)

@@ -20,7 +20,7 @@ from typing import Any
 from ...autograd import backward, inplace, tape
 from ...autograd.saved_tensors import saved_tensor_hooks
 from ...aval import aval
-from ...dispatch import state
+from ...dispatch import recorded, state, tensor_of
 from ...numpy_aliases import may_be_seen, wanted
 from ...op import Op
 from ...switches import switches
@@ -32,7 +32,6 @@ from ...tensor import (
     levels,
     make,
     note_origin,
-    result_types,
 )
 from ...transforms.vmap import redraw
 from ..capture import dtype_views
@@ -49,7 +48,7 @@ from ..capture.tracer import (
     user_line,
 )
 from ..ir.ir import DRAW, Value, waits
-from .backward_cache import Walk, met_again, repeat, seen
+from .backward_cache import TapeFingerprint, cache_entry, inputs_of, set_gradients
 from .overlap import inside, overlap, without_gaps
 from .pending_ops import PendingOps
 from .trace_tree import Fill, TraceNode, TraceTree
@@ -251,9 +250,12 @@ class LazyTracer(PendingOps):
             if overlap(target, record):
                 self.sync(within=True)
             self.value_of(target)
-        if not self._record(target).base_aval.dense:
+        record = self._record(target)
+        if not record.base_aval.dense:
             raise TracingError("a write to memory that was read with gaps")
-        return super()._write(target, source, whole)
+        super()._write(target, source, whole)
+        self.writes_in_order.append((target._shared.memory, record, record.value))
+        return target
 
     def _from_outside(self, described: Any, tensor: Tensor) -> Value:
         """The value of a tensor that the partition finds; a number is part of what is compared."""
@@ -332,10 +334,7 @@ class LazyTracer(PendingOps):
         return self._tensor(self._taken(node, (), (fill,)).outputs[0])
 
     def _tensor(self, value: Value) -> Tensor:
-        result = _new(result_types[0])
-        result.flat = value
-        result.aval = value.aval
-        result._node = None
+        result = tensor_of(value, value.aval)
         if inferring or levels:
             note_origin(result)
         self.live_tensors.append(_reference(result))
@@ -379,12 +378,8 @@ class LazyTracer(PendingOps):
         if op.view is not None:
             self._remember(inputs[0])
             return self._apply_view(op, plan, mode, inputs, params, outputs[0])
-        results = tuple([self._tensor(v) for v in outputs])
-        if mode:
-            for x in inputs:
-                if x is not None and x._node is not None:
-                    tape.record(op, plan, inputs, params, results)
-                    break
+        made = tuple([self._tensor(v) for v in outputs])
+        results = recorded(op, plan, mode, inputs, params, made)
         return results if node.several else results[0]
 
     def _with_large(self, op: Op, inputs: Any, params: Any) -> Any:
@@ -463,30 +458,31 @@ class LazyTracer(PendingOps):
             self.first_grads[id(leaf)] = (leaf, now)
 
     def walk(self, run: backward.Pass, roots: list[Any]) -> bool:
-        """Do what a backward pass would do, where it is known; whether it was done."""
+        """Run a backward pass, or take a cached one; whether the caller has nothing left to do."""
         if len(backward.running()) > 1 or run.create_graph or run.targets is not None or (
             not switches.vjp_cache or tape.anomaly.enabled or saved_tensor_hooks
             or state.interpreters[-1:] != (self,)
         ):
             return False
-        found = Walk(roots, self.started, self.began)
-        if not found.plain:
+        visited = TapeFingerprint(roots, self.started, self.began)
+        if not visited.plain:
             return False
-        for leaf in found.leaves:
+        for leaf in visited.leaves:
             self.note_leaf(leaf, True)
         start, began, before = self.position, self.began, len(self.given)
-        for known in start.passes:
-            if known.shape == found.shape:
-                given = met_again(known, found, roots)
+        for cached in start.passes:
+            if cached.key == visited.key:
+                given = inputs_of(cached, visited, roots)
                 if given is not None:
                     self.given += given
-                    self.position, self.count = known.end, known.count
-                    repeat(known, found, self._tensor, run.retain_graph)
+                    self.position, self.count = cached.end, cached.count
+                    set_gradients(cached, visited, self._tensor, run.retain_graph)
                     return True
-        kept = found.kept()
+        kept = visited.kept()
         run.run_nodes(roots)
         if self.began == began and len(start.passes) < MOST_PASSES:
-            new = seen(found, start, self.position, self.count, self.given[before:], roots, kept)
+            given = self.given[before:]
+            new = cache_entry(visited, start, self.position, self.count, given, roots, kept)
             if new is not None:
                 start.passes = (*start.passes, new)
         return True

@@ -9,11 +9,12 @@ from typing import Any
 
 from ...autograd import backward, tape
 from ...dispatch import state
-from ...tensor import NO_DATA, Tensor, captures, fields_of, typed_buffer
+from ...tensor import Storage, Tensor, captures, fields_of, typed_buffer
 from ..capture.thread_start_hook import hook_thread_starts
 from ..capture.tracer import TracedStorage, Tracer, ours
-from ..ir.ir import DRAW, Value, waits
+from ..ir.ir import DRAW, Value
 from .autotune import Autotuner
+from .failed_sync import Computed, keep_what_was_computed
 from .trace_tree import MOST_NODES, MOST_PARTITIONS, TraceNode, TraceTree, partition_of
 
 # ops of so many iterations of a loop are pending at most, where nothing reads a value
@@ -46,6 +47,8 @@ class PendingOps(Tracer):
         self.count = 0
         self.given: list[Tensor] = []
         self.fills: list[Any] = []
+        # (storage, its record, the value written), for an error of an op after the write
+        self.writes_in_order: list[tuple[Storage, TracedStorage, Value]] = []
         self.firsts: dict[int, tuple[TraceNode, int]] = {}
         self.copied: dict[int, Tensor] = {}  # what was copied last of memory that others see
         # parts of memory besides the one that `storages` knows, by offset and layout
@@ -117,7 +120,7 @@ class PendingOps(Tracer):
                 self.exit()
                 run = self._run(numbers, values, writes, made)
             except Exception:
-                self._give_up(waiting)
+                self._keep_what_was_computed(waiting)
                 raise
             finally:  # after a signal all waits as before
                 try:
@@ -170,15 +173,12 @@ class PendingOps(Tracer):
             self.disable()
         self._begin()
 
-    def _give_up(self, waiting: list[Tensor]) -> None:
-        """After an error the leaves have the gradients they had, and other tensors no data."""
-        for leaf, before in self.first_grads.values():
-            if leaf._grad is not None and waits(leaf._grad):
-                leaf._grad = before
-        for x in waiting:
-            if x._storage is not None and type(x._storage.memory.buffer) is Value:
-                x._storage.memory.buffer = NO_DATA
-            x.flat = NO_DATA
+    def _keep_what_was_computed(self, waiting: list[Tensor]) -> None:
+        """After an error: all is as eager calls leave it that end at the op that fails."""
+        computed = Computed(self.position.path(), self.given)
+        keep_what_was_computed(
+            computed, self.given, self.writes_in_order, self.first_grads.values(), waiting
+        )
         self._forget()
 
     def _run(self, numbers: Any, values: Any, writes: Any, made: dict[Any, Any]) -> Any:
@@ -203,7 +203,7 @@ class PendingOps(Tracer):
             draws = [e.params["fill"] for e in path or position.path() if e.op is DRAW]
             for fill, now in zip(draws, self.fills, strict=True):
                 fill.now = now
-        return partition, partition.compute(made, self.given, traced=True), self.given
+        return partition, partition.compute(made, self.given), self.given
 
     # --- places that the script comes by ----------------------------------------------------------
 

@@ -7,8 +7,8 @@ from typing import Any
 from mindtorch.kernels.support.fork_safe_lock import lock
 
 from ..ir.ir import Graph, Node, Value
-from ..runtime.partition import ARGUMENT, CONSTANT, InputSpec, Partition, compiled
-from .backward_cache import Seen
+from ..runtime.partition import ARGUMENT, CONSTANT, InputSpec, Partition, UnboundPartition
+from .backward_cache import CachedBackward
 
 # how many nodes and partitions a tree holds before it is cut down to nothing
 MOST_NODES, MOST_PARTITIONS = 200_000, 64
@@ -60,7 +60,7 @@ class TraceNode:
         self.plan: Any = None
         self.offset = 0
         self.several = False
-        self.passes: tuple[Seen, ...] = ()
+        self.passes: tuple[CachedBackward, ...] = ()
         self.value: Value | None = None
         self.number: Any = None
         self.reach: tuple[int, int] | None = None
@@ -140,6 +140,7 @@ def partition_of(
             source = InputSpec(CONSTANT, given[len(sources)].flat, False, value.aval)
         sources.append((value, source))
     owners = [(sources[place][1], v) for place, v in writes]
-    return compiled(
-        graph, sources, list(enumerate(outputs)), owners, [], "" if bind else "met once", exact=True
-    )
+    graph.refused = "" if bind else "met once"
+    return UnboundPartition(
+        graph, sources, list(enumerate(outputs)), owners, [], exact=True
+    ).bind()

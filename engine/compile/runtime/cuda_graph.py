@@ -23,21 +23,22 @@ if TYPE_CHECKING:
 _WARM = 2
 
 
-class _Wanted(threading.local):
-    recorded = False
+_wanted = threading.local()
 
 
-wanted = _Wanted()
+def is_wanted() -> bool:
+    """Whether executables that are made now in this thread are recorded."""
+    return getattr(_wanted, "recorded", False)
 
 
 @contextlib.contextmanager
 def wanting(yes: bool = True) -> Iterator[None]:
-    """Programs that are made in the block are recorded."""
-    before, wanted.recorded = wanted.recorded, yes
+    """Executables that are made in the block are recorded."""
+    before, _wanted.recorded = is_wanted(), yes
     try:
         yield
     finally:
-        wanted.recorded = before
+        _wanted.recorded = before
 
 
 def touches_host(executable: Executable) -> list[bool]:
@@ -68,7 +69,7 @@ class CudaGraph:
         graphs = kernels("graphs")
         self.runs += 1
         if self.failed or self.runs <= _WARM or graphs.active() is not None:
-            return self.executable.run_steps(flats)
+            return self.executable.run(flats, as_kernels=True)
         fresh = self._moved(flats)
         if self.recording is None or fresh:
             try:
@@ -79,7 +80,7 @@ class CudaGraph:
                 self.failed = f"{type(error).__name__}: {error}"
                 logging.getLogger(__name__).warning("not recorded as a CUDA graph: %s", self.failed)
                 self.recording = None
-                return self.executable.run_steps(flats)
+                return self.executable.run(flats, as_kernels=True)
         for place, static in self.moving.items():
             static[...] = flats[place]
         for buffer, flat in zip(self.executable.inputs, flats, strict=True):

@@ -21,7 +21,7 @@ def _failed(error: BaseException, executable: Any) -> Node | None:
         values = place.tb_frame.f_locals
         if place.tb_frame.f_code is run_nodes.__code__:
             return values.get("node")
-        if place.tb_frame.f_code is Executable.run_steps.__code__:
+        if place.tb_frame.f_code is Executable.run.__code__:
             given = values.get("given")
             found = (n for n, step in zip(executable.nodes, executable.steps, strict=True)
                      if step[1] is given)  # fmt: skip

@@ -30,7 +30,7 @@ from ...dispatch import VIEW
 from ...reference_counts import holders
 from ...switches import switches
 from ..ir.ir import Graph, Node, Value
-from .cuda_graph import CudaGraph, wanted
+from .cuda_graph import CudaGraph, is_wanted
 
 _ALIGNMENT = 64
 
@@ -168,9 +168,9 @@ class Executable:
         self._devices = {buffer.device for buffer in buffers if buffer.device.type == "cuda"}
         self._on_cuda = bool(self._devices)
         self._streams: dict[Device, Any] = {}
-        self.recorded: Any = None
+        self.cuda_graph: CudaGraph | None = None
         if len(self._devices) == 1:
-            self.recorded = CudaGraph(self) if wanted.recorded else None
+            self.cuda_graph = CudaGraph(self) if is_wanted() else None
         for buffer in buffers:
             if buffer.kind in ("arena", "constant"):
                 buffer.bind(buffer.flat)
@@ -256,7 +256,8 @@ class Executable:
                 arguments[place] = None
 
     def run(
-        self, flats: Sequence[Any], reuses: Sequence[Any] = (), arguments: Any = ()
+        self, flats: Sequence[Any], reuses: Sequence[Any] = (), arguments: Any = (),
+        as_kernels: bool = False,
     ) -> list[Any]:
         """The outputs' arrays for these inputs' arrays.
 
@@ -266,18 +267,13 @@ class Executable:
             reuses: for each output None, or the :class:`.grad_buffer_reuse.GradBufferReuse` that
                 knows whether its memory may be filled once more.
             arguments: of the compiled call.
+            as_kernels: without the CUDA graph, where there is one.
         """
         if self._on_cuda:
             self._order()
-            if self.recorded is not None:
+            if self.cuda_graph is not None and not as_kernels:
                 with on(*self._devices):
-                    return self.recorded.run(flats)
-        return self.run_steps(flats, reuses, arguments)
-
-    def run_steps(
-        self, flats: Sequence[Any], reuses: Sequence[Any] = (), arguments: Any = ()
-    ) -> list[Any]:
-        """:meth:`run`, one kernel after another."""
+                    return self.cuda_graph.run(flats)
         for buffer, flat in zip(self.inputs, flats, strict=True):
             if buffer.flat is not flat:
                 buffer.bind(flat)

@@ -58,32 +58,88 @@ class InputSpec:
         return tensor._shared.buffer if self.whole else tensor.flat
 
 
-class Partition:
-    """A compiled part of a call."""
+class UnboundPartition:
+    """A graph, and what its values are outside of it, before it is bound to memory.
+
+    Attributes:
+        sources: where the memory of what it reads comes from.
+        outputs: the keys under which the memory of its results is found.
+        writes: where results go that are written to tensors from outside.
+        gradients: leaves, and what their ``grad`` is after a run.
+        exact: whether it is run to the bits that the same ops give one by one.
+        versions: tensors from outside, and how often they are written to.
+        prepared: whether the passes have run that hold for all sizes.
+        arena: memory that the partitions for several sizes share, once there are such.
+        latest: the partition that was bound last for sizes of their own.
+    """
 
     def __init__(
         self, graph: Graph, sources: list[tuple[Value, InputSpec]],
         outputs: list[tuple[Any, Value]], writes: list[tuple[InputSpec, Value]],
-        gradients: list[tuple[InputSpec, Any]], refused: str = "",
-        shared_arena: SharedArena | None = None,
+        gradients: list[tuple[InputSpec, OutputSpec | None]], exact: bool = False,
     ) -> None:  # fmt: skip
         self.graph = graph
-        self.shared_arena = shared_arena
+        self.sources = sources
+        self.outputs = outputs
+        self.writes = writes
+        self.gradients = gradients
+        self.exact = exact
+        self.versions: list[tuple[InputSpec, int]] = []
+        self.prepared = False
+        self.arena: SharedArena | None = None
+        self.latest: Partition | None = None
+
+    def prepare(self) -> None:
+        """Run the passes that hold for all sizes, and give each result memory of its own."""
+        if self.prepared:
+            return
+        self.prepared = True
+        graph, outputs = self.graph, self.outputs
+        if timing.on:
+            graph.traced = str(graph)
+        graph.outputs = [v for _, v in outputs] + [v for _, v in self.writes]
+        graph.laid_out = {i for i, (key, _) in enumerate(outputs) if not isinstance(key, tuple)}
+        run_passes(graph, [v for v, _ in self.sources])
+        results, count = graph.outputs, len(outputs)
+        needed = {v.number for n in graph.nodes for v in n.inputs if v is not None}
+        self.sources = [(v, s) for v, s in self.sources if v.number in needed]
+        self.outputs = [(key, v) for (key, _), v in zip(outputs, results, strict=False)]
+        self.writes = [(s, v) for (s, _), v in zip(self.writes, results[count:], strict=True)]
+
+    def bind(self) -> Partition:
+        """Run the passes, and bind the graph to memory."""
+        self.prepare()
+        run_passes(self.graph, [v for v, _ in self.sources], sized=True, exact=self.exact)
+        return Partition(self)
+
+
+class Partition:
+    """A compiled part of a call.
+
+    Attributes:
+        same_inputs_as: one for other sizes, which reads the same.
+    """
+
+    def __init__(self, unbound: UnboundPartition) -> None:
+        graph, sources = unbound.graph, unbound.sources
+        self.graph = graph
+        self.arena = unbound.arena
+        self.versions = unbound.versions
+        self.writes = unbound.writes
+        self.gradients = unbound.gradients
         moving = [(v, s) for v, s in sources if s.kind != CONSTANT]
         constants = [(v, s.key) for v, s in sources if s.kind == CONSTANT]
         self.sources = [s for _, s in moving]
-        self.numbers = [number for number, _ in outputs]
-        self.writes = writes
-        self.gradients = gradients
-        results = [v for _, v in outputs] + [v for _, v in writes]
+        self.numbers = [number for number, _ in unbound.outputs]
+        results = [v for _, v in unbound.outputs] + [v for _, v in unbound.writes]
         self.avals = [v.aval for v in results]
         inputs = [v for v, _ in moving]
         self.executable: Executable | FallbackExecutor
         self._workers = CompileWorkers(graph)
         try:
-            if refused:
-                raise Unsupported(refused)
-            self.executable = Executable(graph, inputs, results, constants, shared_arena)
+            if graph.refused:
+                raise Unsupported(graph.refused)
+            self.executable = Executable(graph, inputs, results, constants, self.arena)
         except Unsupported as error:
             self.executable = FallbackExecutor(graph, inputs, results, constants, str(error))
         except BaseException:
@@ -93,12 +149,9 @@ class Partition:
         # whether random numbers are taken back where a kernel fails
         self._undoes = draws_in_vain(graph.nodes)
         self._draws = any(node.op is DRAW for node in graph.nodes)
-        # tensors, and how often they are written to
-        self.versions: list[tuple[InputSpec, int]] = []
         self._reuses: list[GradBufferReuse | None] = []
-        self._places: list[tuple[InputSpec, OutputSpec | None]] = gradients
+        self._places: list[tuple[InputSpec, OutputSpec | None]] = self.gradients
         self._read_inputs: Callable[..., list[Any]] | None = None
-        # the same for other sizes, which reads the same
         self.same_inputs_as: Partition | None = None
 
     def _before_second_run(self) -> None:
@@ -121,19 +174,29 @@ class Partition:
             self._reuses = [found.get(n) for n in self.numbers]
             self._reuses += [None] * (len(outputs) - len(self.numbers))
 
-    def run(self, made: dict[Any, Any], arguments: Any, *, traced: bool = False) -> None:
-        """Run the kernels, then write to captured tensors and set gradients.
-
-        ``traced``: directly after the trace, which has counted the writes and set the gradients.
-        """
-        results = self.compute(made, arguments, traced=traced)
+    def run(self, made: dict[Any, Any], arguments: Any) -> None:
+        """Run the kernels, then write to captured tensors and set gradients."""
+        if self._read_inputs is None:
+            self._before_second_run()
+        flats = self._read_inputs(made, arguments)  # type: ignore[misc]
+        rollback = Journal() if self._undoes else None
+        try:
+            with self.executable.lock:
+                if self.arena is not None and self.arena.latest is not self:
+                    self.arena.hand_over(self)
+                results = self.executable.run(flats, self._reuses, arguments)
+        except BaseException as error:
+            self._failed(error, rollback)
+            raise
+        finally:
+            if rollback is not None:
+                rollback.close()
+        made.update(zip(self.numbers, results, strict=False))
         if self.writes:
             self.write(made, arguments, results)
-        if traced:  # the trace has set the gradients, and later partitions know them by that memory
-            return
-        for source, times in self.versions if self.writes else ():
-            written: Any = source.tensor(arguments)
-            written._shared.version += times
+            for source, times in self.versions:
+                written: Any = source.tensor(arguments)
+                written._shared.version += times
         for reuse, flat in zip(self._reuses, results, strict=False):
             if reuse is not None:
                 reuse.set_gradient(flat, arguments)
@@ -141,32 +204,31 @@ class Partition:
             leaf: Any = source.tensor(arguments)
             leaf._grad = None if place is None else place.tensor(made, arguments, {})
 
-    def compute(self, made: dict[Any, Any], arguments: Any, *, traced: bool = False) -> list[Any]:
-        """Run the kernels: the arrays of the outputs, then those to be written."""
-        if traced:
-            flats = [s.flat(made, arguments) for s in self.sources]
-        else:
-            if self._read_inputs is None:
-                self._before_second_run()
-            flats = self._read_inputs(made, arguments)  # type: ignore[misc]
-        journal = Journal() if self._undoes or (traced and self._draws) else None
+    def compute(self, made: dict[Any, Any], arguments: Any) -> list[Any]:
+        """Run the kernels directly after a trace, which has counted the writes and set the
+        gradients: the arrays of the outputs, then those to be written."""
+        flats = [s.flat(made, arguments) for s in self.sources]
+        rollback = Journal() if self._draws else None
         try:
             with self.executable.lock:
-                if self.shared_arena is not None and self.shared_arena.latest is not self:
-                    self.shared_arena.hand_over(self)
-                results = self.executable.run(flats, self._reuses, arguments)
+                if self.arena is not None and self.arena.latest is not self:
+                    self.arena.hand_over(self)
+                results = self.executable.run(flats)
         except BaseException as error:
-            name_line(error, self.executable)
-            if journal is not None:
-                journal.undo()
+            self._failed(error, rollback)
             raise
         finally:
-            if journal is not None:
-                journal.close()
-            if traced:
-                self._workers.stop()
+            if rollback is not None:
+                rollback.close()
+            self._workers.stop()
         made.update(zip(self.numbers, results, strict=False))
         return results
+
+    def _failed(self, error: BaseException, rollback: Journal | None) -> None:
+        """Say at an error whose op has failed, and take back the random numbers."""
+        name_line(error, self.executable)
+        if rollback is not None:
+            rollback.undo()
 
     def release(self) -> None:
         """Hold no memory but what executables for other sizes share."""
@@ -322,56 +384,3 @@ def copy_to_layout(target: Any, described: Any, flat: Any, given: Any) -> None:
         cuda.copy(described, given)(target, flat)
     else:
         as_array(target, described)[...] = as_array(flat, given)
-
-
-class UnboundPartition:
-    """A graph after the passes, before it is bound to memory.
-
-    Attributes:
-        given: what :class:`Partition` takes.
-        exact: to the bits that the same ops give one by one.
-    """
-
-    def __init__(self, given: Any, exact: bool) -> None:
-        self.given = given
-        self.exact = exact
-
-    def bound(self, shared_arena: SharedArena | None = None) -> Partition:
-        """The partition; ``shared_arena``: shared with those for other sizes."""
-        graph, sources = self.given[:2]
-        run_passes(graph, [v for v, _ in sources], sized=True, exact=self.exact)
-        return Partition(*self.given, shared_arena)  # type: ignore[call-arg]
-
-
-def compiled(
-    graph: Graph, sources: list[tuple[Value, InputSpec]], outputs: list[tuple[Any, Value]],
-    writes: list[tuple[InputSpec, Value]], gradients: list[Any], refused: str = "",
-    exact: bool = False,
-) -> Partition:  # fmt: skip
-    """Run the passes, give each result memory of its own, and bind the graph."""
-    return prepared(graph, sources, outputs, writes, gradients, refused, exact).bound()
-
-
-def prepared(
-    graph: Graph, sources: list[tuple[Value, InputSpec]], outputs: list[tuple[Any, Value]],
-    writes: list[tuple[InputSpec, Value]], gradients: list[Any], refused: str = "",
-    exact: bool = False,
-) -> UnboundPartition:  # fmt: skip
-    """Run the passes, and give each result memory of its own.
-
-    ``exact``: to the bits that the same ops give one by one."""
-    if timing.on:
-        graph.traced = str(graph)
-    graph.refused = refused
-    graph.outputs = [v for _, v in outputs] + [v for _, v in writes]
-    graph.laid_out = {i for i, (key, _) in enumerate(outputs) if not isinstance(key, tuple)}
-    run_passes(graph, [v for v, _ in sources])
-    results, count = graph.outputs, len(outputs)
-    needed = {v.number for n in graph.nodes for v in n.inputs if v is not None}
-    used = [(v, s) for v, s in sources if v.number in needed]
-    given = (
-        graph, used, [(n, v) for (n, _), v in zip(outputs, results, strict=False)],
-        [(s, v) for (s, _), v in zip(writes, results[count:], strict=True)], gradients,
-        graph.refused,
-    )  # fmt: skip
-    return UnboundPartition(given, exact)

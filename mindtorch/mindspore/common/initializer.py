@@ -10,8 +10,8 @@ from mindtorch.engine import dtypes
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.torch.nn import init
 
+from ._adopting import adopt, adopting
 from .dtype import as_dtype
-from .tensor import adopt, adopting
 
 __all__ = [
     "Constant", "Dirac", "HeNormal", "HeUniform", "Identity", "Initializer", "Normal", "One",

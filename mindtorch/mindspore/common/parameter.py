@@ -12,8 +12,9 @@ from mindtorch.engine.tensor import from_array
 from mindtorch.torch.nn.parameter import Parameter as TorchParameter
 from mindtorch.torch.optim._parameter_tuple import ParameterTuple, copy_of_parameter
 
+from ._adopting import OURS, TorchTensor, adopt
 from .dtype import text_of
-from .tensor import OURS, AnyTensor, Tensor, TorchTensor, adopt, as_tensor
+from .tensor import AnyTensor, Tensor, as_tensor
 
 __all__ = ["Parameter", "ParameterTuple"]
 

@@ -18,102 +18,12 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array
 from mindtorch.torch._tensor.tensor import TensorMeta
 
+from ._adopting import OURS, F, T, TorchTensor, adopt, adopt_as, adopting, difference, t
 from ._elements import numbers, turned
 from .dtype import as_dtype, text_of
+from .initializer import initializer
 
-__all__ = ["OURS", "F", "T", "Tensor", "adopt", "adopting", "as_tensor", "t"]
-
-TorchTensor = torch.Tensor
-
-
-def adopt(result: Any) -> Any:
-    """``result``, its tensors (also those in tuples and lists) as MindSpore's."""
-    kind = type(result)
-    if kind is TorchTensor:
-        result.__class__ = Tensor
-    elif issubclass(kind, (tuple, list)):
-        for each in result:
-            adopt(each)
-    return result
-
-
-def _lend(values: Any, lent: list[Any]) -> bool:
-    """Make MindSpore's tensors among ``values`` torch's, and note them with their class.
-
-    Returns:
-        whether there are tensors of torch's among them.
-    """
-    foreign = False
-    for value in values:
-        kind = type(value)
-        if kind in OURS:
-            lent.append((value, kind))
-            value.__class__ = TorchTensor
-        elif kind is list or kind is tuple:
-            foreign |= _lend(value, lent)
-        elif not foreign and isinstance(value, EngineTensor):
-            foreign = all(value is not each for each, _ in lent)
-    return foreign
-
-
-def adopting(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``function`` of torch's, which sees its arguments as torch's tensors (it may call their
-    methods) and whose results become MindSpore's, unless all arguments are torch's."""
-
-    @functools.wraps(function, updated=())
-    def call(*args: Any, **kwargs: Any) -> Any:
-        lent: list[Any] = []
-        foreign = _lend(args, lent)
-        if kwargs:
-            foreign |= _lend(kwargs.values(), lent)
-        try:
-            result = function(*args, **kwargs)
-        finally:
-            for tensor, kind in lent:
-                tensor.__class__ = kind
-        return result if foreign and not lent else adopt(result)
-
-    return call
-
-
-class Adopted:
-    """The functions of a namespace of torch's, :func:`adopting`."""
-
-    def __init__(self, namespace: Any) -> None:
-        self._namespace = namespace
-
-    def __getattr__(self, name: str) -> Any:
-        function = adopting(getattr(self._namespace, name))
-        self.__dict__[name] = function
-        return function
-
-
-OURS: set[type] = set()
-T = Adopted(TorchTensor)
-F = Adopted(torch.nn.functional)
-t = Adopted(torch)
-
-
-def difference(x: Any, y: Any, *, alpha: Any = 1) -> Any:
-    """``x - alpha * y``; bool, which torch refuses, is 0 and 1 here, and of two of them the
-    difference is whether they differ."""
-    of_bool = [
-        v.dtype is dtypes.bool_ if isinstance(v, EngineTensor) else isinstance(v, bool)
-        for v in (x, y)
-    ]
-    if all(of_bool):
-        return torch.ne(x, y)
-    if any(of_bool):
-        kind = torch.result_type(x, y)
-        x, y = (
-            (v.to(kind) if isinstance(v, EngineTensor) else int(v)) if is_bool else v
-            for v, is_bool in zip((x, y), of_bool, strict=True)
-        )
-    return torch.sub(x, y, alpha=alpha)
-
-
-for _namespace in (t, T):
-    vars(_namespace).update(dict.fromkeys(("sub", "subtract"), adopting(difference)))
+__all__ = ["OURS", "F", "T", "Tensor", "adopt", "adopting", "as_tensor", "difference", "t"]
 
 
 class AnyTensor(TensorMeta):
@@ -543,8 +453,6 @@ def _extreme_along(
 def _initialized(shape: Any, dtype: Any, init: Any) -> Any:
     if shape is None or (init is None and dtype is None):
         raise TypeError("a tensor needs 'input_data', or 'shape' and 'dtype' or 'init'")
-    from .initializer import initializer
-
     return initializer(
         "zeros" if init is None else init, shape, dtypes.float32 if dtype is None else dtype
     )
@@ -625,7 +533,7 @@ def _complete() -> None:
     for name in _PROPERTIES:
         setattr(Tensor, name, _adopted_property(name))
     Tensor.result_type = Tensor  # type: ignore[attr-defined]
-    OURS.add(Tensor)
+    adopt_as(Tensor)
 
 
 _complete()

@@ -8,25 +8,22 @@ from typing import Any
 from mindtorch import torch
 from mindtorch.engine import dtypes
 from mindtorch.torch import linalg
+from mindtorch.torch._api.publish import ELEMENTWISE
 
 from ..common.dtype import as_dtype
 from ..common.tensor import F, Tensor, adopting, as_tensor, t
 from . import _padding
 
-# the same names and arguments in both libraries
+# the same names and arguments in both libraries, beside those of all elementwise functions
 _SAME = """
-    abs acos acosh add addbmm addcdiv addcmul addmm addmv addr amax amin argwhere asin
-    asinh atan atan2 atanh baddbmm bernoulli bitwise_and bitwise_or bitwise_xor block_diag bmm
-    broadcast_to cdist ceil celu cholesky clamp clip conj cos cosh cummax cumprod deg2rad
-    diag diagonal diff digamma dot einsum erf erfc erfinv exp exp2 expm1 flip fliplr flipud
-    floor floor_divide fmod frac gcd geqrf heaviside histc hypot i0 imag inner inverse isclose
-    isfinite isinf isnan kron lcm lerp lgamma log log10 log1p log2 logaddexp logaddexp2 logdet
-    logical_and logical_not logical_or logical_xor logit logsumexp masked_fill masked_select
-    matmul mm movedim mul mv nan_to_num nansum neg negative nonzero numel ones_like outer permute
-    pinverse positive pow rad2deg ravel real reciprocal relu remainder roll rot90 round rsqrt sgn
-    sigmoid sign signbit sin sinc sinh sqrt square swapaxes swapdims tan tanh
-    tensordot trace tril triu true_divide trunc unbind unique_consecutive unsqueeze view_as_real
-    where xlogy zeros_like
+    add addbmm addcdiv addcmul addmm addmv addr amax amin argwhere baddbmm bernoulli bitwise_and
+    bitwise_or bitwise_xor block_diag bmm broadcast_to cdist celu cholesky clamp clip conj cummax
+    cumprod diag diagonal diff dot einsum flip fliplr flipud geqrf heaviside histc imag inner
+    inverse isclose isfinite isinf isnan kron lerp logdet logical_and logical_not logical_or
+    logical_xor logit logsumexp masked_fill masked_select matmul mm movedim mv nan_to_num nansum
+    negative nonzero numel ones_like outer permute pinverse positive pow ravel real roll rot90 round
+    swapaxes swapdims tensordot trace tril triu true_divide unbind unique_consecutive unsqueeze
+    view_as_real where zeros_like
 """.split()
 _SAME_NEURAL = """
     adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d
@@ -35,7 +32,7 @@ _SAME_NEURAL = """
     pairwise_distance pixel_shuffle pixel_unshuffle prelu relu6 selu silu softplus softshrink
     softsign unfold
 """.split()
-for _name in _SAME:
+for _name in (*ELEMENTWISE, *_SAME):
     globals()[_name] = getattr(t, _name)
 for _name in _SAME_NEURAL:
     globals()[_name] = getattr(F, _name)

@@ -107,12 +107,6 @@ def prepare_out(
     return out
 
 
-_FILLED = {
-    "zeros": "aten::zeros", "ones": "aten::ones", "full": "aten::full", "normal": "aten::normal",
-    "bernoulli": "bernoulli",
-}  # fmt: skip
-
-
 def _check_type(result: Any, out: Any, name: str, rule: Out) -> None:
     text = rule.same if result is not out else None
     if text is None:

@@ -22,7 +22,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mindtorch.engine.autograd import inplace, tape
-from mindtorch.engine.call_cache.call_cache import remembered
+from mindtorch.engine.call_cache.call_cache import cached
 from mindtorch.engine.dispatch import state
 from mindtorch.engine.ops import movement
 from mindtorch.engine.tensor import Tensor as EngineTensor
@@ -150,7 +150,7 @@ class Public:
             call = _function(self, explained)
         call = self._named(call, name, path, module) if call is not self.body else call
         if self.cacheable:
-            call = self._named(remembered(call, self._kind_check(name, method)), name, path, module)
+            call = self._named(cached(call, self._kind_check(name, method)), name, path, module)
         starred = is_open(self.body)
         if takes_out or starred:
             shown = ShownSignature(self.body, takes_out, explained if starred else "", method)
@@ -296,6 +296,8 @@ def _staged(public: Public, name: str, method: bool, takes_out: bool) -> Callabl
     def call(*args: Any, **kwargs: Any) -> Any:
         if cast and casting.casting:
             found = casts.cast_call(policies, args, kwargs)
+            if takes_out and kwargs.get("out") is not None:
+                found = args, kwargs  # which torch does not cast
             if found is not None:
                 with casts.off():
                     return call(*found[0], **found[1])

@@ -28,9 +28,9 @@ from .shown_signature import ShownSignature
 from .signatures import arguments_of, has_signature, type_name, wrong_call
 
 __all__ = [
-    "FUNCTIONAL", "FUNCTIONS", "METHODS", "answered_by", "binary", "binary_function",
-    "check_numbers", "elementwise", "function", "functional", "module_function", "operand",
-    "store_out", "unary_function", "under_other_name", "write_result",
+    "FUNCTIONAL", "FUNCTIONS", "METHODS", "answered", "binary", "binary_function",
+    "check_numbers", "elementwise", "function", "functional", "method_of", "module_function",
+    "operand", "store_out", "unary_function", "under_other_name", "write_result",
 ]  # fmt: skip
 FUNCTIONS: dict[str, Callable[..., Any]] = {}
 METHODS: dict[str, Callable[..., Any]] = {}
@@ -192,19 +192,43 @@ def put_over(namespace: dict[str, Any], name: str, function: Any) -> None:
     namespace[name] = function
 
 
-def answered_by(kind: type, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """``function`` that leaves calls on tensors of the class ``kind`` to their method ``name``."""
+def answered(function: Callable[..., Any], answer: Callable[[Any, Any], Any]) -> Any:
+    """``function``, before which ``answer(args, kwargs)`` is asked.
+
+    It gives the result of calls on tensors of another class, and NotImplemented of all others.
+    The last one that was added is asked first.
+    """
+    known = getattr(function, "answers", None)
+    if known is not None:
+        known.insert(0, answer)
+        return function
+    answers = [answer]
 
     @functools.wraps(function)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
-        first = first_given(args, kwargs, "input")
+    def call(*args: Any, **kwargs: Any) -> Any:
+        for each in answers:
+            found = each(args, kwargs)
+            if found is not NotImplemented:
+                return found
+        return function(*args, **kwargs)
+
+    made: Any = call
+    made.answers = answers
+    return made
+
+
+def method_of(kind: type, name: str) -> Callable[[Any, Any], Any]:
+    """The answer of the class ``kind`` for a function: its method ``name``."""
+
+    def answer(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        first = args[0] if args else kwargs.get("input")
         if not isinstance(first, kind):
-            return function(*args, **kwargs)
+            return NotImplemented
         if not args:
             del kwargs["input"]
         return getattr(first, name)(*args[1:], **kwargs)
 
-    return wrapper
+    return answer
 
 
 def of_numbers(first: Any, second: Any) -> tuple[Any, Any]:
@@ -280,6 +304,10 @@ _MAY_BE_NUMBERS = {
 }  # fmt: skip
 
 
+# the functions that :func:`elementwise` and :func:`binary` made, in their order
+ELEMENTWISE: list[str] = []
+
+
 def unary_function(
     name: str, op: Op, formula: str, rule: Out = ANY
 ) -> Callable[..., Any]:
@@ -328,6 +356,7 @@ def elementwise(
         out: what torch demands of ``out=``.
     """
     body = unary_function(name, op, formula, out)
+    ELEMENTWISE.append(name)
 
     def variant(self: Any) -> Any:
         return inplace.apply_in_place(op, self, self)
@@ -407,6 +436,7 @@ def binary(
         out: what torch demands of ``out=``.
     """
     body = binary_function(name, op, formula, numbers, rule=out)
+    ELEMENTWISE.append(name)
 
     def variant(self: Any, other: Any) -> Any:
         if not isinstance(other, EngineTensor):

@@ -34,14 +34,6 @@ _PARAMETER = re.compile(r"(?P<kind>.+?)(?P<size>\[\d*\])?(?P<none>\?)? (?P<name>
 NUMPY_NAMES = {
     "dim": ("axis",), "keepdim": ("keepdims",), "input": ("x", "a", "x1"), "other": ("x2",),
 }  # fmt: skip
-# functions that take a number where their signature has a tensor
-_NUMBERS_TOO = {
-    f"{name}{mark}" for mark in ("", "_")
-    for name in ("add", "div", "divide", "floor_divide", "mul", "multiply", "sub", "subtract",
-                 "true_divide")
-}  # fmt: skip
-
-
 _MOST_KINDS = 256
 
 
@@ -230,11 +222,15 @@ def type_name(value: Any) -> str:
 
 @functools.cache
 def _table() -> dict[str, tuple[str, tuple[str, ...]]]:
-    """Marks and signatures by name; a method's has a dot before it."""
+    """Marks and signatures by name; a method's has a dot before it.
+
+    A plus among the marks: the function takes a number where its signature has a tensor.
+    """
     found = {}
     for line in _FILE.read_text().splitlines():
         start, bracket, rest = line.partition("(")
-        found[start[:-1]] = start[-1], tuple(f"{bracket}{rest}".split(";"))
+        name = start[:-1].removesuffix("+")
+        found[name] = start[len(name) :], tuple(f"{bracket}{rest}".split(";"))
     return found
 
 
@@ -257,8 +253,8 @@ def forms_of(name: str, method: bool) -> tuple[tuple[Form, ...], bool]:
             parameters = parameters[1:]
         if plain or name.endswith("_") > own.endswith("_"):
             parameters = tuple(p for p in parameters if p.name != "out")
-        forms.append(Form(parameters, name in _NUMBERS_TOO))
-    return tuple(forms), mark != " "
+        forms.append(Form(parameters, "+" in mark))
+    return tuple(forms), mark[-1] != " "
 
 
 def _parameters(text: str) -> tuple[Parameter, ...]:

@@ -13,7 +13,7 @@ from mindtorch.engine.ops import elementwise as pointwise
 from mindtorch.engine.ops import movement
 from mindtorch.engine.tensor import (
     NEW_LEAF,
-    Twin,
+    DetachedStorage,
     alias,
     check_made_here,
     fields_of,
@@ -237,7 +237,7 @@ class Gradients(EngineTensor):
     @property
     def data(self) -> Any:
         """The same memory without history and with a version counter of its own."""
-        return make(self.flat, self.aval, Twin(self._shared), self._offset)
+        return make(self.flat, self.aval, DetachedStorage(self._shared), self._offset)
 
     @data.setter
     def data(self, value: Any) -> None:

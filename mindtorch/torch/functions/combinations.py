@@ -158,25 +158,6 @@ def logit(input: Any, eps: float | None = None) -> Any:  # noqa: A002
     return special.logit(x)
 
 
-def _require_real(name: str, x: Any) -> None:
-    if x.aval.dtype.is_complex:
-        raise RuntimeError(f"{name} is not supported for complex tensors.")
-
-
-@function(out=True, in_place=True)
-def deg2rad(input: Any) -> Any:  # noqa: A002
-    """``input * pi / 180``."""
-    _require_real("deg2rad", input)
-    return ops.multiply(input, constant(math.pi / 180))
-
-
-@function(out=True, in_place=True)
-def rad2deg(input: Any) -> Any:  # noqa: A002
-    """``input * 180 / pi``."""
-    _require_real("rad2deg", input)
-    return ops.multiply(input, constant(180 / math.pi))
-
-
 def _scaled_by_power(x: Any, exponent: Any) -> Any:
     """``x * 2 ** exponent``, rounded once, of the exponent's lower 32 bits (C's int)."""
     left = movement.cast(exponent, dtype=dtypes.int32)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mindtorch.engine import dtypes
-from mindtorch.engine.call_cache.call_cache import remembered
+from mindtorch.engine.call_cache.call_cache import cached
 from mindtorch.engine.devices.device import cpu
 from mindtorch.engine.ops import elementwise as ops
 from mindtorch.engine.ops import movement
@@ -136,7 +136,7 @@ def equal(input: Any, other: Any) -> bool:  # noqa: A002
     return bool(_all_equal(input, other).item())
 
 
-@remembered
+@cached
 def _all_equal(x: Any, y: Any) -> Any:
     return _all(ops.equal(x, y))
 

@@ -15,11 +15,6 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from .._api.public import Public
 from .._api.publish import FUNCTIONS
 
-_UNARY = (
-    "abs", "acos", "asin", "atan", "ceil", "cos", "cosh", "erf", "erfc", "exp", "expm1", "floor",
-    "frac", "lgamma", "log", "log10", "log1p", "log2", "neg", "reciprocal", "round", "rsqrt",
-    "sigmoid", "sign", "sin", "sinh", "sqrt", "tan", "tanh", "trunc",
-)  # fmt: skip
 _NUMBERS = (int, float, bool, complex)
 # what overloads call an argument that is `other`, `value` or `weight` here
 _OTHER, _VALUE, _WEIGHT = (
@@ -238,7 +233,11 @@ def _power_sum(x: Any, ord: Any = 2, dtype: Any = None) -> Any:  # noqa: A002
     return (x if dtype is None else x.to(dtype)).abs().pow(ord).sum()
 
 
-for _name in _UNARY:
+for _name in (
+    "abs", "acos", "asin", "atan", "ceil", "cos", "cosh", "erf", "erfc", "exp", "expm1", "floor",
+    "frac", "lgamma", "log", "log10", "log1p", "log2", "neg", "reciprocal", "round", "rsqrt",
+    "sigmoid", "sign", "sin", "sinh", "sqrt", "tan", "tanh", "trunc",
+):  # fmt: skip
     _define_unary(_name)
 _define_binary("add", tensor=True, alpha=True)
 _define_binary("sub", alpha=True)

@@ -9,7 +9,7 @@ from typing import Any
 from mindtorch.engine import dtype_support
 from mindtorch.engine.autograd import tape
 from mindtorch.engine.autograd.tape import named
-from mindtorch.engine.call_cache.call_cache import remembered
+from mindtorch.engine.call_cache.call_cache import cached
 from mindtorch.engine.dispatch import AUTOCAST, state
 from mindtorch.engine.dtype_support import refuse_kinds
 from mindtorch.engine.dtypes import (
@@ -71,7 +71,7 @@ def matmul(input: Any, other: Any) -> Any:  # noqa: A002
     return _by_rank(input, other)
 
 
-@remembered
+@cached
 def _by_rank(input: Any, other: Any) -> Any:  # noqa: A002
     """:func:`matmul` of what is not two matrices."""
     m, n = input.aval.ndim, other.aval.ndim

@@ -69,6 +69,8 @@ for _name, _op, _aliases, _formula in (
     ("i0", special.i0, (), "the modified Bessel function of the first kind of order 0 at x"),
     ("sinc", special.sinc, (), "sin(pi x) / (pi x), and 1 for 0"),
     ("relu", ops.relu, (), "max(x, 0)"),
+    ("deg2rad", ops.deg2rad, (), "x * pi / 180"),
+    ("rad2deg", ops.rad2deg, (), "x * 180 / pi"),
 ):
     elementwise(_name, _op, _formula, aliases=_aliases)
 for _name, _op, _aliases, _formula in (

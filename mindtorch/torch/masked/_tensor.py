@@ -14,7 +14,7 @@ from mindtorch.engine import dtypes
 from mindtorch.engine.aval import aval
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
-from .._api.publish import FUNCTIONS, answered_by, put_over
+from .._api.publish import FUNCTIONS, answered, method_of, put_over
 from .._tensor.tensor import Tensor
 from .._tensor.wrapper import HeldTensor
 from . import _reductions
@@ -254,5 +254,5 @@ def install() -> None:
     namespace = vars(torch)
     for name in (*_UNARY, *_STRUCTURAL, *_BINARY, *_REDUCTIONS, "softmax", "log_softmax"):
         if name in FUNCTIONS and name in namespace:
-            FUNCTIONS[name] = answered_by(MaskedTensor, name, FUNCTIONS[name])
+            FUNCTIONS[name] = answered(FUNCTIONS[name], method_of(MaskedTensor, name))
             put_over(namespace, name, FUNCTIONS[name])

@@ -6,7 +6,6 @@ history, and everything is computed part by part.
 
 from __future__ import annotations
 
-import functools
 from typing import Any, NoReturn
 
 import mindtorch.torch as torch
@@ -16,7 +15,7 @@ from mindtorch.engine.devices.device import cpu
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from .._api.arguments import as_dtype
-from .._api.publish import FUNCTIONS, answered_by, first_given, put_over
+from .._api.publish import FUNCTIONS, answered, first_given, method_of, put_over
 from .._tensor.size_and_formats import strided
 from .._tensor.tensor import Tensor
 from .._tensor_str import with_suffixes
@@ -307,32 +306,37 @@ def made_of(given: Any, name: str, dtype: Any, device: Any, copied: bool) -> Nes
 
 
 def _part_by_part(function: Any) -> Any:
-    """A function of dense tensors that takes a nested one in the first place, too."""
+    """The answer for a function of dense tensors that takes a nested one first, too."""
 
-    @functools.wraps(function)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
+    def answer(args: Any, kwargs: Any) -> Any:
         nested = first_given(args, kwargs, "input")
         if not isinstance(nested, NestedTensor):
-            return function(*args, **kwargs)
+            return NotImplemented
         named = {key: value for key, value in kwargs.items() if key != "input"}
         return nested.each(lambda part: function(part, *args[1:], **named))
 
-    return wrapped
+    return answer
 
 
-def _joined(function: Any) -> Any:
-    @functools.wraps(function)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
-        tensors = first_given(args, kwargs, "tensors")
-        several = isinstance(tensors, (tuple, list))
-        if several and any(isinstance(x, NestedTensor) for x in tensors):
-            dim = args[1] if len(args) > 1 else kwargs.get("dim", kwargs.get("axis", 0))
-            if dim != 0 or not all(isinstance(x, NestedTensor) for x in tensors):
-                missing("cat of other than nested tensors along axis 0")
-            return NestedTensor([part for x in tensors for part in x.parts])
-        return function(*args, **kwargs)
+def _joined(args: Any, kwargs: Any) -> Any:
+    """The answer for cat."""
+    tensors = first_given(args, kwargs, "tensors")
+    several = isinstance(tensors, (tuple, list))
+    if not several or not any(isinstance(x, NestedTensor) for x in tensors):
+        return NotImplemented
+    dim = args[1] if len(args) > 1 else kwargs.get("dim", kwargs.get("axis", 0))
+    if dim != 0 or not all(isinstance(x, NestedTensor) for x in tensors):
+        missing("cat of other than nested tensors along axis 0")
+    return NestedTensor([part for x in tensors for part in x.parts])
 
-    return wrapped
+
+def _softmax(args: Any, kwargs: Any) -> Any:
+    """The answer for torch.nn.functional.softmax, whose third argument is of no use."""
+    nested = first_given(args, kwargs, "input")
+    if not isinstance(nested, NestedTensor):
+        return NotImplemented
+    named = {key: value for key, value in kwargs.items() if key not in ("input", "_stacklevel")}
+    return nested.softmax(*args[1:2], *args[3:4], **named)
 
 
 def install() -> None:
@@ -340,25 +344,10 @@ def install() -> None:
     namespace, layers = vars(torch), vars(functional)
     for name in ("relu", "neg", "abs", "sin", "cos", "bmm", "matmul", "add", "sub", "mul", "div",
                  "transpose", "tanh", "clone", "softmax"):  # fmt: skip
-        FUNCTIONS[name] = answered_by(NestedTensor, name, FUNCTIONS[name])
+        FUNCTIONS[name] = answered(FUNCTIONS[name], method_of(NestedTensor, name))
         put_over(namespace, name, FUNCTIONS[name])
-    FUNCTIONS["cat"] = _joined(FUNCTIONS["cat"])
+    FUNCTIONS["cat"] = answered(FUNCTIONS["cat"], _joined)
     put_over(namespace, "cat", FUNCTIONS["cat"])
     for name in ("relu", "tanh", "gelu", "silu", "dropout", "linear", "layer_norm"):
-        put_over(layers, name, _part_by_part(layers[name]))
-    put_over(layers, "softmax", _nested_softmax(layers["softmax"]))
-
-
-def _nested_softmax(function: Any) -> Any:
-    @functools.wraps(function)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
-        if isinstance(first_given(args, kwargs, "input"), NestedTensor):
-            return softmax(*args, **kwargs)
-        return function(*args, **kwargs)
-
-    def softmax(
-        input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None  # noqa: A002
-    ) -> Any:
-        return input.softmax(dim, dtype)
-
-    return wrapped
+        put_over(layers, name, answered(layers[name], _part_by_part(layers[name])))
+    put_over(layers, "softmax", answered(layers["softmax"], _softmax))

@@ -45,16 +45,6 @@ __all__ = [
 
 functional(explained=True, cacheable=True, autocast=LOWER, autocast_cuda=LOWER)(prelu)
 
-# PyTorch's names of the kernels that floating-point numbers alone have.
-_OF_FLOATS = {
-    "elu": "elu_cpu", "gelu": "GeluKernelImpl", "gelu_tanh": "GeluKernelImpl", "silu": "silu_cpu",
-    "mish": "mish_cpu", "softplus": "softplus_cpu", "hardswish": "hardswish_cpu",
-    "hardsigmoid": "hardsigmoid_cpu", "leaky_relu": "leaky_relu_cpu",
-    "log_sigmoid": "log_sigmoid_cpu", "hardshrink": "hardshrink_cpu",
-    "softshrink": "softshrink_check", "glu": "glu_cpu",
-}  # fmt: skip
-
-
 # functions that PyTorch derives from their results when they wrote over their inputs
 _BENT = {activations.elu: "elu", activations.leaky_relu: "leakyReLu"}
 
@@ -72,19 +62,25 @@ def _refuse_negative(name: str, gradients: Any) -> None:
     )
 
 
-def _require_floats(x: Any, name: str) -> None:
-    if x.aval.dtype.category < dtypes.FLOAT and name in _OF_FLOATS:
+def _require_floats(x: Any, kernel: str) -> None:
+    """PyTorch's error where a kernel is not there for whole numbers."""
+    if x.aval.dtype.category < dtypes.FLOAT:
         kind = dtypes.scalar_type_name(x.aval.dtype)
-        raise NotImplementedError(f"\"{_OF_FLOATS[name]}\" not implemented for '{kind}'")
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{kind}'")
 
 
-def _run(op: Any, in_place: bool, x: Any, *numbers: Any, name: str | None = None) -> Any:
-    """``op`` of a tensor and numbers, written over the tensor when ``in_place``."""
-    require_tensor(x, name or op.name, "input", 1)
-    _require_floats(x, op.name)
+def _run(op: Any, in_place: bool, x: Any, *numbers: Any, kernel: str | None = None) -> Any:
+    """``op`` of a tensor and numbers, written over the tensor when ``in_place``.
+
+    Args:
+        kernel: PyTorch's name of it, where that is there for floating-point numbers alone.
+    """
+    require_tensor(x, op.name, "input", 1)
+    if kernel is not None:
+        _require_floats(x, kernel)
     constants = [c(n) for n in numbers]
     if in_place:
-        writing.check_captured(x, f"{name or op.name}_")
+        writing.check_captured(x, f"{op.name}_")
         result = writing.apply_in_place(op, x, x, *constants)
         if op in _BENT and numbers[0] < 0 and tape.requires_grad(result):
             refusal = functools.partial(_refuse_negative, _BENT[op])
@@ -125,7 +121,7 @@ def threshold_(input: Any, threshold: float, value: float) -> Any:  # noqa: A002
 @functional(cacheable=True, kernel=Kernel("leaky_relu", "input negative_slope"))
 def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) -> Any:  # noqa: A002
     """x where x > 0, else negative_slope * x."""
-    return _run(activations.leaky_relu, inplace, input, negative_slope)
+    return _run(activations.leaky_relu, inplace, input, negative_slope, kernel="leaky_relu_cpu")
 
 
 @functional(explained=True)
@@ -135,7 +131,7 @@ def leaky_relu_(input: Any, negative_slope: float = 0.01) -> Any:  # noqa: A002
     Args:
         negative_slope: as there.
     """
-    return _run(activations.leaky_relu, True, input, negative_slope)
+    return _run(activations.leaky_relu, True, input, negative_slope, kernel="leaky_relu_cpu")
 
 
 @functional(cacheable=True, kernel=Kernel("hardtanh", "input min_val max_val"))
@@ -170,7 +166,7 @@ def hardtanh_(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Any:  
 @functional(cacheable=True, kernel=Kernel("elu", "input alpha"))
 def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:  # noqa: A002
     """x where x > 0, else alpha * (exp(x) - 1)."""
-    return _run(activations.elu, inplace, input, alpha, 1.0, 1.0)
+    return _run(activations.elu, inplace, input, alpha, 1.0, 1.0, kernel="elu_cpu")
 
 
 @functional(explained=True)
@@ -180,23 +176,25 @@ def elu_(input: Any, alpha: float = 1.0) -> Any:  # noqa: A002
     Args:
         alpha: as there.
     """
-    return _run(activations.elu, True, input, alpha, 1.0, 1.0)
+    return _run(activations.elu, True, input, alpha, 1.0, 1.0, kernel="elu_cpu")
 
 
 @functional(cacheable=True, kernel=Kernel("selu", "input"))
 def selu(input: Any, inplace: bool = False) -> Any:  # noqa: A002
     """scale * elu(x, alpha) with the constants that keep mean 0 and variance 1."""
     return _run(
-        activations.elu, inplace, input, activations.SELU_ALPHA, activations.SELU_SCALE, 1.0
-    )
+        activations.elu, inplace, input, activations.SELU_ALPHA, activations.SELU_SCALE, 1.0,
+        kernel="elu_cpu",
+    )  # fmt: skip
 
 
 @functional(explained=True)
 def selu_(input: Any) -> Any:  # noqa: A002
     """:func:`selu` in place."""
     return _run(
-        activations.elu, True, input, activations.SELU_ALPHA, activations.SELU_SCALE, 1.0
-    )
+        activations.elu, True, input, activations.SELU_ALPHA, activations.SELU_SCALE, 1.0,
+        kernel="elu_cpu",
+    )  # fmt: skip
 
 
 @functional(cacheable=True, kernel=Kernel("celu", "input alpha"))
@@ -204,7 +202,7 @@ def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:  # noqa:
     """x where x > 0, else alpha * (exp(x / alpha) - 1)."""
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
-    return _run(activations.elu, inplace, input, alpha, 1.0, 1.0 / alpha)
+    return _run(activations.elu, inplace, input, alpha, 1.0, 1.0 / alpha, kernel="elu_cpu")
 
 
 @functional(explained=True)
@@ -229,28 +227,29 @@ def gelu(input: Any, approximate: str = "none") -> Any:  # noqa: A002
         RuntimeError: for another ``approximate``.
     """
     if approximate == "none":
-        return _run(activations.gelu, False, input)
+        return _run(activations.gelu, False, input, kernel="GeluKernelImpl")
     if approximate == "tanh":
-        return _run(activations.gelu_tanh, False, input)
+        return _run(activations.gelu_tanh, False, input, kernel="GeluKernelImpl")
     raise RuntimeError("approximate argument must be either none or tanh.")
 
 
 @functional(cacheable=True, kernel=Kernel("silu", "input"), explained=False)
 def silu(input: Any, inplace: bool = False) -> Any:  # noqa: A002
     """x * sigmoid(x)."""
-    return _run(activations.silu, inplace, input)
+    return _run(activations.silu, inplace, input, kernel="silu_cpu")
 
 
 @functional(cacheable=True, kernel=Kernel("mish", "input"))
 def mish(input: Any, inplace: bool = False) -> Any:  # noqa: A002
     """x * tanh(softplus(x))."""
-    return _run(activations.mish, inplace, input)
+    return _run(activations.mish, inplace, input, kernel="mish_cpu")
 
 
 @functional(out=Out(FOUND), cacheable=True, explained=True)
 def softplus(input: Any, beta: float = 1, threshold: float = 20) -> Any:  # noqa: A002
     """log(1 + exp(beta * x)) / beta; x itself where beta * x > threshold."""
-    return _run(activations.softplus, False, input, float(beta), float(threshold))
+    bounds = float(beta), float(threshold)
+    return _run(activations.softplus, False, input, *bounds, kernel="softplus_cpu")
 
 
 @functional(
@@ -259,25 +258,25 @@ def softplus(input: Any, beta: float = 1, threshold: float = 20) -> Any:  # noqa
 )  # fmt: skip
 def logsigmoid(input: Any) -> Any:  # noqa: A002
     """log(sigmoid(x))."""
-    return _run(activations.log_sigmoid, False, contiguous(input))
+    return _run(activations.log_sigmoid, False, contiguous(input), kernel="log_sigmoid_cpu")
 
 
 @functional(cacheable=True, kernel=Kernel("hardsigmoid", "input"))
 def hardsigmoid(input: Any, inplace: bool = False) -> Any:  # noqa: A002
     """min(max(x + 3, 0), 6) / 6."""
-    return _run(activations.hardsigmoid, inplace, input)
+    return _run(activations.hardsigmoid, inplace, input, kernel="hardsigmoid_cpu")
 
 
 @functional(cacheable=True, kernel=Kernel("hardswish", "input"))
 def hardswish(input: Any, inplace: bool = False) -> Any:  # noqa: A002
     """x * hardsigmoid(x)."""
-    return _run(activations.hardswish, inplace, input)
+    return _run(activations.hardswish, inplace, input, kernel="hardswish_cpu")
 
 
 @functional(out=Out(FOUND), cacheable=True, explained=True)
 def hardshrink(input: Any, lambd: float = 0.5) -> Any:  # noqa: A002
     """x where abs(x) > lambd, else 0."""
-    return _run(activations.hardshrink, False, input, lambd)
+    return _run(activations.hardshrink, False, input, lambd, kernel="hardshrink_cpu")
 
 
 @functional(out=Out(FOUND), cacheable=True, explained=True)
@@ -289,7 +288,7 @@ def softshrink(input: Any, lambd: float = 0.5) -> Any:  # noqa: A002
             f"lambda must be in range [0, {float(np.finfo(dtype.np).max):g}] for input dtype "
             f"{dtypes.scalar_type_name(dtype)}, but found {lambd:g}"
         )
-    return _run(activations.softshrink, False, input, lambd)
+    return _run(activations.softshrink, False, input, lambd, kernel="softshrink_check")
 
 
 @functional(cacheable=True)
@@ -379,7 +378,7 @@ def glu(input: Any, dim: int = -1) -> Any:  # noqa: A002
     n = input.aval.shape[axis]
     if n % 2:
         raise RuntimeError(f"Halving dimension must be even, but dimension {axis} is size {n}")
-    _require_floats(input, "glu")
+    _require_floats(input, "glu_cpu")
     dtype_support.refuse_kinds("glu_cpu", input.aval, "complex")
     a = movement.slice_(input, axis=axis, start=0, length=n // 2, step=1)
     b = movement.slice_(input, axis=axis, start=n // 2, length=n // 2, step=1)

@@ -9,6 +9,7 @@ import numpy as np
 
 import mindtorch.torch as torch
 from mindtorch.engine import dtypes
+from mindtorch.engine.dispatch import call_of
 from mindtorch.engine.ops import elementwise as pointwise
 from mindtorch.engine.ops import embedding as embedding_ops
 from mindtorch.engine.ops import linear_algebra, movement
@@ -39,13 +40,16 @@ _OF_LINEAR = Out(EXACT)
 _LINEAR = Kernel("linear", "input weight bias")
 
 
+_linear = call_of(linear_algebra.linear, 3, optional=1)
+
+
 def linear(input: Any, weight: Any, bias: Any = None, *, out: Any = None) -> Any:  # noqa: A002
     """``x W^T + b``."""
     try:
         if weight.aval.ndim == 1 and bias is None and input.aval.ndim:
             result = input @ weight
         else:
-            result = linear_algebra.linear(input, weight, bias)
+            result = _linear(input, weight, bias)
     except Exception as error:
         if not _spreads(bias, input, weight):
             raise _LINEAR.wrong(error, input=input, weight=weight, bias=bias) from None

@@ -14,7 +14,7 @@ from typing import Any
 from mindtorch.engine import dtypes
 from mindtorch.engine.autograd import tape
 from mindtorch.engine.aval import broadcast_shapes
-from mindtorch.engine.call_cache.call_cache import remembered
+from mindtorch.engine.call_cache.call_cache import cached
 from mindtorch.engine.dispatch import state
 from mindtorch.engine.dtype_support import refuse_kinds, require_floats
 from mindtorch.engine.ops import elementwise as pointwise
@@ -87,7 +87,7 @@ def _target_weights(target: Any, weight: Any, ignore_index: int, like: Any) -> A
 @functools.lru_cache(maxsize=64)
 def _mean_of_nll(ignore_index: int, name: str) -> Any:
     """The mean where no class is ignored, whose calls are remembered: no element decides."""
-    return remembered(
+    return cached(
         lambda x, t: tape.named(ops.nll(x, t, None, ignore_index=ignore_index).mean(), name)
     )
 

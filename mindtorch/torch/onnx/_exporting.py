@@ -14,9 +14,10 @@ from onnx import helper
 
 from mindtorch.engine.compile.capture.symbolic_tracer import trace_for_sizes
 from mindtorch.engine.compile.capture.tracer import TracingError
-from mindtorch.engine.compile.ir.ir import DRAW, Graph
+from mindtorch.engine.compile.ir.ir import DRAW, MAKE, Graph
 from mindtorch.engine.compile.jit import Jitted
 from mindtorch.engine.compile.passes.cleanup import dead_code, identities
+from mindtorch.engine.ops import convolution, linear_algebra
 from mindtorch.engine.symbolic_sizes import Count, has_amounts
 from mindtorch.engine.tensor import Tensor, make
 from mindtorch.torch import no_grad
@@ -171,7 +172,7 @@ def _computed(node: Any, known: dict[int, Tensor]) -> Any:
     """The results of a node whose inputs are all known, None where they are not."""
     if node.op is DRAW or not hasattr(node.op, "evaluate") or has_amounts(*node.params.values()):
         return None
-    if node.op.name in ("make", "linear", "matmul", "convolution"):
+    if node.op in (MAKE, linear_algebra.linear, linear_algebra.matmul, convolution.convolution):
         return None
     if has_amounts(*[v.aval for v in node.outputs]):
         return None

@@ -172,9 +172,9 @@ def _resize(w: Writer, node: Any) -> str:
 @writes(softmax.softmax, softmax.log_softmax)
 def _softmax(w: Writer, node: Any) -> str:
     (x,) = node.inputs
-    operator = w.Softmax if node.op.name == "softmax" else w.LogSoftmax
+    operator = w.Softmax if node.op is softmax.softmax else w.LogSoftmax
     if not x.aval.ndim:
-        return str(w.Sub(w.of(x), w.of(x)) if node.op.name != "softmax"
+        return str(w.Sub(w.of(x), w.of(x)) if node.op is not softmax.softmax
                    else w.Exp(w.Sub(w.of(x), w.of(x))))
     return str(operator(w.of(x), axis=node.params["axis"]))
 

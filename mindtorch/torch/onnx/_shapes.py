@@ -141,7 +141,7 @@ def _roll(w: Writer, node: Any) -> str:
 def _triangle(w: Writer, node: Any) -> str:
     return str(w.Trilu(
         w.of(node.inputs[0]), w.constant(np.int64(node.params["diagonal"])),
-        upper=int(node.op.name == "triu"),
+        upper=int(node.op is indexing.triu),
     ))  # fmt: skip
 
 
@@ -336,7 +336,7 @@ def _how(w: Writer, adds: bool) -> dict[str, str]:
 @writes(indexing.scatter, indexing.scatter_add)
 def _scatter(w: Writer, node: Any) -> str:
     x, index, source = node.inputs
-    how = _how(w, node.op.name == "scatter_add")
+    how = _how(w, node.op is indexing.scatter_add)
     part = w.typed(source, x.aval.dtype)
     if source.aval.ndim == 0 and index.aval.ndim:
         part = w.Expand(part, w.Shape(w.of(index)))
@@ -436,7 +436,7 @@ _reduces(reduction.logsumexp, "ReduceLogSumExp")
 
 @writes(reduction.any_, reduction.all_)
 def _truth(w: Writer, node: Any) -> str:
-    operator = "ReduceMax" if node.op.name == "any" else "ReduceMin"
+    operator = "ReduceMax" if node.op is reduction.any_ else "ReduceMin"
     (x,) = node.inputs
     true = w.cast(w.cast(w.of(x), x.aval.dtype, dtypes.bool_), dtypes.bool_, dtypes.int32)
     found = reduced(w, operator, true, node.params["axis"], node.params["keepdims"])
@@ -477,12 +477,12 @@ def _variance(w: Writer, node: Any) -> str:
     else:
         divisor = w.scalar(max(count - correction, 0), dtype)
     found = w.Div(total, divisor)
-    return str(w.Sqrt(found) if node.op.name == "std" else found)
+    return str(w.Sqrt(found) if node.op is reduction.std else found)
 
 
 @writes(reduction.argmax, reduction.argmin)
 def _argument(w: Writer, node: Any) -> str:
-    operator = "ArgMax" if node.op.name == "argmax" else "ArgMin"
+    operator = "ArgMax" if node.op is reduction.argmax else "ArgMin"
     (x,), axis, keepdims = node.inputs, node.params["axis"], node.params["keepdims"]
     name = w.of(x)
     if x.aval.dtype is dtypes.bool_:
@@ -496,7 +496,7 @@ def _argument(w: Writer, node: Any) -> str:
 
 @writes(reduction.max_with_index, reduction.min_with_index)
 def _extreme(w: Writer, node: Any) -> Any:
-    kind = "Max" if node.op.name == "max_dim" else "Min"
+    kind = "Max" if node.op is reduction.max_with_index else "Min"
     axis, keepdims = node.params["axis"], int(node.params["keepdims"])
     x = w.of(node.inputs[0])
     value = reduced(w, f"Reduce{kind}", x, [axis], bool(keepdims))

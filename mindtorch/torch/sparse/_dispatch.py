@@ -6,7 +6,6 @@ in programs without sparse ones.
 
 from __future__ import annotations
 
-import functools
 import sys
 from typing import Any
 
@@ -17,7 +16,7 @@ from mindtorch.engine.ops.embedding import sparse_makers
 from mindtorch.engine.tensor import from_array
 
 from .._api.arguments import normalize_axis
-from .._api.publish import FUNCTIONS, answered_by, first_given, put_over
+from .._api.publish import FUNCTIONS, answered, first_given, method_of, put_over
 from .._tensor.size_and_formats import sparse_coo, strided
 from .._tensor.tensor import Tensor
 from ..nn import functional
@@ -38,48 +37,45 @@ _OTHER_LAYOUT = (
 _NOT_OF_MATRICES = {"rand_like"}  # random numbers of CSR and CSC are normal ones
 
 
-def _densifying(function: Any) -> Any:
-    """``function`` of a dense tensor that takes a sparse one in the second place, too."""
+def _dense_second(function: Any) -> Any:
+    """The answer for a function of a dense tensor and a sparse one."""
 
-    @functools.wraps(function)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
+    def answer(args: Any, kwargs: Any) -> Any:
         if len(args) > 1 and isinstance(args[1], SparseTensor):
-            args = (args[0], args[1].to_dense(), *args[2:])
-        elif isinstance(kwargs.get("other"), SparseTensor):
-            kwargs["other"] = kwargs["other"].to_dense()
-        return function(*args, **kwargs)
+            return function(args[0], args[1].to_dense(), *args[2:], **kwargs)
+        if isinstance(kwargs.get("other"), SparseTensor):
+            return function(*args, **kwargs | {"other": kwargs["other"].to_dense()})
+        return NotImplemented
 
-    return wrapped
-
-
-def _to_product(function: Any) -> Any:
-    @functools.wraps(function)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
-        named = {**kwargs}
-        operands = [named.pop("input"), *args] if "input" in named else [*args]
-        operands += named.values()
-        if any(isinstance(x, SparseTensor) for x in operands):
-            if "out" in named:
-                missing("products with out=")
-            return matmul(*operands)
-        return function(*args, **kwargs)
-
-    return wrapped
+    return answer
 
 
-def _to_join(function: Any, stacked: bool) -> Any:
-    @functools.wraps(function)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
+def _product(args: Any, kwargs: Any) -> Any:
+    """The answer for products of matrices."""
+    named = {**kwargs}
+    operands = [named.pop("input"), *args] if "input" in named else [*args]
+    operands += named.values()
+    if not any(isinstance(x, SparseTensor) for x in operands):
+        return NotImplemented
+    if "out" in named:
+        missing("products with out=")
+    return matmul(*operands)
+
+
+def _join(stacked: bool) -> Any:
+    """The answer for cat, and for stack."""
+
+    def answer(args: Any, kwargs: Any) -> Any:
         tensors = first_given(args, kwargs, "tensors")
         several = isinstance(tensors, (tuple, list)) and len(tensors) > 0
-        if several and any(isinstance(x, SparseTensor) for x in tensors):
-            dim = args[1] if len(args) > 1 else kwargs.get("dim", kwargs.get("axis", 0))
-            _check_sparse(tensors)
-            parts = [x.unsqueeze(dim) for x in tensors] if stacked else list(tensors)
-            return _joined(parts, dim)
-        return function(*args, **kwargs)
+        if not several or not any(isinstance(x, SparseTensor) for x in tensors):
+            return NotImplemented
+        dim = args[1] if len(args) > 1 else kwargs.get("dim", kwargs.get("axis", 0))
+        _check_sparse(tensors)
+        parts = [x.unsqueeze(dim) for x in tensors] if stacked else list(tensors)
+        return _joined(parts, dim)
 
-    return wrapped
+    return answer
 
 
 def _check_sparse(tensors: Any) -> None:
@@ -127,11 +123,10 @@ def _joined(parts: list[SparseTensor], dim: int) -> SparseTensor:
 
 
 def _zeros_like(function: Any) -> Any:
-    @functools.wraps(function)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
+    def answer(args: Any, kwargs: Any) -> Any:
         x = first_given(args, kwargs, "input")
         if not isinstance(x, SparseTensor):
-            return function(*args, **kwargs)
+            return NotImplemented
         kind = kwargs.get("layout") or x.layout
         if kind is strided:
             if not x.is_sparse:
@@ -144,17 +139,16 @@ def _zeros_like(function: Any) -> Any:
             made = made.to(kwargs["dtype"])
         return made if kind is sparse_coo else compress(made, kind)
 
-    return wrapped
+    return answer
 
 
 def _stored_like(name: str, function: Any) -> Any:
     """New values at the places that a matrix in CSR or CSC stores; COO tensors refuse."""
 
-    @functools.wraps(function)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
+    def answer(args: Any, kwargs: Any) -> Any:
         x = first_given(args, kwargs, "input")
         if not isinstance(x, SparseTensor):
-            return function(*args, **kwargs)
+            return NotImplemented
         if x.is_sparse or name in _NOT_OF_MATRICES:
             missing(name)
         kwargs.pop("input", None)
@@ -164,7 +158,7 @@ def _stored_like(name: str, function: Any) -> Any:
             raise RuntimeError(_OTHER_LAYOUT.format(title_of(x), wanted))
         return x.like(function(x.held.detach(), *args[1:], **kwargs))
 
-    return wrapped
+    return answer
 
 
 def install() -> None:
@@ -173,18 +167,19 @@ def install() -> None:
     _inplace.install()
     sparse_makers.append(SparseTensor)
     namespace = sys.modules[__package__.rpartition(".")[0]].__dict__
-    made: dict[str, Any] = {}
-    for name in _METHODS:
-        made[name] = answered_by(SparseTensor, name, _densifying(FUNCTIONS[name]))
+    answers: list[tuple[str, Any]] = [
+        *((name, _dense_second(FUNCTIONS[name])) for name in _METHODS),
+        *((name, method_of(SparseTensor, name)) for name in _METHODS),
+        *((name, _product) for name in _PRODUCTS),
+        *((name, _stored_like(name, FUNCTIONS[name])) for name in _LIKE),
+        ("zeros_like", _zeros_like(FUNCTIONS["zeros_like"])),
+        ("cat", _join(stacked=False)),
+        ("stack", _join(stacked=True)),
+    ]
+    for name, answer in answers:
+        FUNCTIONS[name] = answered(FUNCTIONS[name], answer)
+        put_over(namespace, name, FUNCTIONS[name])
     for name in _PRODUCTS:
-        made[name] = _to_product(FUNCTIONS[name])
-        setattr(Tensor, name, _to_product(getattr(Tensor, name)))
-    for name in _LIKE:
-        made[name] = _stored_like(name, FUNCTIONS[name])
-    made["zeros_like"] = _zeros_like(FUNCTIONS["zeros_like"])
-    made["cat"] = _to_join(FUNCTIONS["cat"], False)
-    made["stack"] = _to_join(FUNCTIONS["stack"], True)
-    put_over(vars(functional), "relu", answered_by(SparseTensor, "relu", functional.relu))
-    for name, wrapped in made.items():
-        FUNCTIONS[name] = wrapped
-        put_over(namespace, name, wrapped)
+        setattr(Tensor, name, answered(getattr(Tensor, name), _product))
+    relu = answered(functional.relu, method_of(SparseTensor, "relu"))
+    put_over(vars(functional), "relu", relu)

@@ -1,4 +1,4 @@
-"""Remembered calls do what the functions do: values, layouts, nodes, gradients, errors."""
+"""Cached calls do what the functions do: values, layouts, nodes, gradients, errors."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import mindtorch.torch as mt
+from mindtorch.engine.call_cache.call_cache import cached
 from mindtorch.engine.op import forget_plans, tables_of_plans
 from tests.support.ops_running import array_of, differentiable, gradient_of, outputs_of, tensor_of
 from tests.tables.ops_table import Row, all_rows
@@ -32,7 +33,7 @@ def _all_of(row: Row, case: Any, tracked: bool) -> list[Any]:
 
 
 def _differs(row: Row, tracked: bool) -> bool:
-    """Whether the third call, where the second was remembered, does something else."""
+    """Whether the third call, where the first was recorded, does something else."""
     forget_plans()
     case, found = row.cases[0], []
     for _ in range(3):
@@ -50,6 +51,19 @@ def test_the_third_call_is_the_first_again(tracked: bool) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert [row.name for row in rows if _differs(row, tracked)] == []
+
+
+def test_of_many_signatures_those_with_a_second_call_are_recorded() -> None:
+    """To record each of those that are met only once would take most of their time."""
+    times = cached(lambda x, n: x * n)
+    table = tables_of_plans.pop()
+    x = mt.ones(3)
+    for n in range(100):
+        assert times(x, n).tolist() == [n] * 3
+    assert len(table) == 64
+    for _ in range(3):
+        assert times(x, 90).tolist() == [90] * 3
+    assert len(table) == 65
 
 
 def _calls(x: Any) -> dict[str, Any]:
@@ -84,7 +98,7 @@ def test_what_differs_is_told_apart() -> None:
             x.sum(1.0)
 
 
-def test_a_tensor_given_twice_is_remembered_with_both_gradients() -> None:
+def test_a_tensor_given_twice_is_cached_with_both_gradients() -> None:
     w = mt.tensor([1.0, 2.0], requires_grad=True)
     for x in (w * 1, w.detach()):
         forget_plans()
@@ -129,7 +143,7 @@ def test_the_default_type_is_asked_for_again() -> None:
     mt.set_default_dtype(mt.float32)
 
 
-def test_remembered_functions_are_pickled_by_name() -> None:
+def test_cached_functions_are_pickled_by_name() -> None:
     """Also where what knows sparse tensors is put over them later: modules hold functions."""
     methods: Any = mt.Tensor
     layer = mt.nn.TransformerEncoderLayer(4, 2, 8)
@@ -155,7 +169,7 @@ def _slopes(t: Any, x: Any, w: Any) -> dict[str, Any]:
     }
 
 
-def test_remembered_rules_tell_gradients_apart() -> None:
+def test_cached_rules_tell_gradients_apart() -> None:
     import torch as real
 
     found = [_slopes(t, t.arange(1.0, 7).view(3, 2) / 8, t.ones(3, 2, requires_grad=True))

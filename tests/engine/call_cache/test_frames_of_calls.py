@@ -25,6 +25,8 @@ CALLS: dict[str, Callable[[], Any]] = {
     "sum": lambda: X.sum(),
     "add": lambda: X + X,
     "exp": lambda: torch.exp(X),
+    "mse_loss": lambda: F.mse_loss(X, X + 1),
+    "layer_norm": lambda: F.layer_norm(W, (10,)),
 }
 
 
@@ -47,30 +49,37 @@ def frames(call: Callable[[], Any]) -> list[str]:
 PROGRAM = """
 import json
 from tests.engine.call_cache.test_frames_of_calls import CALLS, frames
-for call in CALLS.values():
-    for _ in range(3):
-        call()
-print(json.dumps({name: frames(call) for name, call in CALLS.items()}))
+found = {name: [frames(call) for _ in range(4)] for name, call in CALLS.items()}
+print(json.dumps(found))
 """
 
 
 @pytest.fixture(scope="module")
-def warm_frames() -> dict[str, list[str]]:
-    """The frames of warm calls in a process of their own: in one that has used a class with
+def frames_of_calls() -> dict[str, list[list[str]]]:
+    """The frames of four calls in a process of their own: in one that has used a class with
     ``__torch_function__``, functions ask for it first."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    found: dict[str, list[str]] = json.loads(done.stdout)
+    found: dict[str, list[list[str]]] = json.loads(done.stdout)
     return found
 
 
 @pytest.mark.parametrize("name", CALLS)
 def test_warm_calls_are_named_as_what_is_called(
-    name: str, warm_frames: dict[str, list[str]]
+    name: str, frames_of_calls: dict[str, list[list[str]]]
 ) -> None:
-    assert name in warm_frames[name]
-    assert "call" not in warm_frames[name]
+    assert name in frames_of_calls[name][-1]
+    assert "call" not in frames_of_calls[name][-1]
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_the_second_call_goes_the_way_of_all_later_ones(
+    name: str, frames_of_calls: dict[str, list[list[str]]]
+) -> None:
+    first, second, *later = frames_of_calls[name]
+    assert len(first) > len(second)
+    assert all(each == second for each in later)
 
 
 def test_profiles_and_anomaly_mode_patch_nothing() -> None:

@@ -70,7 +70,7 @@ def test_a_dropout_of_a_transposed_tensor_agrees(tmp_path: Path) -> None:
     outcome = compared(program, "one call more", tmp_path)
     assert outcome.real is not None and outcome.real.what == "call"
     row = next(row for row in outcome.detail.rows if row.label == "drop")
-    assert row.cause == "" and outcome.detail.replay_failures == []
+    assert row.cause == "" and outcome.detail.rerun_failures == []
 
 
 @needs_torch

@@ -1,10 +1,10 @@
-"""What a recorded array leaves: its figures are numpy's, its digest is of every byte in its
+"""What a recorded array leaves: its statistics are numpy's, its digest is of every byte in its
 place, and the difference of two sketches estimates the arrays' own."""
 
 import numpy as np
 import pytest
 
-from mindtorch.tools.compare.statistics import digest_of, figures_of, sketch_difference
+from mindtorch.tools.compare.statistics import digest_of, sketch_difference, statistics_of
 
 
 @pytest.mark.parametrize("size", [1, 7, 16, 255, 4097, 70_001])
@@ -13,22 +13,22 @@ def test_figures_are_those_of_numpy(size: int, dtype: type) -> None:
     """At sizes around the loops' blocks."""
     drawn = np.random.default_rng(size).normal(3, 20, (2, size))
     array = (drawn[0] + 1j * drawn[1] if dtype is np.complex64 else drawn[0]).astype(dtype)
-    figures = figures_of(array, "")
+    statistics = statistics_of(array, "")
     flat = array.view(np.float32) if dtype is np.complex64 else array
     truth = flat.astype(np.float64)
-    assert figures.largest == np.abs(truth).max()
-    assert figures.mean == pytest.approx(truth.mean(), rel=1e-5, abs=1e-5)
-    assert figures.norm == pytest.approx(np.linalg.norm(truth), rel=1e-6)
-    assert figures.odd == 0
+    assert statistics.largest == np.abs(truth).max()
+    assert statistics.mean == pytest.approx(truth.mean(), rel=1e-5, abs=1e-5)
+    assert statistics.norm == pytest.approx(np.linalg.norm(truth), rel=1e-6)
+    assert statistics.odd == 0
 
 
 def test_what_is_not_finite_is_counted_and_left_out() -> None:
     """NaN in a sum would hide everything else; squares of large float32 do not overflow."""
     array = np.array([1.0, np.nan, -3.0, np.inf, -np.inf], np.float32)
-    figures = figures_of(array, "")
-    assert (figures.odd, figures.largest) == (3, 3.0)
-    assert figures.norm == pytest.approx(np.sqrt(10))
-    huge = figures_of(np.full(5, 1e30, np.float32), "")
+    statistics = statistics_of(array, "")
+    assert (statistics.odd, statistics.largest) == (3, 3.0)
+    assert statistics.norm == pytest.approx(np.sqrt(10))
+    huge = statistics_of(np.full(5, 1e30, np.float32), "")
     assert huge.norm == pytest.approx(np.sqrt(5) * 1e30)
 
 
@@ -57,6 +57,6 @@ def test_sketches_tell_how_far_apart_arrays_are(size: int) -> None:
     array = generator.normal(size=size).astype(np.float32)
     for apart in (generator.normal(size=size) * 1e-2, np.eye(1, size, size // 3)[0]):
         other = (array + apart).astype(np.float32)
-        first, second = figures_of(array, ""), figures_of(other, "")
+        first, second = statistics_of(array, ""), statistics_of(other, "")
         estimate = sketch_difference(first.sketch, second.sketch, 1.0)
         assert 0.5 < estimate / np.linalg.norm(apart) < 2

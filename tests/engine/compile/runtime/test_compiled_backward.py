@@ -277,7 +277,7 @@ def test_a_capture_that_is_refused_at_its_end_keeps_the_gradients(
 ) -> None:
     """Its results have left the call's own tape by then; a finalizer may refuse it at any time."""
     texts = iter(["", "a variable"])
-    monkeypatch.setattr(guards.GuardRecorder, "broken", lambda self: next(texts, ""))
+    monkeypatch.setattr(guards.GuardSet, "broken", lambda self: next(texts, ""))
     x = torch.ones(3, requires_grad=True)
     call = torch.compile(lambda x: x * x * 2)
     call(x).sum().backward()

@@ -1,4 +1,4 @@
-"""A model's layers beside those of its real PyTorch twin, which runs in a process of its own."""
+"""A model's layers beside those of its real PyTorch counterpart, run in a process of its own."""
 
 import importlib
 import importlib.util
@@ -20,15 +20,15 @@ from mindtorch.module_hooker import torch_enable
 from ..compare.statistics import relative_difference, spread_of
 from ..compare.tensor_probe import Named, Slot, template, tensors_in
 
-__all__ = ["LayerDifference", "TwinError", "compare_with_twin", "main", "print_differences"]
+__all__ = ["CounterpartError", "LayerDifference", "compare_with_torch", "main", "print_differences"]
 
 FACTORY_HELP = (
     "pass `factory`, a function of no arguments that makes the model, or 'module:name' of one"
 )
 
 
-class TwinError(RuntimeError):
-    """The twin could not be made or run; the text says what it said."""
+class CounterpartError(RuntimeError):
+    """The counterpart could not be made or run; the text says what it said."""
 
 
 class LayerDifference:
@@ -49,15 +49,19 @@ class LayerDifference:
 
 
 def locate(model: Any, factory: Any) -> str:
-    """`file or module`:`qualified name` of what makes the twin."""
+    """`file or module`:`qualified name` of what makes the counterpart."""
     if isinstance(factory, str):
         if ":" not in factory:
-            raise TwinError(f"factory {factory!r} is not of the form 'module:name'; {FACTORY_HELP}")
+            raise CounterpartError(
+                f"factory {factory!r} is not of the form 'module:name'; {FACTORY_HELP}"
+            )
         return factory
     made = factory if factory is not None else type(model)
     name = getattr(made, "__qualname__", "")
     if not name or "<" in name:
-        raise TwinError(f"{made!r} cannot be found by its name in another process; {FACTORY_HELP}")
+        raise CounterpartError(
+            f"{made!r} cannot be found by its name in another process; {FACTORY_HELP}"
+        )
     module = made.__module__
     if module == "__main__" or importlib.util.find_spec(module) is None:
         return f"{Path(inspect.getfile(made)).resolve()}:{name}"
@@ -100,19 +104,19 @@ def run_model(torch: Any, model: Any, args: Any, kwargs: Any) -> list[tuple[str,
     return calls
 
 
-def compare_with_twin(
+def compare_with_torch(
     model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], factory: Any = None
 ) -> list[LayerDifference]:
-    """Run `model` and its real PyTorch twin on the same input and compare the layers' outputs.
+    """Run `model` and its real PyTorch counterpart on the same input; compare the layers' outputs.
 
     Args:
         model: a module of mindtorch.
         args, kwargs: what it is called with; tensors, numbers, texts and nested lists of them.
-        factory: what makes the twin: a function, or 'module:name' or 'file.py:name'. Without it the
-            class of the model, which then must need no arguments.
+        factory: what makes the counterpart: a function, or 'module:name' or 'file.py:name'. Without
+            it the class of the model, which then must need no arguments.
 
     Raises:
-        TwinError: the twin cannot be made, has other parameters, or fails.
+        CounterpartError: the counterpart cannot be made, has other parameters, or fails.
     """
     torch = importlib.import_module("mindtorch.torch")
     place = locate(model, factory)
@@ -124,7 +128,7 @@ def compare_with_twin(
     seen: list[Any] = []
     shape = template([list(args), kwargs], torch.Tensor, seen)
     inputs = [array_of(torch, each) for each in seen]
-    with tempfile.TemporaryDirectory(prefix="mindtorch-twin-") as folder:
+    with tempfile.TemporaryDirectory(prefix="mindtorch-counterpart-") as folder:
         given = Path(folder) / "given.npz"
         arrays = {f"input.{at}": each for at, each in enumerate(inputs)}
         arrays |= {f"state.{name}": each for name, each in kept.items()}
@@ -136,24 +140,26 @@ def compare_with_twin(
         own = (*model.named_parameters(), *model.named_buffers())
         task["kinds"] = {name: dtype_of(each) for name, each in own}
         (Path(folder) / "task.json").write_text(json.dumps(task))
-        run_twin(Path(folder))
+        run_counterpart(Path(folder))
         theirs = json.loads((Path(folder) / "calls.json").read_text())
         with np.load(Path(folder) / "outputs.npz", allow_pickle=False) as outputs:
             return differences(theirs, outputs, calls)
 
 
-def run_twin(folder: Path) -> None:
+def run_counterpart(folder: Path) -> None:
     """Run this module's `main` under real PyTorch."""
     variables = dict(os.environ, MINDTORCH_ENABLE="0")
     here = str(Path(mindtorch.__file__).resolve().parents[1])
     paths = [each or os.getcwd() for each in sys.path]
     variables["PYTHONPATH"] = os.pathsep.join([*paths, here])
-    command = [sys.executable, "-m", "mindtorch.tools.layer_info.torch_twin", str(folder)]
+    command = [sys.executable, "-m", "mindtorch.tools.layer_info.torch_counterpart", str(folder)]
     done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         lines = [line for line in done.stderr.splitlines() if line.strip()]
         text = "\n  ".join(lines[-8:])
-        raise TwinError(f"the PyTorch twin could not be made or run; {FACTORY_HELP}:\n  {text}")
+        raise CounterpartError(
+            f"the PyTorch counterpart could not be made or run; {FACTORY_HELP}:\n  {text}"
+        )
 
 
 def differences(theirs: Any, outputs: Any, ours: Any) -> list[LayerDifference]:
@@ -163,7 +169,9 @@ def differences(theirs: Any, outputs: Any, ours: Any) -> list[LayerDifference]:
         zip(ours, theirs, strict=False)
     ):
         if name != other:
-            raise TwinError(f"call {number + 1} is of {other!r} in PyTorch and {name!r} here")
+            raise CounterpartError(
+                f"call {number + 1} is of {other!r} in PyTorch and {name!r} here"
+            )
         value, ulp, cosine = 0.0, None, None
         for at in range(max(count, len(arrays))):
             key = f"{number}.{at}"
@@ -177,7 +185,9 @@ def differences(theirs: Any, outputs: Any, ours: Any) -> list[LayerDifference]:
                 ulp, cosine = spread.largest_ulp, spread.cosine
         rows.append(LayerDifference(name, kind, value, ulp, cosine))
     if len(theirs) != len(ours):
-        raise TwinError(f"PyTorch makes {len(theirs)} calls of layers, mindtorch {len(ours)}")
+        raise CounterpartError(
+            f"PyTorch makes {len(theirs)} calls of layers, mindtorch {len(ours)}"
+        )
     return rows
 
 
@@ -214,7 +224,8 @@ def encode(value: Any) -> Any:
         return {"list": [encode(each) for each in value], "tuple": isinstance(value, tuple)}
     if value is None or isinstance(value, (bool, int, float, str)):
         return {"value": value}
-    raise TwinError(f"an argument of type {type(value).__name__} cannot be given to the twin")
+    kind = type(value).__name__
+    raise CounterpartError(f"an argument of type {kind} cannot be given to the counterpart")
 
 
 def decode(value: Any, tensors: list[Any]) -> Any:
@@ -235,7 +246,7 @@ def load_factory(place: str) -> Any:
     """What a place names; a file is imported without being run as a script."""
     source, _, name = place.rpartition(":")
     if source.endswith(".py"):
-        spec = importlib.util.spec_from_file_location("twin_of_the_model", source)
+        spec = importlib.util.spec_from_file_location("counterpart_of_the_model", source)
         assert spec is not None and spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         sys.modules[spec.name] = module
@@ -249,7 +260,7 @@ def load_factory(place: str) -> Any:
 
 
 def main(folder: Path) -> None:
-    """The twin's side: make it, load the state, run it, write what its layers gave."""
+    """The counterpart's side: make it, load the state, run it, write what its layers gave."""
     torch_enable()
     torch = importlib.import_module("torch")
     task = json.loads((folder / "task.json").read_text())

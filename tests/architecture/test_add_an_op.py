@@ -1,0 +1,98 @@
+"""docs/guide/add-an-op.md is true: its four files, edited in a copy, give an op under all names."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.paths import ROOT
+
+PAGE = ROOT / "docs" / "guide" / "add-an-op.md"
+_STEP = re.compile(r"^## \d\. [^\n]*`(?P<path>[\w/]+\.py)`\n.*?```python\n(?P<code>.*?)```",
+                   re.DOTALL | re.MULTILINE)  # fmt: skip
+_FIRST_ROW = re.compile(r"^    (?=\(\"\w+\", ops\.\w+, \()|^    (?=unary\()", re.MULTILINE)
+
+NAMES = """
+import math
+import mindtorch.torch as torch
+from mindtorch.mindspore import Tensor, ops
+
+assert torch.__file__.startswith({copy!r})
+numbers = [-100.0, -1.0, 0.0, 0.5, 3.0]
+x = torch.tensor(numbers, dtype=torch.float64, requires_grad=True)
+small = [math.log(2) - abs(n) - math.log1p(math.exp(-2 * abs(n))) for n in numbers]
+expected = torch.tensor(small, dtype=torch.float64)
+y = torch.logsech(x)
+out = torch.empty(5, dtype=torch.float64)
+for found in (y, x.logsech(), x.detach().clone().logsech_(), torch.logsech(x.detach(), out=out)):
+    torch.testing.assert_close(found.detach(), expected)
+assert y.grad_fn.name() == "LogsechBackward0"
+y.sum().backward()
+torch.testing.assert_close(x.grad, -torch.tanh(x.detach()))
+assert torch.logsech(torch.tensor([1, 2])).dtype is torch.float32
+rows = torch.rand(3, 4)
+torch.testing.assert_close(torch.func.vmap(torch.logsech)(rows), torch.logsech(rows))
+torch.testing.assert_close(torch.compile(lambda x: torch.logsech(x) * 2)(rows), 2 * rows.logsech())
+assert ops.logsech(Tensor(numbers)).shape == (5,)
+"""
+CUDA = """
+import mindtorch.torch as torch
+x = torch.rand(3, 4)
+torch.testing.assert_close(torch.logsech(x.cuda()).cpu(), torch.logsech(x))
+"""
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The checkout with what the page says written into its files."""
+    copy = tmp_path_factory.mktemp("checkout")
+    unneeded = shutil.ignore_patterns("__pycache__")
+    for folder in ("engine", "kernels", "mindtorch", "tools", "tests"):
+        shutil.copytree(ROOT / folder, copy / folder, symlinks=True, ignore=unneeded)
+    for name in ("setup.cfg", "pyproject.toml"):
+        shutil.copy(ROOT / name, copy)
+    for path, code in steps():
+        text = (copy / path).read_text()
+        if code.startswith(" "):  # a row of a table
+            place = _FIRST_ROW.search(text)
+            assert place is not None
+            text = text[: place.start()] + code + text[place.start() :]
+        else:
+            text += "\n\n" + code
+        (copy / path).write_text(text)
+    return copy
+
+
+def steps() -> list[tuple[str, str]]:
+    """The files that the page edits, and what it writes into them."""
+    return [(found["path"], found["code"]) for found in _STEP.finditer(PAGE.read_text())]
+
+
+def run(copy: Path, *command: str, **environment: str) -> None:
+    given = {**os.environ, "PYTHONPATH": str(copy), **environment}
+    done = subprocess.run([sys.executable, *command], cwd=copy, env=given, capture_output=True,
+                          text=True)  # fmt: skip
+    assert not done.returncode, done.stdout[-2000:] + done.stderr[-2000:]
+
+
+def test_four_files_are_edited() -> None:
+    assert len({path for path, _ in steps()}) == 4
+
+
+def test_the_op_has_all_names(copy: Path) -> None:
+    run(copy, "-c", NAMES.format(copy=str(copy)))
+
+
+def test_the_op_runs_on_cuda(copy: Path) -> None:
+    run(copy, "-c", CUDA, NUMBA_ENABLE_CUDASIM="1")
+
+
+def test_the_row_is_a_test(copy: Path) -> None:
+    run(copy, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/tables/test_ops.py",
+        "-k", "logsech or every_op")  # fmt: skip

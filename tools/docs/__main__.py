@@ -1,0 +1,22 @@
+"""``python -m mindtorch.tools.docs`` writes what is made from the ops' declarations, and from the
+namespace, anew."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from . import cuda_coverage, op_list, stubs
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def main() -> None:
+    """Write docs/cuda-ops.md, the list in engine/ops/__init__.py, and the namespace's stubs."""
+    (ROOT / "docs" / "cuda-ops.md").write_text(cuda_coverage.as_markdown())
+    op_list.PAGE.write_text(op_list.with_list(op_list.PAGE.read_text()))
+    for path, text in stubs.stubs().items():
+        path.write_text(text)
+
+
+if __name__ == "__main__":
+    main()
