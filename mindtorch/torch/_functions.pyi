@@ -1625,10 +1625,10 @@ def histc(input: Tensor, bins: _int = 100, min: _float | _complex = 0, max: _flo
     """How many elements fall into each of ``bins`` bins of equal width."""
 
 @_overload
-def histogram(input: Tensor, bins: Tensor, *, weight: Tensor | None = None, density: _bool = False, out: _Sequence[Tensor] | None = None) -> _Any:
+def histogram(input: Tensor, bins: Tensor, *, weight: Tensor | None = None, density: _bool = False, out: _Sequence[Tensor] | None = None) -> _return_types.histogram:
     """How many elements (or what ``weight``) lie in each bin, and the edges of the bins."""
 @_overload
-def histogram(input: Tensor, bins: _int = 100, *, range: _Sequence[_float] | None = None, weight: Tensor | None = None, density: _bool = False, out: _Sequence[Tensor] | None = None) -> _Any: ...
+def histogram(input: Tensor, bins: _int = 100, *, range: _Sequence[_float] | None = None, weight: Tensor | None = None, density: _bool = False, out: _Sequence[Tensor] | None = None) -> _return_types.histogram: ...
 
 @_overload
 def histogramdd(input: Tensor, bins: _int, range: _Sequence[_float] | None = None, weight: Tensor | None = None, density: _bool = False) -> _Any:

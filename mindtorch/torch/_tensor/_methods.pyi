@@ -890,10 +890,10 @@ class Methods:
         """How many elements fall into each of ``bins`` bins of equal width."""
 
     @_overload
-    def histogram(self, bins: Tensor, *, weight: Tensor | None = None, density: _bool = False) -> _Any:
+    def histogram(self, bins: Tensor, *, weight: Tensor | None = None, density: _bool = False) -> _return_types.histogram:
         """How many elements (or what ``weight``) lie in each bin, and the edges of the bins."""
     @_overload
-    def histogram(self, bins: _int = 100, *, range: _Sequence[_float] | None = None, weight: Tensor | None = None, density: _bool = False) -> _Any: ...
+    def histogram(self, bins: _int = 100, *, range: _Sequence[_float] | None = None, weight: Tensor | None = None, density: _bool = False) -> _return_types.histogram: ...
 
     @_overload
     def hsplit(self, sections: _int) -> tuple[Tensor, ...]:
