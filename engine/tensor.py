@@ -364,12 +364,12 @@ def set_result_type(cls: type[Tensor]) -> None:
     result_types[0] = cls
 
 
-def change_class(tensor: Tensor, kind: type[Tensor]) -> None:
-    """Make ``tensor`` an object of another class of tensors, which has the same slots.
+def change_class(thing: Any, kind: type) -> None:
+    """Make a tensor, or a node, an object of another class, which has the same slots.
 
-    Who holds it sees the change: it stays the same object, with its memory and its history.
+    Who holds it sees the change: it stays the same object, a tensor with its memory and history.
     """
-    tensor.__class__ = kind
+    thing.__class__ = kind
 
 
 def akin(made: Tensor, model: Tensor) -> Tensor:

@@ -260,7 +260,7 @@ def _direct(
     """Run the kernel with the target's own memory as its result."""
     node = None
     if tracked:
-        stand_in = tape._detached(target)
+        stand_in = tape.detached(target)
         node = _record(op, op.plan_for(inputs, params), inputs, params, stand_in)
     run(target.flat, *[None if x is None else x.flat for x in inputs])
     storage = target._storage
@@ -329,7 +329,7 @@ def rebase(target: Tensor, value: Tensor) -> None:
         plan = Plan((made,), (base.aval, value.aval))
     else:
         plan = view_update.plan_for((base, value), params)
-    stand_in = tape._detached(base)
+    stand_in = tape.detached(base)
     _record(view_update, plan, (base, value), params, stand_in)
     base._node = stand_in._node
     base._output_index = 0
@@ -380,7 +380,7 @@ def copy_(target: Tensor, source: Tensor, filling: bool = False) -> Tensor:
 
 def forget_history(target: Tensor) -> None:
     """After other elements were put there: what ``target`` was before has a gradient of 0."""
-    put = tape._detached(target)
+    put = tape.detached(target)
     if type(target._node) is tape.ViewHistory:
         rebase(target, put)
     elif tape.requires_grad(target):
@@ -393,7 +393,7 @@ def replace(target: Tensor, value: Tensor) -> None:
         value = expand(value, shape=target.aval.shape)
     if value.aval.dtype is not target.aval.dtype:
         value = cast(value, dtype=target.aval.dtype)
-    stand_in = tape._detached(target)
+    stand_in = tape.detached(target)
     plan = overwrite.plan_for((target, value), {})
     _record(overwrite, plan, (target, value), {}, stand_in)
     rebase(target, stand_in)

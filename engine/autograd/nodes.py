@@ -15,7 +15,7 @@ from typing import Any
 
 from .. import dtypes
 from ..state import state
-from ..tensor import Tensor, alias, version_of
+from ..tensor import Tensor, alias, change_class, version_of
 from .hooks import add_hook, kept_hooks
 from .rules import Rule
 from .saved_tensors import DETACHED, PackedTensor, saved_value
@@ -267,7 +267,7 @@ def shown(node: Any) -> Any:
             kind = _shown_kinds[name] = type(
                 name, (Node,), {"__slots__": (), "__getattr__": saved_value}
             )
-        node.__class__ = kind
+        change_class(node, kind)
     return node
 
 

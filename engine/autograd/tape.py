@@ -27,11 +27,11 @@ from .views import enter_view, mark_outputs, record_view, share_node
 
 __all__ = [
     "RELEASED", "TWICE", "AccumulateGrad", "LeafReference", "Node", "ViewHistory", "add_hook",
-    "anomaly", "bind_rules", "derives", "enter_view", "has_hooks", "is_leaf", "mark_outputs",
-    "modified", "multiple_views", "named", "node_of", "note_leaf", "record", "record_view",
-    "requires_grad", "sequence", "share_node", "shown", "tensor_type_name", "what_to_keep",
+    "anomaly", "bind_rules", "derives", "detached", "enter_view", "has_hooks", "is_leaf",
+    "mark_outputs", "modified", "multiple_views", "named", "node_of", "note_leaf", "record",
+    "record_view", "requires_grad", "sequence", "share_node", "shown", "tensor_type_name",
+    "what_to_keep",
 ]  # fmt: skip
-
 
 
 def named(result: Any, name: str) -> Any:
@@ -86,7 +86,7 @@ def record(op: Any, plan: Any, inputs: Any, params: Any, results: Any) -> Node |
     node = Node(op, plan, params, edges, keep)
     if keep:
         saved = [
-            inputs[index] if kind == "in" else _detached(results[index]) for kind, index in keep
+            inputs[index] if kind == "in" else detached(results[index]) for kind, index in keep
         ]
         if saved_tensor_hooks and hooks_of_thread():
             _pack(node, saved)
@@ -121,7 +121,8 @@ def _pack(node: Node, saved: list[Any]) -> None:
     ])
 
 
-def _detached(tensor: Tensor) -> Tensor:
+def detached(tensor: Tensor) -> Tensor:
+    """Another tensor over the same memory, without history."""
     return make(tensor.flat, tensor.aval, tensor._shared, tensor._offset)
 
 

@@ -22,7 +22,6 @@ SHORT_FLOATS = (np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16))
 _BOOL = np.dtype(np.bool_)
 _module: dict[str, ast.FunctionDef] = {}
 _SUPPLIED = {*real.MATHEMATICS, *bessel.SUPPLIED}
-# functions too large to be part of every loop that calls them
 _large: set[str] = set()
 
 
@@ -61,6 +60,12 @@ def definitions() -> dict[str, ast.FunctionDef]:
             if module in (special, bessel):
                 _large.update(found)
     return _module
+
+
+def is_large(name: str) -> bool:
+    """Whether a function is too large to be part of every loop that calls it: those of ``special``
+    and ``bessel``, and what devices supply whole."""
+    return name in bessel.SUPPLIED or (name in definitions() and name in _large)
 
 
 def for_type(name: str, dtype: np.dtype[Any]) -> str:
@@ -133,4 +138,4 @@ class TypedScalars:
         indented = "\n".join("    " + line for line in source.splitlines())
         text = f"def {name}({', '.join(arguments)}):\n{indented}\n"
         loops = any(isinstance(node, (ast.While, ast.For)) for node in ast.walk(definition))
-        return self._build(text, name, space, loops or name in _large)
+        return self._build(text, name, space, loops or is_large(name))

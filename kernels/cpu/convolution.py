@@ -13,10 +13,11 @@ Depthwise convolutions have loops of their own.
 from __future__ import annotations
 
 import math
-import threading
 from typing import Any
 
 import numpy as np
+
+from mindtorch.kernels.support.workspace import workspace
 
 from . import convolution_depthwise as depthwise
 from . import convolution_tables as geometry
@@ -38,17 +39,6 @@ _FAST = (np.dtype(np.float32), np.dtype(np.float64))
 _SERIAL = 2_000_000  # multiplications that one thread does sooner than two
 _MOVED = 128  # multiplications that take as long as to move an element
 _BEYOND = 2 * lanes(np.float32)  # elements that vectors may read behind padded images
-_scratch = threading.local()
-
-
-def workspace(size: int, dtype: Any, name: str) -> Any:
-    """A flat buffer of ``size`` elements that this thread uses again and again."""
-    held = getattr(_scratch, name, None)
-    nbytes = max(size, 1) * np.dtype(dtype).itemsize
-    if held is None or held.nbytes < nbytes:
-        held = np.empty(nbytes, np.uint8)
-        setattr(_scratch, name, held)
-    return held[:nbytes].view(dtype)
 
 
 def _work_dtype(dtype: Any) -> Any:

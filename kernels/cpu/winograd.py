@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from mindtorch.kernels.support.workspace import workspace
+
 from .cat_flip_roll_pad import dense
-from .convolution import workspace
 from .convolution_tiles import loops as direct_loops
 from .thread_pool import get_num_threads, parallel_for
 from .winograd_tiles import APART, PLACES, loops

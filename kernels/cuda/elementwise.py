@@ -22,9 +22,14 @@ from typing import Any
 import numpy as np
 
 from mindtorch.kernels.codegen.fused_loop import Step, Steps, load, statements
-from mindtorch.kernels.codegen.typed_scalar import SHORT_FLOATS, TypedScalars, cast_type
+from mindtorch.kernels.codegen.typed_scalar import (
+    SHORT_FLOATS,
+    TypedScalars,
+    cast_type,
+    is_large,
+)
 from mindtorch.kernels.cpu.elementwise import broadcast_strides, merge_axes
-from mindtorch.kernels.scalar import bessel, complex_numbers, real, special
+from mindtorch.kernels.scalar import complex_numbers
 
 from . import launch, simd
 from .device_math import kept, mathematics
@@ -41,10 +46,6 @@ def _build(text: str, name: str, space: dict[str, Any], loops: bool) -> Any:
 
 
 _SMALL = 1 << 31  # places below it fit in 32 bits, sums of two of them, too
-# functions that take so long that it does not matter how their operands are read
-_LONG = {*bessel.SUPPLIED, *vars(bessel), *vars(special)} - {
-    *real.MATHEMATICS
-}
 typed_scalar = TypedScalars(mathematics, _build)
 
 
@@ -85,8 +86,9 @@ def fused_plan(
         for k, s in enumerate(strides)
     )
     one = functools.partial(_Loop, steps, results, types, modes, lengths, strides)
-    long = any(step.function in _LONG for step in steps)
-    wide = 1 if long else _width(types, modes, lengths, strides, outs)
+    # a large function takes so long that it does not matter how its operands are read
+    large = any(is_large(step.function) for step in steps)
+    wide = 1 if large else _width(types, modes, lengths, strides, outs)
     alone = functools.cache(lambda: one(1))
     together = functools.cache(lambda: one(wide))
     streams = [

@@ -93,6 +93,13 @@ def test_the_op_runs_on_cuda(copy: Path) -> None:
     run(copy, "-c", CUDA, NUMBA_ENABLE_CUDASIM="1")
 
 
+def test_one_command_writes_what_is_made(copy: Path) -> None:
+    (copy / "docs").mkdir(exist_ok=True)
+    run(copy, "-m", "mindtorch.tools.docs")
+    for made in ("docs/cuda-ops.md", "engine/ops/__init__.py", "mindtorch/torch/_functions.pyi"):
+        assert "logsech" in (copy / made).read_text(), made
+
+
 def test_the_row_is_a_test(copy: Path) -> None:
     run(copy, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/tables/test_ops.py",
         "-k", "logsech or every_op")  # fmt: skip

@@ -1,18 +1,20 @@
-"""``python -m mindtorch.tools.docs`` writes what is made from the ops' declarations anew."""
+"""``python -m mindtorch.tools.docs`` writes anew what is made from ops and public functions."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from . import cuda_coverage, op_list
+from . import cuda_coverage, op_list, stubs
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def main() -> None:
-    """Write docs/cuda-ops.md, and the list in engine/ops/__init__.py."""
+    """Write docs/cuda-ops.md, the list in engine/ops/__init__.py, and the namespace's stubs."""
     (ROOT / "docs" / "cuda-ops.md").write_text(cuda_coverage.as_markdown())
     op_list.PAGE.write_text(op_list.with_list(op_list.PAGE.read_text()))
+    for path, text in stubs.stubs().items():
+        path.write_text(text)
 
 
 if __name__ == "__main__":

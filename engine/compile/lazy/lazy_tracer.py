@@ -359,14 +359,14 @@ class LazyTracer(PendingOps):
             return self._apply_retyped(op, inputs[0])
         outputs = self.emit(op, values, params)
         node = self.position
-        plan = node.bound_plan
+        plan = node.traced_plan
         if plan is None:
             plan = plan_without_kernel(inputs, outputs)
             derived = op.aval(*[None if v is None else v.aval for v in values], **params)
             node.several = isinstance(derived, tuple)
             if op.view is not None:
                 node.offset = op.view(*[x.aval for x in inputs], **params)
-            node.bound_plan = plan  # last: it says that the rest is known
+            node.traced_plan = plan  # last: it says that the rest is known
         mode = recording()
         if op.view is not None:
             self._remember(inputs[0])

@@ -23,6 +23,7 @@ class TraceNode(Node):
     Attributes:
         aval, value: of a tensor from outside; ``number`` is its element where it is a constant.
         reach: from where to where its memory is needed, counted from its first element.
+        traced_plan: avals of inputs and results, without a kernel.
         children: what has followed, the latest first.
         partitions: the ways the path to here was run, by the values that were needed.
         passes: the backward passes that began here.
@@ -31,8 +32,8 @@ class TraceNode(Node):
     """
 
     __slots__ = (
-        "aval", "bound_plan", "children", "depth", "fill", "met", "number", "offset", "parent",
-        "partitions", "passes", "reach", "several", "value",
+        "aval", "children", "depth", "fill", "met", "number", "offset", "parent",
+        "partitions", "passes", "reach", "several", "traced_plan", "value",
     )  # fmt: skip
 
     def __init__(self, parent: TraceNode | None, op: Any, inputs: Any, params: Any) -> None:
@@ -42,7 +43,7 @@ class TraceNode(Node):
         self.partitions: dict[Any, Partition] = {}
         self.met = 0
         self.depth: int = 0 if parent is None else parent.depth + 1
-        self.bound_plan: Any = None
+        self.traced_plan: Any = None
         self.offset = 0
         self.several = False
         self.passes: tuple[CachedBackward, ...] = ()

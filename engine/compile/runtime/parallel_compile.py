@@ -22,6 +22,7 @@ import numpy as np
 
 from mindtorch.kernels.codegen.compile_lock import PATIENCE, Busy, Compiling
 from mindtorch.kernels.cpu import thread_pool
+from mindtorch.kernels.support.workspace import other_workspaces
 
 from ...devices.device import cpu
 from ...dispatch import VIEW
@@ -85,7 +86,8 @@ class CompileWorkers:
             return False
         Compiling.waits, Compiling.patience = None, 0.0
         try:
-            _tried(self._later.pop())
+            with other_workspaces():  # the kernel that waits may have filled its own
+                _tried(self._later.pop())
         finally:
             Compiling.waits, Compiling.patience = self._while_waiting, PATIENCE
         return True

@@ -383,7 +383,7 @@ def _tracked(function: Any, ctx: FunctionCtx, tensors: Any, nodes: Any, outputs:
         if id(x) in fixed or x.aval.dtype.category < 2:
             continue
         if id(x) in dirty and type(x._node) is tape.ViewHistory:
-            value = tape._detached(x)
+            value = tape.detached(x)
             value._node, value._output_index = node, index
             inplace.rebase(x, value)  # what x is a view of changes with it
             continue

@@ -10,9 +10,13 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from mindtorch.engine.compile.ir.ir import Graph
+from mindtorch.engine.compile.runtime.parallel_compile import CompileWorkers
 from mindtorch.kernels.codegen import compile_lock
+from mindtorch.kernels.support.workspace import workspace
 
 START = """
 import json, sys
@@ -141,3 +145,20 @@ def test_a_killed_process_holds_no_claim(tmp_path: Path) -> None:
     begin = time.monotonic()
     after = compile_lock.Claim(path, 30.0)
     assert refused.refused and not after.refused and time.monotonic() - begin < 20
+
+
+def test_what_is_compiled_while_a_kernel_waits_has_buffers_of_its_own() -> None:
+    """A convolution that has filled its buffers, and waits for the next of its kernels, finds them
+    as they were when this process has run another convolution on zeros meanwhile."""
+    workers = CompileWorkers(Graph())
+    try:
+        buffers = [workspace(8, np.float32, name) for name in ("packed 0 0", "made")]
+        for buffer in buffers:
+            buffer[:] = 5
+        workers._later = [lambda: workspace(8, np.float32, "made").fill(0)]
+        assert workers._while_waiting()
+        assert not workers._while_waiting()
+    finally:
+        workers.stop()
+    assert all((buffer == 5).all() for buffer in buffers)
+    assert np.shares_memory(workspace(8, np.float32, "made"), buffers[1])

@@ -1,0 +1,35 @@
+"""Buffers that kernels use again and again, by name, for each thread its own."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+_buffers = threading.local()
+
+
+def workspace(size: int, dtype: Any, name: str) -> Any:
+    """A flat buffer of ``size`` elements that this thread uses again and again."""
+    held = getattr(_buffers, name, None)
+    nbytes = max(size, 1) * np.dtype(dtype).itemsize
+    if held is None or held.nbytes < nbytes:
+        held = np.empty(nbytes, np.uint8)
+        setattr(_buffers, name, held)
+    return held[:nbytes].view(dtype)
+
+
+@contextlib.contextmanager
+def other_workspaces() -> Iterator[None]:
+    """A block in which kernels run inside of another one's call: their buffers are not its own."""
+    buffers = vars(_buffers)
+    outer = dict(buffers)
+    buffers.clear()
+    try:
+        yield
+    finally:
+        buffers.clear()
+        buffers.update(outer)
