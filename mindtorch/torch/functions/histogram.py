@@ -176,4 +176,5 @@ def histogramdd(
             "histogramdd: The size of bins must be equal to the innermost dimension of the input."
         )
     counts, edges = _histogram(input, each, range, weight, density)
-    return return_types.histogramdd(counts, tuple(edges))
+    bin_edges: Any = tuple(edges)
+    return return_types.histogramdd(counts, bin_edges)
