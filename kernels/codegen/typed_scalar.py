@@ -15,7 +15,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from ..scalar import bessel, complex_numbers, real, special
+from ..scalar import activations, bessel, complex_numbers, real, special
 from ..scalar.facts import facts_of
 
 SHORT_FLOATS = (np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16))
@@ -53,7 +53,7 @@ class _TypedConstants(ast.NodeTransformer):
 def definitions() -> dict[str, ast.FunctionDef]:
     """The functions of the scalar modules, by name."""
     if not _module:
-        for module in (real, special, bessel, complex_numbers):
+        for module in (real, activations, special, bessel, complex_numbers):
             tree = ast.parse(inspect.getsource(module))
             found = {f.name: f for f in tree.body if isinstance(f, ast.FunctionDef)}
             _module.update(found)

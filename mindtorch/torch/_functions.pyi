@@ -851,7 +851,7 @@ def as_strided(input: Tensor, size: _Sequence[_int], stride: _Sequence[_int], st
     """A view of the storage with the shape, strides and offset given."""
 
 def as_strided_copy(input: Tensor, size: _Sequence[_int], stride: _Sequence[_int], storage_offset: _int | None = None, *, out: Tensor | None = None) -> Tensor:
-    """What ``as_strided`` views, as a tensor of its own."""
+    """What ``as_strided`` views, as a tensor of its own; arguments: size, stride, storage_offset."""
 
 def as_strided_scatter(input: Tensor, src: Tensor, size: _Sequence[_int], stride: _Sequence[_int], storage_offset: _int | None = None, *, out: Tensor | None = None) -> Tensor:
     """``input`` with ``src`` in the place of a view with these strides."""
@@ -1076,7 +1076,7 @@ def celu(input: Tensor, alpha: _float | _complex = 1.0, *, out: Tensor | None = 
     """``x if x > 0 else alpha * (exp(x / alpha) - 1)``."""
 
 def celu_(input: Tensor, alpha: _float | _complex = 1.0) -> Tensor:
-    """:func:`celu`, written over ``input``; its type stays."""
+    """:func:`celu`, which has the other arguments (alpha), written over ``input``; its type stays."""
 
 def chain_matmul(*matrices: _Any, out: Tensor | None = None) -> _Any:
     """The product of several matrices in the cheapest order."""
@@ -1249,7 +1249,7 @@ def detach_(input: Tensor) -> Tensor:
     """``input.detach_()``."""
 
 def detach_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """What ``detach`` views, as a tensor of its own."""
+    """What ``detach`` views, as a tensor of its own; arguments: none."""
 
 def diag(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """A vector on a diagonal of a matrix; a matrix' diagonal as a vector."""
@@ -1264,7 +1264,7 @@ def diagonal(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) ->
     """The diagonal of the axes ``dim1``, ``dim2``, as the last axis; a view."""
 
 def diagonal_copy(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1, *, out: Tensor | None = None) -> Tensor:
-    """What ``diagonal`` views, as a tensor of its own."""
+    """What ``diagonal`` views, as a tensor of its own; arguments: offset, dim1, dim2."""
 
 def diagonal_scatter(input: Tensor, src: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1, *, out: Tensor | None = None) -> Tensor:
     """``input`` with ``src`` in the place of a diagonal."""
@@ -1375,7 +1375,7 @@ def exp_(input: Tensor) -> Tensor:
     """:func:`exp` of the tensor, written over it; its type stays."""
 
 def expand_copy(input: Tensor, size: _Sequence[_int], *, implicit: _bool = False, out: Tensor | None = None) -> Tensor:
-    """What ``expand`` views, as a tensor of its own."""
+    """What ``expand`` views, as a tensor of its own; arguments: size, implicit."""
 
 def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Of each element x: e ** x - 1."""
@@ -1625,10 +1625,10 @@ def histc(input: Tensor, bins: _int = 100, min: _float | _complex = 0, max: _flo
     """How many elements fall into each of ``bins`` bins of equal width."""
 
 @_overload
-def histogram(input: Tensor, bins: Tensor, *, weight: Tensor | None = None, density: _bool = False, out: _Sequence[Tensor] | None = None) -> _Any:
+def histogram(input: Tensor, bins: Tensor, *, weight: Tensor | None = None, density: _bool = False, out: _Sequence[Tensor] | None = None) -> _return_types.histogram:
     """How many elements (or what ``weight``) lie in each bin, and the edges of the bins."""
 @_overload
-def histogram(input: Tensor, bins: _int = 100, *, range: _Sequence[_float] | None = None, weight: Tensor | None = None, density: _bool = False, out: _Sequence[Tensor] | None = None) -> _Any: ...
+def histogram(input: Tensor, bins: _int = 100, *, range: _Sequence[_float] | None = None, weight: Tensor | None = None, density: _bool = False, out: _Sequence[Tensor] | None = None) -> _return_types.histogram: ...
 
 @_overload
 def histogramdd(input: Tensor, bins: _int, range: _Sequence[_float] | None = None, weight: Tensor | None = None, density: _bool = False) -> _Any:
@@ -2228,7 +2228,7 @@ def permute(input: Tensor, dims: _Sequence[_int]) -> Tensor:
     """``input`` with its axes in the order ``dims``."""
 
 def permute_copy(input: Tensor, dims: _Sequence[_int], *, out: Tensor | None = None) -> Tensor:
-    """What ``permute`` views, as a tensor of its own."""
+    """What ``permute`` views, as a tensor of its own; arguments: dims."""
 
 def pinverse(input: Tensor, rcond: _float = ...) -> Tensor:
     """The Moore-Penrose inverse; singular values up to ``max(atol, rtol * the greatest)`` count"""
@@ -2515,7 +2515,7 @@ def select(input: Tensor, dim: _int, index: _int) -> Tensor:
     """``input`` at ``index`` of axis ``dim``."""
 
 def select_copy(input: Tensor, dim: _int, index: _int, *, out: Tensor | None = None) -> Tensor:
-    """What ``select`` views, as a tensor of its own."""
+    """What ``select`` views, as a tensor of its own; arguments: dim, index."""
 
 def select_scatter(input: Tensor, src: Tensor, dim: _int, index: _int, *, out: Tensor | None = None) -> Tensor:
     """``input`` with ``src`` in the place of its slice ``index`` along ``dim``."""
@@ -2587,13 +2587,13 @@ def split(tensor: _Any, split_size_or_sections: _Any = None, dim: _int = 0, *, s
     """Pieces along ``dim`` of one size (the last may be smaller), or of the sizes given."""
 
 def split_copy(input: Tensor, split_size: _int, dim: _int = 0, *, out: _Sequence[Tensor] | None = None) -> tuple[Tensor, ...]:
-    """What ``split`` views, as a tensor of its own."""
+    """What ``split`` views, as a tensor of its own; arguments: split_size, dim."""
 
 def split_with_sizes(input: Tensor, split_sizes: _Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
     """Parts of these lengths along ``dim``; views."""
 
 def split_with_sizes_copy(input: Tensor, split_sizes: _Sequence[_int], dim: _int = 0, *, out: _Sequence[Tensor] | None = None) -> tuple[Tensor, ...]:
-    """What ``split_with_sizes`` views, as a tensor of its own."""
+    """What ``split_with_sizes`` views, as a tensor of its own; arguments: split_sizes, dim."""
 
 def sqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Of each element x: sqrt(x)."""
@@ -2617,7 +2617,7 @@ def squeeze(input: Tensor, dim: _Sequence[_int]) -> Tensor: ...
 
 @_overload
 def squeeze_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """What ``squeeze`` views, as a tensor of its own."""
+    """What ``squeeze`` views, as a tensor of its own; arguments: dim."""
 @_overload
 def squeeze_copy(input: Tensor, dim: _int, *, out: Tensor | None = None) -> Tensor: ...
 @_overload
@@ -2676,7 +2676,7 @@ def t(input: Tensor) -> Tensor:
     """The transpose of a matrix; a vector or number as it is."""
 
 def t_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """What ``t`` views, as a tensor of its own."""
+    """What ``t`` views, as a tensor of its own; arguments: none."""
 
 def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``input`` read as one row, at ``index``."""
@@ -2714,7 +2714,7 @@ def threshold(input: Tensor, threshold: _float | _complex, value: _float | _comp
     """``x if x > threshold else value``."""
 
 def threshold_(input: Tensor, threshold: _float | _complex, value: _float | _complex) -> Tensor:
-    """:func:`threshold`, written over ``input``; its type stays."""
+    """:func:`threshold`, which has the other arguments (threshold, value), written over ``input``; its type stays."""
 
 def tile(input: Tensor, dims: _Sequence[_int]) -> Tensor:
     """As :func:`repeat`, with missing counts taken as 1."""
@@ -2729,7 +2729,7 @@ def transpose(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
     """``input`` with two axes exchanged."""
 
 def transpose_copy(input: Tensor, dim0: _int, dim1: _int, *, out: Tensor | None = None) -> Tensor:
-    """What ``transpose`` views, as a tensor of its own."""
+    """What ``transpose`` views, as a tensor of its own; arguments: dim0, dim1."""
 
 @_overload
 def trapezoid(y: Tensor, x: Tensor, *, dim: _int = -1) -> Tensor:
@@ -2800,13 +2800,13 @@ def unbind(input: Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
     """All slices along axis ``dim``, as a tuple."""
 
 def unbind_copy(input: Tensor, dim: _int = 0, *, out: _Sequence[Tensor] | None = None) -> tuple[Tensor, ...]:
-    """What ``unbind`` views, as a tensor of its own."""
+    """What ``unbind`` views, as a tensor of its own; arguments: dim."""
 
 def unflatten(input: Tensor, dim: _int, sizes: _Sequence[_int]) -> Tensor:
     """Axis ``dim`` split into the lengths ``sizes`` (one may be -1)."""
 
 def unfold_copy(input: Tensor, dimension: _int, size: _int, step: _int, *, out: Tensor | None = None) -> Tensor:
-    """What ``unfold`` views, as a tensor of its own."""
+    """What ``unfold`` views, as a tensor of its own; arguments: dimension, size, step."""
 
 def unique(input: Tensor, sorted: _bool = True, return_inverse: _bool = False, return_counts: _bool = False, dim: _int | None = None) -> _Any:
     """The distinct elements (slices along ``dim``) in ascending order."""
@@ -2830,7 +2830,7 @@ def unsqueeze(input: Tensor, dim: _int) -> Tensor:
     """``input`` with an axis of length 1 put in at ``dim``."""
 
 def unsqueeze_copy(input: Tensor, dim: _int, *, out: Tensor | None = None) -> Tensor:
-    """What ``unsqueeze`` views, as a tensor of its own."""
+    """What ``unsqueeze`` views, as a tensor of its own; arguments: dim."""
 
 @_overload
 def var(input: Tensor, dim: _Sequence[_int] | _int | None, unbiased: _bool = True, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
@@ -2855,17 +2855,17 @@ def view_as_complex(input: Tensor) -> Tensor:
     """The complex numbers whose parts lie along the last axis, of length 2."""
 
 def view_as_complex_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """What ``view_as_complex`` views, as a tensor of its own."""
+    """What ``view_as_complex`` views, as a tensor of its own; arguments: none."""
 
 def view_as_real(input: Tensor) -> Tensor:
     """Real and imaginary parts along a last axis of length 2."""
 
 def view_as_real_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """What ``view_as_real`` views, as a tensor of its own."""
+    """What ``view_as_real`` views, as a tensor of its own; arguments: none."""
 
 @_overload
 def view_copy(input: Tensor, dtype: _DType | type, *, out: Tensor | None = None) -> Tensor:
-    """What ``view`` views, as a tensor of its own."""
+    """What ``view`` views, as a tensor of its own; arguments: size or dtype."""
 @_overload
 def view_copy(input: Tensor, size: _Sequence[_int], *, out: Tensor | None = None) -> Tensor: ...
 

@@ -345,7 +345,8 @@ def fftfreq(n: int, d: float = 1.0, **options: Any) -> Any:
 
 @module_function(out=True)
 def rfftfreq(n: int, d: float = 1.0, **options: Any) -> Any:
-    """The frequencies of :func:`rfft`: ``[0, 1, ..., n // 2] / (d * n)``."""
+    """The frequencies of :func:`rfft`: ``[0, 1, ..., n // 2] / (d * n)``; ``options`` are those of
+    factories: dtype, device, layout, requires_grad, pin_memory."""
     _check_count(n // 2 + 1)
     return _frequencies(np.arange(n // 2 + 1), n, d, options)
 

@@ -59,7 +59,7 @@ class histogram(_NamedTuple):
 
 class histogramdd(_NamedTuple):
     hist: Tensor
-    bin_edges: Tensor
+    bin_edges: tuple[Tensor, ...]
 
 class frexp(_NamedTuple):
     mantissa: Tensor

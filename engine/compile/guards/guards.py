@@ -11,7 +11,6 @@ from __future__ import annotations
 import collections
 import types
 from collections.abc import Callable
-from operator import call, is_
 from typing import Any
 
 import numpy as np
@@ -57,6 +56,8 @@ def snapshot(value: Any) -> tuple[Any, ...]:
         return (value,)
     if len(value) > LONG:
         return ()
+    if isinstance(value, tuple) and all(isinstance(each, SIMPLE) for each in value):
+        return (value,)  # which never changes
     if isinstance(value, (dict, types.MappingProxyType)):
         return (value, len(value), *value.keys(), *value.values())
     return (value, frozenset(value)) if isinstance(value, set) else (value, len(value), *value)
@@ -154,11 +155,7 @@ class GuardSet:
         self._scopes: dict[int, Any] = {}
         self._sizes: list[int] = []
         self._checked = -1
-        # what compares identities, which is quick: what reads, by which key, and what was read
-        self._identities: list[Guard] = []
-        self._gets: list[Callable[[Any], Any]] = []
-        self._keys: list[Any] = []
-        self._values: list[Any] = []
+        self._identities: list[tuple[Callable[[Any], Any], Any, Any, Guard]] = []
         self._others: list[Guard] = []
 
     def add_class(self, kind: type) -> None:
@@ -186,10 +183,9 @@ class GuardSet:
         if self._checked != len(self.guards):
             self._sort()
         try:
-            if not all(map(is_, map(call, self._gets, self._keys), self._values)):
-                found = self._broken_identity()
-                if found:
-                    return found
+            for get, key, value, guard in self._identities:
+                if get(key) is not value and not guard.holds():
+                    return guard.name
         except (ValueError, AttributeError):
             return "a variable that was deleted"
         for guard in self._others:
@@ -199,29 +195,15 @@ class GuardSet:
             return "what is set on a class"
         return "an attribute of a function" if any(self.bare_functions) else ""
 
-    def _broken_identity(self) -> str:
-        """Which guard does not find what it found; one that finds an equal thing compares by value
-        from now on."""
-        for guard in self._identities:
-            if guard.get(guard.key) is not guard.before[0]:
-                if not guard.holds():
-                    return guard.name
-                guard.computed = True
-        self._sort()
-        return ""
-
     def _sort(self) -> None:
-        """Tell guards that compare identities from the others."""
+        """Tell guards that compare identities, which is quick, from the others."""
         self._checked = len(self.guards)
         self._identities, self._others = [], []
         for guard in (*self.guards.values(), *self.module_items):
             if len(guard.before) != 1 or guard.computed:
                 self._others.append(guard)
             elif guard.get is not itself:
-                self._identities.append(guard)
-        self._gets = [guard.get for guard in self._identities]
-        self._keys = [guard.key for guard in self._identities]
-        self._values = [guard.before[0] for guard in self._identities]
+                self._identities.append((guard.get, guard.key, guard.before[0], guard))
 
     def broken_module(self) -> str:
         if changes.hooks() != self.hooks:

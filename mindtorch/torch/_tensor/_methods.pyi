@@ -244,7 +244,7 @@ class Methods:
         """A view of the storage with the shape, strides and offset given."""
 
     def as_strided_(self, size: _Sequence[_int], stride: _Sequence[_int], storage_offset: _int | None = None) -> Tensor:
-        """Make the tensor what :func:`as_strided` gives of it."""
+        """Make the tensor (``input``) what :func:`as_strided` gives of it; arguments: size, stride, storage_offset."""
 
     def as_strided_scatter(self, src: Tensor, size: _Sequence[_int], stride: _Sequence[_int], storage_offset: _int | None = None) -> Tensor:
         """``input`` with ``src`` in the place of a view with these strides."""
@@ -388,7 +388,7 @@ class Methods:
         """The tensor as torch.uint8, laid out in ``memory_format``."""
 
     def cauchy_(self, median: _float = 0, sigma: _float = 1, *, generator: _Generator | None = None) -> Tensor:
-        """Fill with Cauchy numbers."""
+        """Fill with Cauchy numbers about ``median``, of the half width ``sigma``."""
 
     def ccol_indices(self) -> _Any:
         """Only of sparse tensors."""
@@ -824,7 +824,7 @@ class Methods:
     def ge_(self, other: _float | _complex) -> Tensor: ...
 
     def geometric_(self, p: _float, *, generator: _Generator | None = None) -> Tensor:
-        """Fill with the number of trials until the first success."""
+        """Fill with the number of trials until the first success, of probability ``p``."""
 
     def geqrf(self) -> _return_types.geqrf:
         """``R`` with the reflectors that make ``Q`` below its diagonal, and their factors."""
@@ -890,10 +890,10 @@ class Methods:
         """How many elements fall into each of ``bins`` bins of equal width."""
 
     @_overload
-    def histogram(self, bins: Tensor, *, weight: Tensor | None = None, density: _bool = False) -> _Any:
+    def histogram(self, bins: Tensor, *, weight: Tensor | None = None, density: _bool = False) -> _return_types.histogram:
         """How many elements (or what ``weight``) lie in each bin, and the edges of the bins."""
     @_overload
-    def histogram(self, bins: _int = 100, *, range: _Sequence[_float] | None = None, weight: Tensor | None = None, density: _bool = False) -> _Any: ...
+    def histogram(self, bins: _int = 100, *, range: _Sequence[_float] | None = None, weight: Tensor | None = None, density: _bool = False) -> _return_types.histogram: ...
 
     @_overload
     def hsplit(self, sections: _int) -> tuple[Tensor, ...]:
@@ -979,7 +979,7 @@ class Methods:
         """The inverse of square matrices; LinAlgError where one is singular."""
 
     def ipu(self, device: _Device | _str | _int | None = None, non_blocking: _bool = False, *, memory_format: _memory_format | None = None) -> _Any:
-        """Raises RuntimeError: there is no such device."""
+        """Raises RuntimeError: there is no such device. ``device``, ``non_blocking`` and ``memory_format`` have no effect."""
 
     def is_coalesced(self) -> _Any:
         """Only of sparse tensors."""
@@ -1117,7 +1117,7 @@ class Methods:
         """:func:`log` of the tensor, written over it; its type stays."""
 
     def log_normal_(self, mean: _float = 1, std: _float = 2, *, generator: _Generator | None = None) -> Tensor:
-        """Fill with numbers whose logarithm is normal."""
+        """Fill with numbers whose logarithm is normal, of ``mean`` and ``std``."""
 
     def log_softmax(self, dim: _int, dtype: _DType | type | None = None) -> Tensor:
         """``x - log(sum(exp(x)))`` along ``dim``, of ``x`` cast to ``dtype``."""
@@ -1289,7 +1289,7 @@ class Methods:
         """``input`` sorted along its first axis."""
 
     def mtia(self, device: _Device | _str | _int | None = None, non_blocking: _bool = False, *, memory_format: _memory_format | None = None) -> _Any:
-        """Raises AssertionError: there is no such device."""
+        """Raises AssertionError: there is no such device. ``device``, ``non_blocking`` and ``memory_format`` have no effect."""
 
     def mul(self, other: Tensor | _float | _complex) -> Tensor:
         """Of elements x of ``input`` and y of ``other``: x * y."""
@@ -1438,7 +1438,7 @@ class Methods:
         """The vector norm of order ``p`` over ``dim``; "nuc": the sum of singular values."""
 
     def normal_(self, mean: _float = 0, std: _float = 1, *, generator: _Generator | None = None) -> Tensor:
-        """Fill with normal numbers."""
+        """Fill with normal numbers of the mean ``mean`` and the deviation ``std``."""
 
     @_overload
     def not_equal(self, other: Tensor) -> Tensor:
@@ -1523,7 +1523,7 @@ class Methods:
 
     @_overload
     def random_(self, *, generator: _Generator | None = None) -> Tensor:
-        """Fill with integers from [0, a), [a, b), or the range of the type."""
+        """Fill with integers from [0, ``to``), [``from``, ``to``), or the range of the type."""
     @_overload
     def random_(self, from_: _int, to: _int | None, *, generator: _Generator | None = None) -> Tensor: ...
     @_overload
@@ -1765,7 +1765,7 @@ class Methods:
 
     @_overload
     def squeeze_(self) -> Tensor:
-        """Make the tensor what :func:`squeeze` gives of it."""
+        """Make the tensor (``input``) what :func:`squeeze` gives of it; arguments: axes, or dim."""
     @_overload
     def squeeze_(self, dim: _int) -> Tensor: ...
     @_overload
@@ -1823,13 +1823,13 @@ class Methods:
         """``input`` with two axes exchanged."""
 
     def swapaxes_(self, axis0: _int, axis1: _int) -> Tensor:
-        """Make the tensor what :func:`swapaxes` gives of it."""
+        """Make the tensor (``input``) what :func:`swapaxes` gives of it; arguments: dim0, dim1."""
 
     def swapdims(self, dim0: _int, dim1: _int) -> Tensor:
         """``input`` with two axes exchanged."""
 
     def swapdims_(self, dim0: _int, dim1: _int) -> Tensor:
-        """Make the tensor what :func:`swapdims` gives of it."""
+        """Make the tensor (``input``) what :func:`swapdims` gives of it; arguments: dim0, dim1."""
 
     def symeig(self, eigenvectors: _bool = False, upper: _bool = True, *, out: Tensor | None = None) -> _Any:
         """Removed from torch; raises RuntimeError that says what to call."""
@@ -1838,7 +1838,7 @@ class Methods:
         """The transpose of a matrix; a vector or number as it is."""
 
     def t_(self) -> Tensor:
-        """Make the tensor what :func:`t` gives of it."""
+        """Make the tensor (``input``) what :func:`t` gives of it; arguments: none."""
 
     def take(self, index: Tensor) -> Tensor:
         """``input`` read as one row, at ``index``."""
@@ -1900,7 +1900,7 @@ class Methods:
         """``input`` with two axes exchanged."""
 
     def transpose_(self, dim0: _int, dim1: _int) -> Tensor:
-        """Make the tensor what :func:`transpose` gives of it."""
+        """Make the tensor (``input``) what :func:`transpose` gives of it; arguments: dim0, dim1."""
 
     def triangular_solve(self, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False) -> _return_types.triangular_solve:
         """``(X, A)`` with ``A X = b``, ``A`` triangular."""
@@ -1945,7 +1945,7 @@ class Methods:
         """All slices of length ``size`` along ``dimension``, ``step`` apart, as a new last axis."""
 
     def uniform_(self, from_: _float = 0, to: _float = 1, *, generator: _Generator | None = None) -> Tensor:
-        """Fill with numbers spread evenly over [a, b)."""
+        """Fill with numbers spread evenly over [``from``, ``to``)."""
 
     def unique(self, sorted: _bool = True, return_inverse: _bool = False, return_counts: _bool = False, dim: _int | None = None) -> _Any:
         """The distinct elements (slices along ``dim``) in ascending order."""
@@ -1966,7 +1966,7 @@ class Methods:
         """``input`` with an axis of length 1 put in at ``dim``."""
 
     def unsqueeze_(self, dim: _int) -> Tensor:
-        """Make the tensor what :func:`unsqueeze` gives of it."""
+        """Make the tensor (``input``) what :func:`unsqueeze` gives of it; arguments: dim."""
 
     def values(self) -> _Any:
         """Only of sparse tensors."""
@@ -2022,4 +2022,4 @@ class Methods:
     def xlogy_(self, other: _float | _complex) -> Tensor: ...
 
     def xpu(self, device: _Device | _str | _int | None = None, non_blocking: _bool = False, *, memory_format: _memory_format | None = None) -> _Any:
-        """Raises AssertionError: there is no such device."""
+        """Raises AssertionError: there is no such device. ``device``, ``non_blocking`` and ``memory_format`` have no effect."""

@@ -77,17 +77,20 @@ def hardshrink(input: Any, lambd: float = 0.5) -> Any:  # noqa: A002
     return act.hardshrink(input, constant(lambd))
 
 
-def _in_place_activation(name: str) -> None:
+def _in_place_activation(name: str, arguments: str) -> None:
     body = FUNCTIONS[name]
 
     def variant(input: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: A002
         inplace.check_writable(input)
         return write_result(input, body(input, *args, **kwargs))
 
-    about = f":func:`{name}`, written over ``input``; its type stays."
+    about = (
+        f":func:`{name}`, which has the other arguments ({arguments}), written over ``input``; "
+        "its type stays."
+    ) if arguments else f":func:`{name}`, written over ``input``; its type stays."
     function(method=False, name=name + "_", about=about)(variant)
 
 
-for _each in ("selu", "celu", "threshold"):
-    _in_place_activation(_each)
+for _each, _named in (("selu", ""), ("celu", "alpha"), ("threshold", "threshold, value")):
+    _in_place_activation(_each, _named)
 

@@ -38,7 +38,7 @@ def _check_narrow(x: Any, dim: int, start: int, length: int) -> None:
         )
 
 
-def _define_copy(name: str, is_method: bool, rule: Out) -> None:
+def _define_copy(name: str, is_method: bool, arguments: str, rule: Out) -> None:
     def body(input: Any, *args: Any, out: Any = None, **kwargs: Any) -> Any:  # noqa: A002
         require_tensor(input, f"{name}_copy", "input", 1)
         if name == "narrow":
@@ -57,7 +57,7 @@ def _define_copy(name: str, is_method: bool, rule: Out) -> None:
         return result if out is None else store_out(result, out, f"{name}_copy", (), rule)
 
     body.__name__ = body.__qualname__ = f"{name}_copy"
-    body.__doc__ = f"What ``{name}`` views, as a tensor of its own."
+    body.__doc__ = f"What ``{name}`` views, as a tensor of its own; arguments: {arguments}."
     body.__signature__ = ShownSignature(body, name=f"{name}_copy")  # type: ignore[attr-defined]
     FUNCTIONS[f"{name}_copy"] = body
 
@@ -88,18 +88,22 @@ def narrow_copy(input: Any, dim: int, start: int, length: int) -> Any:  # noqa: 
     return _fresh(narrow(input, dim, start, length))
 
 
-for _name, _is_method in (
-    ("as_strided", False), ("diagonal", False), ("expand", True), ("permute", False),
-    ("squeeze", False), ("t", False), ("transpose", False), ("unfold", True), ("unsqueeze", False),
-    ("view", True),
+for _name, _is_method, _arguments in (
+    ("as_strided", False, "size, stride, storage_offset"),
+    ("diagonal", False, "offset, dim1, dim2"), ("expand", True, "size, implicit"),
+    ("permute", False, "dims"), ("squeeze", False, "dim"), ("t", False, "none"),
+    ("transpose", False, "dim0, dim1"), ("unfold", True, "dimension, size, step"),
+    ("unsqueeze", False, "dim"), ("view", True, "size or dtype"),
 ):  # fmt: skip
-    _define_copy(_name, _is_method, Out(EXACT, shown=f"aten::{_name}_copy"))
-for _name, _is_method, _rule in (
-    ("detach", False, ANY), ("select", False, ANY), ("split", False, Out(EXACT)),
-    ("split_with_sizes", True, Out(EXACT, untracked=True)), ("unbind", False, Out(EXACT)),
-    ("view_as_real", False, ANY), ("view_as_complex", False, ANY),
+    _define_copy(_name, _is_method, _arguments, Out(EXACT, shown=f"aten::{_name}_copy"))
+for _name, _is_method, _arguments, _rule in (
+    ("detach", False, "none", ANY), ("select", False, "dim, index", ANY),
+    ("split", False, "split_size, dim", Out(EXACT)),
+    ("split_with_sizes", True, "split_sizes, dim", Out(EXACT, untracked=True)),
+    ("unbind", False, "dim", Out(EXACT)), ("view_as_real", False, "none", ANY),
+    ("view_as_complex", False, "none", ANY),
 ):  # fmt: skip
-    _define_copy(_name, _is_method, _rule)
+    _define_copy(_name, _is_method, _arguments, _rule)
 
 
 @function(out=Out(EXACT, shown="aten::alias_copy"), method=False)

@@ -425,9 +425,15 @@ def _check_alias(source: Any, result: Any, copy: bool | None) -> None:
 
 
 @function(method=False)
-def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, **options: Any) -> Any:
+def scalar_tensor(
+    s: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Any:  # fmt: skip
     """A number as a tensor without axes, of the default type unless given."""
-    return tensor(s, dtype=dtypes.default if dtype is None else dtype, device=device, **options)
+    return tensor(
+        s, dtype=dtypes.default if dtype is None else dtype, device=device,
+        requires_grad=requires_grad, pin_memory=pin_memory,
+    )  # fmt: skip
 
 
 @function(method=False)

@@ -175,5 +175,4 @@ def histogramdd(
             "histogramdd: The size of bins must be equal to the innermost dimension of the input."
         )
     counts, edges = _histogram(input, each, range, weight, density)
-    bin_edges: Any = tuple(edges)
-    return return_types.histogramdd(counts, bin_edges)
+    return return_types.histogramdd(counts, tuple(edges))

@@ -333,7 +333,8 @@ def new_empty_strided(self: Any, size: Any, stride: Any, **options: Any) -> Any:
 
     Args:
         stride: steps along the axes, in elements.
-        options: ``dtype``, ``device``, ``requires_grad``, as of :func:`torch.empty`.
+        options: ``dtype``, ``layout``, ``device``, ``pin_memory``, ``requires_grad``, as of
+            :func:`torch.empty`.
     """
     options.setdefault("dtype", self.aval.dtype)
     return empty_strided(size, stride, **options)
@@ -521,7 +522,10 @@ def _absent_device(name: str, text: str, error: type[Exception]) -> None:
         raise error(text)
 
     method.__name__ = method.__qualname__ = name
-    method.__doc__ = f"Raises {error.__name__}: there is no such device."
+    method.__doc__ = (
+        f"Raises {error.__name__}: there is no such device. ``device``, ``non_blocking`` and "
+        "``memory_format`` have no effect."
+    )
     method.__signature__ = ShownSignature(method, name=name, method=True)  # type: ignore[attr-defined]
     METHODS[name] = method
 

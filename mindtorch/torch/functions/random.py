@@ -275,7 +275,11 @@ def _ends(named: dict[str, Any], low: Any, high: Any) -> tuple[Any, Any]:
 
 @_in_place("uniform_", checked=True)
 def uniform_(generator: Any, array: Any, a: float = 0.0, b: float = 1.0, **named: Any) -> None:
-    """Fill with numbers spread evenly over [a, b)."""
+    """Fill with numbers spread evenly over [``from``, ``to``).
+
+    Args:
+        from_, to: the ends, in this order; ``from``, a word of Python's, by ``**`` only.
+    """
     low, high = _ends(named, a, b)
     _check_uniform(float(low), float(high), array.dtype)
     if low > high:
@@ -309,7 +313,7 @@ def _check_uniform(low: float, high: float, kind: Any) -> None:
 
 @_in_place("normal_")
 def normal_(generator: Any, array: Any, mean: float = 0.0, std: float = 1.0) -> None:
-    """Fill with normal numbers."""
+    """Fill with normal numbers of the mean ``mean`` and the deviation ``std``."""
     if not std >= 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
     if array.dtype.kind != "c":
@@ -330,7 +334,7 @@ def exponential_(generator: Any, array: Any, lambd: float = 1.0) -> None:
 
 @_in_place("geometric_")
 def geometric_(generator: Any, array: Any, p: float) -> None:
-    """Fill with the number of trials until the first success."""
+    """Fill with the number of trials until the first success, of probability ``p``."""
     if not 0 < p < 1:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
     generator.geometric(array, float(p))
@@ -338,7 +342,7 @@ def geometric_(generator: Any, array: Any, p: float) -> None:
 
 @_in_place("cauchy_")
 def cauchy_(generator: Any, array: Any, median: float = 0.0, sigma: float = 1.0) -> None:
-    """Fill with Cauchy numbers."""
+    """Fill with Cauchy numbers about ``median``, of the half width ``sigma``."""
     if not sigma > 0:
         raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
     generator.cauchy(array, float(median), float(sigma))
@@ -346,7 +350,7 @@ def cauchy_(generator: Any, array: Any, median: float = 0.0, sigma: float = 1.0)
 
 @_in_place("log_normal_")
 def log_normal_(generator: Any, array: Any, mean: float = 1.0, std: float = 2.0) -> None:
-    """Fill with numbers whose logarithm is normal."""
+    """Fill with numbers whose logarithm is normal, of ``mean`` and ``std``."""
     if not std > 0:
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
     generator.log_normal(array, float(mean), float(std))
@@ -354,7 +358,12 @@ def log_normal_(generator: Any, array: Any, mean: float = 1.0, std: float = 2.0)
 
 @_in_place("random_", checked=True)
 def random_(generator: Any, array: Any, *ends: Any, **named: Any) -> None:
-    """Fill with integers from [0, a), [a, b), or the range of the type."""
+    """Fill with integers from [0, ``to``), [``from``, ``to``), or the range of the type.
+
+    Args:
+        from_, to: the ends, in this order, or ``to`` alone; ``from``, a word of Python's, by name
+            only in ``**``.
+    """
     low, high = _ends(named, *(*ends, None, None)[:2])
     if low is not None and high is None and "from" not in named and len(ends) < 2:
         low, high = 0, low
@@ -512,7 +521,8 @@ def normal(
     """Normal numbers; ``mean`` and ``std`` may be tensors.
 
     Args:
-        options: ``dtype``, ``layout``, ``device``, ``requires_grad``, as of :func:`torch.empty`.
+        options: ``dtype``, ``layout``, ``device``, ``pin_memory``, ``requires_grad``, as of
+            :func:`torch.empty`.
     """
     draws = generator_of(generator)
     tensors = [x for x in (mean, std) if isinstance(x, EngineTensor)]

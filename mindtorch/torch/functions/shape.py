@@ -555,7 +555,7 @@ def become(target: Any, view: Any) -> Any:
     return target
 
 
-def _define_in_place(name: str) -> None:
+def _define_in_place(name: str, arguments: str) -> None:
     body = METHODS[name]
 
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -573,10 +573,16 @@ def _define_in_place(name: str) -> None:
         return call(self, *args, **kwargs)
 
     call.__name__ = variant.__name__ = name + "_"
-    variant.__doc__ = f"Make the tensor what :func:`{name}` gives of it."
+    variant.__doc__ = (
+        f"Make the tensor (``input``) what :func:`{name}` gives of it; arguments: {arguments}."
+    )
     variant.__signature__ = ShownSignature(body)  # type: ignore[attr-defined]
     METHODS[name + "_"] = variant
 
 
-for _name in ("squeeze", "unsqueeze", "transpose", "t", "swapaxes", "swapdims", "as_strided"):
-    _define_in_place(_name)
+for _name, _arguments in (
+    ("squeeze", "axes, or dim"), ("unsqueeze", "dim"), ("transpose", "dim0, dim1"), ("t", "none"),
+    ("swapaxes", "dim0, dim1"), ("swapdims", "dim0, dim1"),
+    ("as_strided", "size, stride, storage_offset"),
+):  # fmt: skip
+    _define_in_place(_name, _arguments)
