@@ -117,7 +117,7 @@ def test_a_scripted_module_is_compiled_and_follows_its_python_code() -> None:
         assert result.tolist() == plain(x).tolist()
     assert net.linear.weight.grad.tolist() == plain.linear.weight.grad.tolist()
     assert list(scripted.state_dict()) == list(plain.state_dict())
-    assert net._compiled_call_impl.tree.runs > 0
+    assert net._compiled_call_impl.trace_tree.runs > 0
     for name in ("code", "graph"):
         with pytest.raises(AttributeError, match="there is no TorchScript"):
             getattr(scripted, name)

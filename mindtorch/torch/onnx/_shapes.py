@@ -9,6 +9,7 @@ import numpy as np
 
 from mindtorch.engine import dtypes
 from mindtorch.engine.compile.ir.ir import MAKE
+from mindtorch.engine.even_steps import whole_numbers
 from mindtorch.engine.op import Op
 from mindtorch.engine.ops import (
     copies,
@@ -542,7 +543,7 @@ def _make(w: Writer, node: Any) -> str:
     if function is np.eye:
         empty = w.Expand(w.scalar(0, made.dtype), w.ints(made.shape))
         return str(w.EyeLike(empty, dtype=to))
-    if getattr(function, "__name__", "") == "_whole_numbers":
+    if function is whole_numbers:
         start, step, count = given
         first, width = (w.Squeeze(w.size(n), w.ints([0])) for n in (start, step))
         end = w.Squeeze(w.size(start + step * count), w.ints([0]))
