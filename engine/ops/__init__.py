@@ -66,6 +66,11 @@ embedding            embedding embedding_sparse embedding_dense_backward embeddi
                      embedding_bag_per_sample_weights_backward embedding_bag_max_indices
 attention            scaled_dot_product_attention scaled_dot_product_attention_backward
 recurrent            lstm lstm_backward gru gru_backward rnn rnn_backward
+detection            nms roi_align roi_align_backward roi_pool roi_pool_backward ps_roi_align
+                     ps_roi_align_backward ps_roi_pool ps_roi_pool_backward deform_conv2d
+                     deform_conv2d_backward box_iou_rotated
+histogram            histogram
+sparse_indices       merge_keys
 """
 
 from ..devices import cuda as cuda

@@ -19,10 +19,10 @@ for _name in ("logit", "logsumexp", "polygamma", "round", "softmax", "log_softma
     globals()[_name] = FUNCTIONS[_name]
 multigammaln = FUNCTIONS["mvlgamma"]
 _SCALARS = (int, float, bool, complex)
-Call = Callable[..., Any]
+_Call = Callable[..., Any]
 
 
-def _named(call: Call, name: str, formula: str) -> Call:
+def _named(call: _Call, name: str, formula: str) -> _Call:
     call.__name__ = call.__qualname__ = f"special_{name}"
     call.__doc__ = formula
     return call
@@ -31,7 +31,7 @@ def _named(call: Call, name: str, formula: str) -> Call:
 _UNTRACKED = Out(untracked=True)
 
 
-def _of_tensor(name: str, op: Call, formula: str, rule: Out = ANY) -> Call:
+def _of_tensor(name: str, op: _Call, formula: str, rule: Out = ANY) -> _Call:
     """A function of one tensor; TypeError for anything else."""
 
     def call(input: Any, *, out: Any = None) -> Any:  # noqa: A002
@@ -46,7 +46,7 @@ def _of_tensor(name: str, op: Call, formula: str, rule: Out = ANY) -> Call:
     return _named(call, name, formula)
 
 
-def _of_two(name: str, op: Call, formula: str, numbers: str = "one") -> Call:
+def _of_two(name: str, op: _Call, formula: str, numbers: str = "one") -> _Call:
     """A function of two tensors, one of which may be a number."""
 
     def call(input: Any, other: Any, *, out: Any = None) -> Any:  # noqa: A002
@@ -60,7 +60,7 @@ def _of_two(name: str, op: Call, formula: str, numbers: str = "one") -> Call:
 _OF_DEGREE = ShownSignature(lambda input, n: None, out=True)
 
 
-def _polynomial(name: str, op: Call) -> Call:
+def _polynomial(name: str, op: _Call) -> _Call:
     """Values have no derivative, as in torch."""
 
     def call(*args: Any, out: Any = None, **kwargs: Any) -> Any:
@@ -87,7 +87,7 @@ def _plain(x: Any) -> Any:
     return x.detach() if isinstance(x, Tensor) else constant(x)
 
 
-def _underived(op: Call) -> Call:
+def _underived(op: _Call) -> _Call:
     return lambda x: op(x.detach())
 
 

@@ -24,6 +24,7 @@ STARS = {
 OPEN = {
     "Tensor.to", "torch.critical", "torch.debug", "torch.error", "torch.fork_rng", "torch.gru",
     "torch.info", "torch.load", "torch.lstm", "torch.rnn_relu", "torch.rnn_tanh", "torch.sym_sum",
+    "torch.warning",
 }  # fmt: skip
 
 

@@ -20,7 +20,7 @@ SUBJECTS = (
     "copies", "elementwise", "complex", "activations", "elementwise_special", "reduction", "scan",
     "softmax", "sorting", "movement", "indexing", "linear_algebra", "factorizations", "fft",
     "convolution", "pooling", "resizing", "sampling", "normalization", "loss", "ctc", "embedding",
-    "attention", "recurrent",
+    "attention", "recurrent", "detection", "histogram", "sparse_indices",
 )  # fmt: skip
 _WIDTH = 21  # of the column of files
 _LIST = re.compile(r"(?<=\n\n)copies .*?(?=\n\"\"\"\n)", re.DOTALL)
