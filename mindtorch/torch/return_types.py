@@ -6,7 +6,8 @@ from collections import namedtuple
 from typing import Any
 
 
-def _define(name: str, *fields: str) -> Any:
+def _define(name: str, *fields: str, several: tuple[str, ...] = ()) -> Any:
+    """The type of ``name``'s results; ``several``: fields that are tuples of tensors."""
     base: Any = namedtuple(name, fields)  # type: ignore[misc]
 
     def describe(self: Any) -> str:
@@ -27,6 +28,7 @@ def _define(name: str, *fields: str) -> Any:
     members = {
         "__slots__": (), "__repr__": describe, "__module__": "torch.return_types", "__new__": make,
         "_make": classmethod(lambda cls, values: cls(*values)),
+        "__annotations__": {f: "tuple[Tensor, ...]" if f in several else "Tensor" for f in fields},
     }  # fmt: skip
     return type(name, (base,), members)
 
@@ -43,7 +45,7 @@ cummax = _define("cummax", "values", "indices")
 cummin = _define("cummin", "values", "indices")
 aminmax = _define("aminmax", "min", "max")
 histogram = _define("histogram", "hist", "bin_edges")
-histogramdd = _define("histogramdd", "hist", "bin_edges")
+histogramdd = _define("histogramdd", "hist", "bin_edges", several=("bin_edges",))
 frexp = _define("frexp", "mantissa", "exponent")
 linalg_qr = _define("linalg_qr", "Q", "R")
 qr = _define("qr", "Q", "R")

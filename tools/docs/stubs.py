@@ -280,11 +280,7 @@ def return_types_stub() -> str:
     lines = []
     for name, kind in vars(return_types).items():
         if hasattr(kind, "_fields"):
-            several = {"bin_edges"} if name == "histogramdd" else set()
-            fields = [
-                f"    {field}: {'tuple[Tensor, ...]' if field in several else 'Tensor'}"
-                for field in kind._fields
-            ]
+            fields = [f"    {field}: {kind.__annotations__[field]}" for field in kind._fields]
             lines += [f"class {name}(_NamedTuple):", *fields, ""]
     about = "The named tuples that functions with several results return."
     return _written(about, "\n".join(lines))

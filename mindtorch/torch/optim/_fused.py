@@ -11,6 +11,8 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from ._parameterwise import ParameterwiseOptimizer, gather, held
 
+__all__ = ["FusedOptimizer", "on_tensors", "updates"]
+
 
 def _add(x: Any, y: Any, alpha: Any) -> Any:
     if isinstance(alpha, EngineTensor):
@@ -98,6 +100,3 @@ class FusedOptimizer(ParameterwiseOptimizer):
         state["step"] += 1
         numbers = update.numbers(state["step"].item(), *self._settings(group))
         on_tensors(update)(p, grad, *[state[name] for name in update.state_names], *numbers)
-
-
-__all__ = ["FusedOptimizer", "on_tensors", "updates"]
