@@ -214,7 +214,9 @@ def answered(function: Callable[..., Any], answer: Callable[[Any, Any], Any]) ->
 
     made: Any = call  # before the call cache, which takes a sparse tensor for a dense one
     is_method = function.__qualname__.startswith("Tensor.")
-    if public is not None and not public.cacheable and not is_method:
+    # a user's wrapper has a copy of the record, and is not to be left out
+    own = public is not None and getattr(function, "__wrapped__", None) is public.body
+    if public is not None and own and not public.cacheable and not is_method:
         made = public.answering(function, answers)
     made.answers = answers
     return made

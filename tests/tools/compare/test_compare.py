@@ -159,6 +159,26 @@ def test_the_command_names_the_first_layer_that_differs(
 
 
 @needs_torch
+def test_functions_are_recorded_where_the_script_loads_what_wraps_them(tmp_path: Path) -> None:
+    """Sparse tensors put an answer of theirs before ``relu`` when they are imported; torchvision
+    imports them after the recorder is there."""
+    script = tmp_path / "script.py"
+    script.write_text(textwrap.dedent("""
+        import torch
+        import torch.sparse, torch.nested, torch.masked
+        layer = torch.nn.Linear(3, 2)
+        optimizer = torch.optim.SGD(layer.parameters(), 0.1)
+        loss = torch.nn.functional.relu(layer(torch.randn(8, 3))).square().sum()
+        loss.backward()
+        optimizer.step()
+    """))
+    command = ["compare", "--threads", "1", "--keep", str(tmp_path / "records")]
+    assert main([*command, "--json", str(tmp_path / "result.json"), str(script)]) == 0
+    rows = json.loads((tmp_path / "result.json").read_text())["rows"]
+    assert any("relu" in row["label"] for row in rows)
+
+
+@needs_torch
 def test_a_script_that_is_not_deterministic_is_found_out(tmp_path: Path) -> None:
     """It differs from itself, so nothing can be said of the libraries: no verdict, status 2. (The
     whole command is in test_outcomes.py.)"""

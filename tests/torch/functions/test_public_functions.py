@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import operator
 import pickle
@@ -129,3 +130,20 @@ def test_records_say_what_their_wrappers_are(registry: str) -> None:
         if public is not None and not hasattr(function, "answers"):
             assert vars(function)["__wrapped__"] is public.body, name
             assert public.body.__code__.co_name != "call", name
+
+
+def test_a_users_wrapper_stays_where_another_class_answers() -> None:
+    """``functools.wraps`` copies the record with the rest of the function's dictionary."""
+    seen, add = [], mt.add
+
+    @functools.wraps(add)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        seen.append(len(args))
+        return add(*args, **kwargs)
+
+    vars(wrapper).pop("answers", None)  # where a sparse tensor was made before
+    record = vars(wrapper)["public"]
+    assert isinstance(record, Public) and not record.cacheable
+    x = mt.ones(2)
+    assert answered(wrapper, lambda args, kwargs: NotImplemented)(x, x).tolist() == [2.0, 2.0]
+    assert seen == [2]
