@@ -23,7 +23,7 @@ from mindtorch.kernels.codegen.fused_loop import load, store
 from mindtorch.kernels.codegen.jit import bound, entry_point, from_source
 from mindtorch.kernels.codegen.typed_scalar import arithmetic_type
 
-from . import float_bits
+from . import cascade_sum, float_bits
 from .elementwise import Layouts, carrier, strided
 from .strided_copy import ordered
 
@@ -53,6 +53,8 @@ def plan(
     out, x = out_layouts[0], in_layouts[0]
     if x.dtype.kind == "c":
         return _complex_plan(name, out, x, axis)
+    if name in ("sum", "mean") and arithmetic_type(x.dtype).kind == "f" and out.dtype == x.dtype:
+        return cascade_sum.plan(name, out, x, axis)
     shape, copied = _memory_order(x, axis)
     picture = _picture(shape)
     if picture is None:
