@@ -37,6 +37,8 @@ _SHORT = 64  # fewer numbers make no whole block
 _SHORT_ROW = 1024  # fewer vectors have no third level
 _STRIPS = 32  # strips of columns that are read together, so that rows are read in order
 PARALLEL_SIZE = 32768  # elements from which PyTorch adds on several threads
+_WORTH_THREADS = 1 << 18  # elements from which several threads are quicker
+_VECTORS = 16  # elements that are a vector of any type
 _CACHE_LINE = 128  # bytes: pieces of columns begin at multiples of it
 _STORES = {
     np.dtype(np.float16): float_bits.store_half,
@@ -168,6 +170,77 @@ def inner_of(dtype: Any, paired: bool) -> Any:
             held[to + j * b] += total
 
     return inner
+
+
+@functools.cache
+def row_sum_of(dtype: Any) -> Any:
+    """The kernel of the sum of the first ``n`` elements of ``x``, fewer than 1024 vectors."""
+    width, zero, short = WIDTHS[dtype], dtype.type(0), short_row(dtype.name, WIDTHS[dtype])
+
+    @kernel
+    def row_sum(x: Any, n: int) -> Any:
+        vectors, total = n // width, zero
+        for k in range(vectors * width, n):
+            total += x[k]
+        return short(x, 0, width, vectors, total)
+
+    return row_sum
+
+
+@functools.cache
+def running_sum_of(dtype: Any) -> tuple[Any, Any]:
+    """Two kernels for a sum of ``size`` elements of which some come at a time, ``done`` before.
+
+    ``more(sums, x, n, done, size)`` adds ``n`` elements, whole blocks; ``sums`` (:func:`places`,
+    zeros at first) holds the levels. ``close(sums, x, n, done, size)`` is the sum with the last
+    ``n`` elements.
+    """
+    width = WIDTHS[dtype]
+    lanes = 4 * width
+    add, add_blocks = rows_adder(dtype.name, 4, width), rows_adder(dtype.name, 4, width, True)
+    rest, zero = rows_adder(dtype.name, 1, width), dtype.type(0)
+
+    @kernel
+    def more(sums: Any, x: Any, n: int, done: int, size: int) -> None:
+        power = level_power(size // lanes)
+        step, at = 1 << power, 0
+        block = done // (lanes << power)
+        end = block + n // (lanes << power)
+        while block < end:
+            together = min(end - block, step - block % step)
+            add_blocks(sums, lanes, True, x, at, lanes, width, step, together)
+            block += together
+            at += together * step * lanes
+            for level in range(1, _LEVELS - 1):
+                if block & ((1 << level * power) - 1):
+                    break
+                to = level * lanes
+                add(sums, to + lanes, True, sums, to, 0, width, 1, 1)
+                sums[to : to + lanes] = 0
+
+    @kernel
+    def close(sums: Any, x: Any, n: int, done: int, size: int) -> Any:
+        whole = lanes << level_power(size // lanes)
+        at = n // whole * whole
+        more(sums, x, at, done, size)
+        fours, vectors = (n - at) // lanes, (n - at) // width
+        add(sums, 0, False, x, at, lanes, width, fours, 1)
+        add(sums, 0, True, sums, lanes, lanes, width, 3, 1)
+        rest(sums, 0, True, x, at + fours * lanes, width, 0, vectors - 4 * fours, 1)
+        rest(sums, 0, True, sums, width, width, 0, 3, 1)
+        total = zero
+        for k in range(at + vectors * width, n):
+            total += x[k]
+        for k in range(width):
+            total += sums[k]
+        return total
+
+    return more, close
+
+
+def places(dtype: Any) -> int:
+    """How many numbers the levels of one sum take."""
+    return _LEVELS * 4 * WIDTHS[dtype]
 
 
 @functools.cache
@@ -434,6 +507,18 @@ def _on_dense_copy(name: str, out: Any, x: Any, axis: tuple[int, ...]) -> Callab
     return run
 
 
+def pieces_of(size: int, threads: int) -> tuple[int, int]:
+    """Of a sum of all elements: into how many ranges PyTorch cuts it, and their length."""
+    pieces = min(threads, -(-size // PARALLEL_SIZE)) if size >= PARALLEL_SIZE else 1
+    return pieces, -(-size // pieces)
+
+
+@functools.cache
+def of_pieces(dtype: Any, threads: int) -> Callable[..., None]:
+    """``run(out, sums)``: the sums of the ranges, one for each thread, put together."""
+    return _Fold(dtype, False, [[threads, 0, 1], [1, 0, 0]], threads, 1).serial()
+
+
 class _Fold:
     """A sum of ``size`` elements of one type along merged axes; ``count`` divides it."""
 
@@ -473,24 +558,25 @@ class _Fold:
 
     def _ranges(self, threads: int) -> Callable[..., None]:
         """One result: each thread adds a range of elements, and their sums are added."""
-        pieces = min(threads, -(-self._size // PARALLEL_SIZE))
-        each = -(-self._size // pieces)
-        fold, again = _fold(self._dtype, self._paired), _fold(self._wide, False)
-        finish, axes, count, size = self._finish(), self._axes, self._count, self._size
-        walk = np.array(axes, np.int64)
-        over_pieces = np.array([[threads, 0, 1], [1, 0, 0]], np.int64)
+        pieces, each = pieces_of(self._size, threads)
+        fold, again = _fold(self._dtype, self._paired), of_pieces(self._wide, threads)
+        axes, finish, count = np.array(self._axes, np.int64), self._finish(), self._count
+        size = self._size
 
         def run(target: Any, source: Any) -> None:
             sums = np.zeros(threads + 1, self._wide)
 
             def part(first: int, last: int) -> None:
                 for k in range(first, last):
-                    fold(sums[k : k + 1], source, walk, k * each, min(k * each + each, size))
+                    fold(sums[k : k + 1], source, axes, k * each, min(k * each + each, size))
 
-            thread_pool.parallel_for(pieces, part)
+            if size < _WORTH_THREADS:
+                part(0, pieces)
+            else:
+                thread_pool.parallel_for(pieces, part)
             if self._paired:  # the threads' sums are kept in the element type
                 sums[:] = sums.astype(self._dtype)
-            again(sums[threads:], sums[:threads], over_pieces, 0, threads)
+            again(sums[threads:], sums[:threads])
             finish(target, sums[threads:], count)
 
         return run
@@ -503,6 +589,8 @@ class _Fold:
         whole = _CACHE_LINE // self._dtype.itemsize if s == 1 else 1
         bounds = [min(k, n) // whole * whole for k in range(0, n, each)]
         bounds.append(n)
+        if self._size < _WORTH_THREADS and self._picture_bears(axis, n - bounds[-2]):
+            return self.serial()
         parts: list[tuple[int, int, Any, int]] = []
         for first, last in itertools.pairwise(bounds):
             axes = [list(x) for x in self._axes]
@@ -520,11 +608,21 @@ class _Fold:
                 for to, at, axes, size in parts[first:last]:
                     fold(held[to:], source[at:], axes, 0, size)
 
-            thread_pool.parallel_for(len(parts), part)
+            if self._size < _WORTH_THREADS:
+                part(0, len(parts))
+            else:
+                thread_pool.parallel_for(len(parts), part)
             if rounded or count != 1:
                 finish(target, held, count)
 
         return run
+
+    def _picture_bears(self, axis: int, last: int) -> bool:
+        """Whether cutting ``axis``, the last piece being ``last`` long, leaves all bits alone."""
+        (n, a, s), (_, _, t) = self._axes[:2]
+        return a == 0 and (
+            (s == 1 and n >= _VECTORS) or (t == 1 and (axis > 1 or last >= _VECTORS))
+        )
 
     def _split_axis(self, threads: int) -> int:
         """The outermost kept axis that is long enough for all threads, else the longest."""
