@@ -139,7 +139,7 @@ GAPS: tuple[Gap, ...] = (
         "done; torch counts the references and refuses. An old backward pass raises in both"),
     Gap("feature", "views made under no_grad as new leaves", "all",
         "torch says that they require gradients; here they do not"),
-    Gap("feature", "strides of results of LAPACK (inv, svd, solve, ...) and of Fourier transforms",
+    Gap("feature", "strides of results of LAPACK (inv, svd, solve, ...)",
         "all", "rows lie together; torch's are the libraries' own: only stride() shows it"),
     Gap("feature", "Tensor.__rsub__, __rmod__, __rpow__ called with a number as self", "all",
         "AttributeError: methods of tensors; the operators call them on tensors alone"),
