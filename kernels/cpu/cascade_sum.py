@@ -459,7 +459,7 @@ def merged_axes(shape: Any, outs: Any, ins: Any) -> list[list[int]]:
     return [*merged, *[[1, 0, 0]] * (2 - len(merged))]
 
 
-def _result_strides(shape: Any, axis: tuple[int, ...]) -> list[int]:
+def result_strides(shape: Any, axis: tuple[int, ...]) -> list[int]:
     strides, size = [0] * len(shape), 1
     for i in range(len(shape) - 1, -1, -1):
         if i not in axis:
@@ -475,7 +475,7 @@ def plan(name: str, out: Any, x: Any, axis: tuple[int, ...]) -> Callable[..., No
     small, size = x.dtype not in WIDTHS, math.prod(x.shape)
     if small and name == "mean" and size and not _without_gaps(x):
         return _on_dense_copy(name, out, x, axis)
-    axes = merged_axes(x.shape, _result_strides(x.shape, axis), x.strides)
+    axes = merged_axes(x.shape, result_strides(x.shape, axis), x.strides)
     count = math.prod(x.shape[i] for i in axis) if name == "mean" else 1
     # a mean of 16-bit floats is one of their float32 copy, whose vectors are not paired
     fold = _Fold(x.dtype, small and name == "sum", axes, size, count)

@@ -45,7 +45,7 @@ def _loader(builder: Any, form: Vectors, element: str, width: int, paired: bool)
     return pair if paired else one
 
 
-def _loop(builder: Any, count: Any, initial: list[Any], step: Any) -> list[Any]:
+def loop(builder: Any, count: Any, initial: list[Any], step: Any) -> list[Any]:
     """Registers ``initial``, renewed by ``step(i, registers)`` for each ``i < count``."""
     entry = builder.block
     body, done = builder.append_basic_block("rows"), builder.append_basic_block("rows.done")
@@ -81,7 +81,7 @@ class _Rows:
         self._builder, self._pitch, self._vectors = builder, pitch, vectors
         self._apart = [builder.mul(apart, long_of(v)) for v in range(vectors)]
 
-    def sum(self, source: Any, count: Any, initial: list[Any] | None = None) -> list[Any]:
+    def added(self, source: Any, count: Any, initial: Any = None) -> list[Any]:
         """The sums of ``count`` rows from ``source`` on, added to ``initial``."""
         builder = self._builder
         sources = [builder.gep(source, [apart]) for apart in self._apart]
@@ -93,7 +93,7 @@ class _Rows:
                 for total, origin in zip(held, sources, strict=True)
             ]
 
-        return _loop(builder, count, initial or [self.form.zero] * self._vectors, step)
+        return loop(builder, count, initial or [self.form.zero] * self._vectors, step)
 
 
 @functools.cache
@@ -131,12 +131,12 @@ def rows_adder(
                 size = builder.mul(pitch, count)
 
                 def block(k: Any, totals: Any) -> Any:
-                    own = rows.sum(builder.gep(source, [builder.mul(k, size)]), count)
+                    own = rows.added(builder.gep(source, [builder.mul(k, size)]), count)
                     return [builder.fadd(a, b) for a, b in zip(totals, own, strict=True)]
 
-                found = _loop(builder, arguments[8], held, block)
+                found = loop(builder, arguments[8], held, block)
             else:
-                found = rows.sum(source, count, held)
+                found = rows.added(source, count, held)
             for total, place in zip(found, targets, strict=True):
                 rows.form.store(total, place)
             return context.get_dummy_value()
@@ -166,17 +166,17 @@ def short_row(element: str, width: int, paired: bool = False) -> Any:
             stride = builder.mul(wide, long_of(16))
 
             def block(k: Any, totals: Any) -> Any:
-                own = quarters.sum(builder.gep(source, [builder.mul(k, stride)]), long_of(16))
+                own = quarters.added(builder.gep(source, [builder.mul(k, stride)]), long_of(16))
                 return [builder.fadd(a, b) for a, b in zip(totals, own, strict=True)]
 
             blocks, fours = builder.lshr(size, long_of(6)), builder.lshr(size, long_of(2))
-            levels = _loop(builder, blocks, [quarters.form.zero] * 4, block)
+            levels = loop(builder, blocks, [quarters.form.zero] * 4, block)
             behind = builder.gep(source, [builder.mul(blocks, stride)])
-            sums = quarters.sum(behind, builder.and_(fours, long_of(15)))
+            sums = quarters.added(behind, builder.and_(fours, long_of(15)))
             sums = [builder.fadd(a, b) for a, b in zip(sums, levels, strict=True)]
             single = _Rows(builder, element, 1, width, paired, pitch, pitch)
             behind = builder.gep(source, [builder.mul(fours, wide)])
-            (held,) = single.sum(behind, builder.and_(size, long_of(3)), [sums[0]])
+            (held,) = single.added(behind, builder.and_(size, long_of(3)), [sums[0]])
             for other in sums[1:]:
                 held = builder.fadd(held, other)
             result = arguments[4]
@@ -187,6 +187,7 @@ def short_row(element: str, width: int, paired: bool = False) -> Any:
 
         long = types.int64
         kind = _KINDS[element]
-        return kind(x, long, long, long, kind), generate
+        signature: Any = kind
+        return signature(x, long, long, long, kind), generate
 
     return total

@@ -1,4 +1,4 @@
-"""Sums and means are added in PyTorch's order, which is the same on every processor.
+"""Sums, means and norms are added in PyTorch's order, which is the same on every processor.
 
 Numbers of many sizes are added, so that another order shows in the last bit.
 """
@@ -94,6 +94,25 @@ def test_many_elements_are_cut_into_a_range_for_each_thread(threads: int) -> Non
                     values, kind, shape, lambda x: x,
                     lambda x: x.sum() if axes is None else x.mean(axes), (kind, shape, axes),  # noqa: B023
                 )  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+def test_norms_add_squares_in_torchs_order(kind: str) -> None:
+    """Lengths are multiples of 4: with fused products torch rounds the rest otherwise."""
+    for threads in (1, 2):
+        _use_threads(threads)
+        for shape, axes in (
+            ((4,), 0), ((1000,), 0), ((70012,), 0), ((9, 100), 1), ((100, 9), 0), ((6, 8, 12), 1),
+            ((6, 8, 12), (1, 2)), ((5, 44), None),
+        ):  # fmt: skip
+            _compare(
+                _numbers(int(np.prod(shape)), 5), kind, shape, lambda x: x,
+                lambda x: x.norm() if axes is None else x.norm(dim=axes), (shape, axes),  # noqa: B023
+            )  # fmt: skip
+    values = _numbers(4000, 1)
+    _compare(
+        values, kind, (40, 100), lambda x: x[:, ::2], lambda x: x.norm(dim=1), "every second"
+    )
 
 
 def test_the_levels_of_a_long_sum() -> None:
