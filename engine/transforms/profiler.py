@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ..autograd import inplace
-from ..compile.lazy.script_mode import pause
+from ..compile.lazy.pause import pause
 from ..dispatch import state
 from ..interpreter import Interpreter
 from ..op import Op

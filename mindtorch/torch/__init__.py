@@ -7,7 +7,6 @@ from os import environ as _environ
 from typing import TYPE_CHECKING, Any
 
 from mindtorch.engine import dtypes as _dtypes
-from mindtorch.engine.compile.lazy import script_mode as _always
 from mindtorch.engine.devices.device import Device as _Device
 from mindtorch.engine.dtypes import DType as _DType
 from mindtorch.engine.dtypes import bfloat16 as bfloat16
@@ -246,6 +245,7 @@ else:
 
 if "MSA_LOG" in _environ:  # refuses a level of messages that there is not
     _import_module(f"{__package__}._compat.mindtorch_log").first_level()
-_always.begin_if_asked()
+if _environ.get("MINDTORCH_GRAPH", "") not in ("", "0"):
+    _import_module("mindtorch.engine.compile.lazy.script_mode").begin()
 if _debug.level:
     _import_module("mindtorch.engine.debug_report").begin()
