@@ -265,7 +265,7 @@ def load_factory(place: str) -> Any:
         assert spec is not None and spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         sys.modules[spec.name] = module
-        reached = importlib.import_module(f"{__spec__.parent}.torch_counterpart")
+        reached: Any = importlib.import_module(f"{__spec__.parent}.torch_counterpart")
         reached.in_counterpart = True
         with contextlib.suppress(reached.ModelReached):
             spec.loader.exec_module(module)
