@@ -156,7 +156,7 @@ def export(
         from mindtorch.exporting.arguments import Arguments
         from mindtorch.exporting.inference_graph import trace
 
-        from . import _exporting as exporting
+        from . import model_writer as exporting
         from ._axes import axes_of
         from .program import ONNXProgram
     except ModuleNotFoundError as error:

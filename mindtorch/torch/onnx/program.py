@@ -17,8 +17,8 @@ from mindtorch.exporting.arguments import Arguments, tensors_in
 from mindtorch.kernels.support.atomic_file import replacing
 from mindtorch.torch import from_numpy, no_grad
 
-from ._exporting import OLDEST
 from .errors import OnnxExporterError, OnnxExporterWarning
+from .model_writer import OLDEST
 
 __all__ = ["ONNXProgram"]
 

@@ -8,12 +8,11 @@ from typing import Any
 import onnx
 from onnx import helper
 
-from mindtorch.engine.compile.ir.ir import DRAW
 from mindtorch.engine.symbolic_sizes import Count
 from mindtorch.exporting.inference_graph import InferenceGraph
 from mindtorch.torch.nn import Module
 
-from . import _elementwise, _networks, _shapes  # noqa: F401  # the writers register themselves
+from . import _networks, _shapes  # noqa: F401  # the writers register themselves
 from ._writer import WRITERS, NewerOpsetError, Writer, element_type
 from .errors import OnnxExporterWarning, UnsupportedOperatorError
 
@@ -36,28 +35,8 @@ def _described(name: str, value: Any, sizes: Any) -> Any:
 
 
 def _write(w: Writer, node: Any) -> None:
-    if node.op is DRAW:
-        raise UnsupportedOperatorError(
-            f"random numbers are drawn at {node.line or 'a layer that drops elements'}: "
-            "call model.eval() first"
-        )
-    writer = WRITERS.get(node.op)
-    at = f" (at {node.line})" if node.line else ""
-    if writer is None:
-        raise UnsupportedOperatorError(
-            f"the operator {node.op.name!r} has no counterpart in ONNX here{at}"
-        )
     w.begin(node.op.name)
-    try:
-        made = writer(w, node)
-    except UnsupportedOperatorError as error:
-        raise UnsupportedOperatorError(f"{node.op.name}: {error}{at}") from None
-    except KeyError as error:
-        raise UnsupportedOperatorError(
-            f"{node.op.name} reads what ONNX's operator before it does not give ({error}){at}"
-        ) from None
-    results = made if isinstance(made, tuple) else (made,)
-    for value, name in zip(node.outputs, results, strict=True):
+    for value, name in zip(node.outputs, WRITERS.write(w, node, "ONNX"), strict=True):
         if name is not None:
             w.names[value.number] = name
             w.makers[value.number] = node
