@@ -9,7 +9,8 @@ except ModuleNotFoundError as error:
     if not (error.name or "").startswith("google"):
         raise
     raise ModuleNotFoundError(
-        "MindIR files need the package protobuf: pip install 'mindtorch[export]'", name="google"
+        "MindIR files need the package protobuf: pip install 'mindtorch-engine[export]'",
+        name="google",
     ) from None
 
 __all__ = ["DecodeError", "descriptor_pb2", "descriptor_pool", "message_factory"]

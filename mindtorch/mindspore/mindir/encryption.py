@@ -52,7 +52,7 @@ def _library() -> Any:
         if not (error.name or "").startswith("cryptography"):
             raise
         raise ModuleNotFoundError(
-            "encrypted files need the package cryptography: pip install 'mindtorch[export]'",
+            "encrypted files need the package cryptography: pip install 'mindtorch-engine[export]'",
             name="cryptography",
         ) from None
     return ciphers, padding

@@ -19,7 +19,8 @@ _REMARKS = {
     "input_names", "output_names", "N", "num", "cust_aicpu", "visited", "io_format", "data_type",
     "op_adaptation_processed", "side_effect_propagate", "side_effect_mem", "side_effect_io",
     "primitive_target", "instance_name", "need_infer_value", "jit_level", "value_depend",
-    "dyn_input_sizes", "SrcT", "DstT", "inputNums", "gather_params_size", "SerializeNumThreads", "is_dynamic_len",
+    "dyn_input_sizes", "SrcT", "DstT", "inputNums", "gather_params_size",
+    "SerializeNumThreads", "is_dynamic_len",
 }  # fmt: skip
 
 

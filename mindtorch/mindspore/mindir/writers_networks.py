@@ -112,8 +112,8 @@ def _transposed_convolution(w: Writer, node: Any) -> str:
         w.of(y), w.of(weight), w.numbers(size), out_channel=int(shape[0]),
         kernel_size=tuple(int(n) for n in shape[2:]), mode=1, pad=ends,
         pad_mode="pad" if any(ends) else "valid", pad_list=ends,
-        stride=_four(given["stride"]), dilation=_four(given["dilation"]), group=int(given["groups"]),
-        groups=int(given["groups"]), format="NCHW",
+        stride=_four(given["stride"]), dilation=_four(given["dilation"]), format="NCHW",
+        group=int(given["groups"]), groups=int(given["groups"]),
     ))  # fmt: skip
 
 
