@@ -18,6 +18,7 @@ import numpy as np
 from ..autograd.tape import Node as TapeNode
 from ..bounded_cache import Bounded
 from ..dispatch import GRAD, RECORDING_CALL, state
+from ..implementations import Implementations
 from ..interpreter import Interpreter
 from ..op import Op, Plan, forget_plans, tables_of_plans
 from ..op_nodes import Node, NodeValue
@@ -147,6 +148,7 @@ class CallRecorder(Interpreter):
 
 _UNKNOWN: Any = object()
 _NOT_GIVEN: Any = object()
+_NO_OTHERS = Implementations()
 _PLAIN = {int, bool, str, type(None)}
 
 
@@ -198,7 +200,9 @@ def _key_of_list(first: Any, rest: tuple[Any, ...], kwargs: dict[str, Any]) -> A
 
 
 def cached(
-    function: Callable[..., Any], check: Callable[[Any, Any], None] | None = None
+    function: Callable[..., Any],
+    check: Callable[[Any, Any], None] | None = None,
+    others: Implementations = _NO_OTHERS,
 ) -> Callable[..., Any]:
     """``function``, whose calls are cached. Its first argument is a tensor or has some in it.
 
@@ -208,11 +212,17 @@ def cached(
 
     Args:
         check: ``check(args, kwargs)`` of calls with a signature that is not known, may raise.
+        others: asked about calls with a signature that is not known. That of other classes' tensors
+            never becomes known: their avals are equal to no plain tensor's.
     """
     table = Bounded(_MOST_CALLS)
     tables_of_plans.append(table)
     met = Bounded(_MOST_CALLS)
     get, local = table.get, state
+
+    def asking(*args: Any, **kwargs: Any) -> Any:
+        found = others.call(args, kwargs)
+        return function(*args, **kwargs) if found is NotImplemented else found
 
     def look_up(mode: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Any call but the simplest, and one with a signature that is not known."""
@@ -233,9 +243,11 @@ def cached(
             signature = tuple(key)
             known = get(signature, _UNKNOWN)
         except TypeError:
-            return function(*args, **kwargs)
+            return (asking if others else function)(*args, **kwargs)
         if known is _UNKNOWN:
             known = None
+            if others and (found := others.call(args, kwargs)) is not NotImplemented:
+                return found
             if signature not in met:
                 if check is not None:
                     check(args, kwargs)
@@ -280,9 +292,9 @@ def cached(
             if known is _UNKNOWN and first is not _NOT_GIVEN:
                 return look_up(mode, (first, *args), kwargs)
         if known is None:
-            return function(first, *args, **kwargs)
+            return (asking if others else function)(first, *args, **kwargs)
         if known is _UNKNOWN:
-            return function(*args, **kwargs)
+            return (asking if others else function)(*args, **kwargs)
         return known(mode, first)
 
     named: Any = call  # in frames as the function is

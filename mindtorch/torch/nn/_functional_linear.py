@@ -10,6 +10,7 @@ import numpy as np
 import mindtorch.torch as torch
 from mindtorch.engine import dtypes
 from mindtorch.engine.dispatch import call_of
+from mindtorch.engine.implementations import Implementations
 from mindtorch.engine.ops import elementwise as pointwise
 from mindtorch.engine.ops import embedding as embedding_ops
 from mindtorch.engine.ops import linear_algebra, movement
@@ -41,8 +42,10 @@ _LINEAR = Kernel("linear", "input weight bias")
 
 
 _linear = call_of(linear_algebra.linear, 3, optional=1)
+_others = Implementations()
 
 
+@functional(bare=True, implementations=_others)
 def linear(input: Any, weight: Any, bias: Any = None, *, out: Any = None) -> Any:  # noqa: A002
     """``x W^T + b``."""
     try:
@@ -51,6 +54,8 @@ def linear(input: Any, weight: Any, bias: Any = None, *, out: Any = None) -> Any
         else:
             result = _linear(input, weight, bias)
     except Exception as error:
+        if _others and (found := _others.call((input, weight, bias), {})) is not NotImplemented:
+            return found
         if not _spreads(bias, input, weight):
             raise _LINEAR.wrong(error, input=input, weight=weight, bias=bias) from None
         shape = bias.aval.shape[-max(input.aval.ndim, 1) :]
