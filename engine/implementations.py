@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["Implementations"]
+__all__ = ["NO_OTHERS", "Implementations"]
 
 
 class Implementations(dict[type, Callable[..., Any]]):
@@ -33,3 +33,6 @@ class Implementations(dict[type, Callable[..., Any]]):
                         if found is not NotImplemented:
                             return found
         return NotImplemented
+
+
+NO_OTHERS = Implementations()  # of what is no public function

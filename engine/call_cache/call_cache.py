@@ -18,7 +18,7 @@ import numpy as np
 from ..autograd.tape import Node as TapeNode
 from ..bounded_cache import Bounded
 from ..dispatch import GRAD, RECORDING_CALL, state
-from ..implementations import Implementations
+from ..implementations import NO_OTHERS, Implementations
 from ..interpreter import Interpreter
 from ..op import Op, Plan, forget_plans, tables_of_plans
 from ..op_nodes import Node, NodeValue
@@ -148,7 +148,6 @@ class CallRecorder(Interpreter):
 
 _UNKNOWN: Any = object()
 _NOT_GIVEN: Any = object()
-_NO_OTHERS = Implementations()
 _PLAIN = {int, bool, str, type(None)}
 
 
@@ -202,7 +201,7 @@ def _key_of_list(first: Any, rest: tuple[Any, ...], kwargs: dict[str, Any]) -> A
 def cached(
     function: Callable[..., Any],
     check: Callable[[Any, Any], None] | None = None,
-    others: Implementations = _NO_OTHERS,
+    others: Implementations = NO_OTHERS,
 ) -> Callable[..., Any]:
     """``function``, whose calls are cached. Its first argument is a tensor or has some in it.
 

@@ -274,7 +274,8 @@ def unary_function(
     name: str, op: Op, formula: str, rule: Out = ANY
 ) -> Callable[..., Any]:
     """``name(input, *, out=None)`` for a one-input elementwise op; see ``elementwise``."""
-    call, others = call_of(op, 1), Implementations()
+    others = Implementations()
+    call = call_of(op, 1, others=others)
 
     def body(input: Any = _NOT_GIVEN, *, out: Any = None, x: Any = _NOT_GIVEN) -> Any:  # noqa: A002
         if not isinstance(input, EngineTensor):
@@ -285,10 +286,6 @@ def unary_function(
                     f"{name}(): argument 'input' (position 1) must be Tensor, not "
                     f"{type_name(input)}"
                 )
-        if others:
-            found = others.call((input,), {} if out is None else {"out": out})
-            if found is not NotImplemented:
-                return found
         result = call(input)
         return result if out is None else store_out(result, out, name, (input,), rule)
 
@@ -375,7 +372,8 @@ def binary_function(
         method: its errors count the arguments as those of a tensor's method.
         others: as :class:`~.public.Public` has ``implementations``.
     """
-    call, others = call_of(op, 2), Implementations() if others is None else others
+    others = Implementations() if others is None else others
+    call = call_of(op, 2, others=others)
 
     def body(
         input: Any = _NOT_GIVEN, other: Any = _NOT_GIVEN, *, out: Any = None,  # noqa: A002
@@ -388,10 +386,6 @@ def binary_function(
             input, other = of_numbers(input, other)  # noqa: A001
             input = operand(input, name, "input")  # noqa: A001
             other = operand(other, name, "other")
-        if others:
-            found = others.call((input, other), {} if out is None else {"out": out})
-            if found is not NotImplemented:
-                return found
         result = call(input, other)
         return result if out is None else store_out(result, out, name, (input, other), rule)
 

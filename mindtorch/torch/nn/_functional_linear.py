@@ -41,8 +41,8 @@ _OF_LINEAR = Out(EXACT)
 _LINEAR = Kernel("linear", "input weight bias")
 
 
-_linear = call_of(linear_algebra.linear, 3, optional=1)
 _others = Implementations()
+_linear = call_of(linear_algebra.linear, 3, optional=1, others=_others)
 
 
 @functional(bare=True, implementations=_others)
@@ -54,8 +54,6 @@ def linear(input: Any, weight: Any, bias: Any = None, *, out: Any = None) -> Any
         else:
             result = _linear(input, weight, bias)
     except Exception as error:
-        if _others and (found := _others.call((input, weight, bias), {})) is not NotImplemented:
-            return found
         if not _spreads(bias, input, weight):
             raise _LINEAR.wrong(error, input=input, weight=weight, bias=bias) from None
         shape = bias.aval.shape[-max(input.aval.ndim, 1) :]
