@@ -219,10 +219,6 @@ def cached(
     met = Bounded(_MOST_CALLS)
     get, local = table.get, state
 
-    def asking(*args: Any, **kwargs: Any) -> Any:
-        found = others.call(args, kwargs)
-        return function(*args, **kwargs) if found is NotImplemented else found
-
     def look_up(mode: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Any call but the simplest, and one with a signature that is not known."""
         key: list[Any] = []
@@ -242,7 +238,9 @@ def cached(
             signature = tuple(key)
             known = get(signature, _UNKNOWN)
         except TypeError:
-            return (asking if others else function)(*args, **kwargs)
+            if others and (found := others.call(args, kwargs)) is not NotImplemented:
+                return found
+            return function(*args, **kwargs)
         if known is _UNKNOWN:
             known = None
             if others and (found := others.call(args, kwargs)) is not NotImplemented:
@@ -290,11 +288,12 @@ def cached(
                     pass
             if known is _UNKNOWN and first is not _NOT_GIVEN:
                 return look_up(mode, (first, *args), kwargs)
-        if known is None:
-            return (asking if others else function)(first, *args, **kwargs)
-        if known is _UNKNOWN:
-            return (asking if others else function)(*args, **kwargs)
-        return known(mode, first)
+        if known is not None and known is not _UNKNOWN:
+            return known(mode, first)
+        given = args if first is _NOT_GIVEN else (first, *args)
+        if others and (found := others.call(given, kwargs)) is not NotImplemented:
+            return found
+        return function(*given, **kwargs)
 
     named: Any = call  # in frames as the function is
     named.__code__ = named.__code__.replace(co_name=function.__name__)
