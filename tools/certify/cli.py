@@ -15,7 +15,7 @@ import mindtorch
 
 from ..cli_types import count, count_or_none, seed
 from ..compare.run_frameworks import make_place, missing_torch, run_process
-from ..progress import progress
+from ..progress import progress, telling
 from .certificate import (
     FLOOR,
     GRADIENT_FLOOR,
@@ -82,14 +82,15 @@ def _record(
             if value is not None:
                 command += [f"--{name}", str(value)]
         path = os.pathsep.join(filter(None, [_home(), os.environ.get("PYTHONPATH")]))
-        ended, _, errors = run_process(
-            [*command, str(script.resolve()), *arguments],
-            env={**os.environ, "PYTHONPATH": path},
-            cwd=place,
-        )
+        shown = "real PyTorch" if framework == "torch" else "mindtorch"
+        with telling(lambda: f"mindtorch: {script} under {shown}"):
+            ended, _, errors = run_process(
+                [*command, str(script.resolve()), *arguments],
+                env={**os.environ, "PYTHONPATH": path},
+                cwd=place,
+            )
         if ended or not record.exists():
             tail = "\n".join(errors.splitlines()[-30:])
-            shown = "real PyTorch" if framework == "torch" else "mindtorch"
             status = 2 if ended == 2 else 1
             raise _FailedError(status, f"{script} failed under {shown}:\n{tail}")
         return Certificate.load(record)

@@ -21,6 +21,7 @@ from pathlib import Path
 from mindtorch.kernels.support.atomic_file import write_whole
 
 from ..cli_types import count, seed, size
+from ..progress import telling
 from .compare_runs import compare_sides
 from .distance import Side
 from .findings import ENDINGS, EXACT, FOLLOWS, ROUNDING, SETTINGS, Agreement, Difference
@@ -238,7 +239,8 @@ def layers_that_differ(first: Record, second: Record) -> list[Difference]:
 def diagnose(options: argparse.Namespace, folder: Path, run: Runner = run_both) -> Outcome:
     """Run both sides (with `run`), compare, and look closer where they differ."""
     with run(options, folder, Look()) as (sides, failures):
-        agreement = agreement_of(sides, options.tolerance)
+        with telling(lambda: "mindtorch compare: comparing the two records"):
+            agreement = agreement_of(sides, options.tolerance)
         written = [set(side.record.written_outside) for side in sides]
         chosen = ("only", "dtype", "amp", "graph", "seed")
         outcome = Outcome(

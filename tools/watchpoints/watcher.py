@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import linecache
+import math
 import os
 import pdb
 import sys
@@ -94,6 +95,11 @@ def _largest(faults: dict[str, tuple[str, float]]) -> float:
     return faults["too_large"][1] if "too_large" in faults else 0.0
 
 
+def _headline(hit: Hit) -> tuple[Any, ...]:
+    """What hits that are told below one another have in common."""
+    return hit.check, hit.step, hit.place.file, hit.place.line
+
+
 class Watch(Interpreter):
     """Looks for watchpoints while it is entered.
 
@@ -134,6 +140,8 @@ class Watch(Interpreter):
         self.outer: Any = ()
         self.checks = StepChecks(self)
         self._undo = contextlib.ExitStack()
+        self.folded: dict[str, int] = {}  # by check, the hits that follow from an earlier one
+        self._printed: Hit | None = None
 
     # -- standing at the door ---------------------------------------------------------------------
 
@@ -351,26 +359,63 @@ class Watch(Interpreter):
         elif self.on_hit == "raise":
             raise WatchpointError(hit)
         elif self.on_hit != "collect":
-            print(f"watch: {hit}", file=sys.stderr)
-            source = linecache.getline(hit.place.file, hit.place.line).strip()
-            if source:
-                print(f"    {source}", file=sys.stderr)
-            if count == _REPEATS:
-                print("    (no more of these are shown)", file=sys.stderr)
+            if self._follows(hit):
+                if not self.folded:
+                    print("    (what follows from it is counted at the end)", file=sys.stderr)
+                self.folded[hit.check] = self.folded.get(hit.check, 0) + 1
+                return
+            self._print(hit, count)
             if self.on_hit == "debug":
                 frame = _user_frame()
                 if frame is not None:
                     pdb.Pdb().set_trace(frame)
 
+    def _follows(self, hit: Hit) -> bool:
+        """Whether a hit is what an earlier one leads to: a figure that is no number, once NaN or
+        infinite elements were met; the change of a parameter whose gradient was told."""
+        before = self.hits[: next(i for i, h in enumerate(self.hits) if h is hit)]
+        if hit.check != "overflow" and not math.isfinite(hit.value):
+            return any(h.check == "overflow" for h in before)
+        if hit.check == "overflow" and hit.place.op.startswith("backward of"):
+            return any(h.check == "overflow" and h.step == hit.step for h in before)
+        same = (h for h in before if h.step == hit.step and h.place[:2] == hit.place[:2])
+        return hit.check == "weight_change_too_large" and any(
+            h.check == "gradient_exploding" for h in same
+        )
+
+    def _print(self, hit: Hit, count: int) -> None:
+        last, self._printed = self._printed, hit
+        if last is not None and last.place != hit.place and _headline(last) == _headline(hit):
+            where = ", ".join(filter(None, hit.place[:2]))
+            print(f"    also in {where}: {hit.statistic}", file=sys.stderr)
+        else:
+            print(f"watch: {hit}", file=sys.stderr)
+            source = linecache.getline(hit.place.file, hit.place.line).strip()
+            if source:
+                print(f"    {source}", file=sys.stderr)
+        if count == _REPEATS:
+            print("    (no more of these are shown)", file=sys.stderr)
+
     def summary(self) -> str:
-        """All hits, counted, in words."""
+        """All hits, counted, in words; those that follow from earlier ones by their check alone."""
         if not self.hits:
             return "watch: nothing was met"
-        lines = [f"watch: {len(self.counts)} watchpoints were met"]
-        for hit in {(h.check, h.place.layer, h.place.op): h for h in reversed(self.hits)}.values():
-            times = self.counts[hit.check, hit.place.layer, hit.place.op]
-            lines.append(f"  {times} x from {hit}")
-        return "\n".join([lines[0], *reversed(lines[1:])])
+        firsts = {(h.check, h.place.layer, h.place.op): h for h in reversed(self.hits)}
+        lines: list[str] = []
+        followed: dict[str, tuple[int, int]] = {}
+        for key, hit in reversed(firsts.items()):
+            if self._follows(hit):
+                places, times = followed.get(hit.check, (0, 0))
+                followed[hit.check] = (places + 1, times + self.counts[key])
+            else:
+                lines.append(f"  {self.counts[key]} x from {hit}")
+        count = len(lines)
+        head = f"watch: {count} watchpoint{'s were' if count != 1 else ' was'} met"
+        lines += [
+            f"  follows from that: {check} in {places} place{'s' * (places != 1)}, {times} times"
+            for check, (places, times) in followed.items()
+        ]
+        return "\n".join([head, *lines])
 
 
 def watch(
