@@ -140,7 +140,8 @@ class Watch(Interpreter):
         self.outer: Any = ()
         self.checks = StepChecks(self)
         self._undo = contextlib.ExitStack()
-        self.folded: dict[str, int] = {}  # by check, the hits that follow from an earlier one
+        self.followers: list[bool] = []  # for each hit, whether it follows from an earlier one
+        self._folding = False
         self._printed: Hit | None = None
 
     # -- standing at the door ---------------------------------------------------------------------
@@ -296,8 +297,9 @@ class Watch(Interpreter):
                 else:
                     old |= own.keys()
             for check, (words, value) in faults.items():
-                if check not in old or (check == "overflow" and self._new_nan(result, inputs)):
-                    self.tell(check, self._here(name), words, value)
+                led = check in old  # infinite elements have become NaN
+                if not led or (check == "overflow" and self._new_nan(result, inputs)):
+                    self.tell(check, self._here(name), words, value, led)
         elif not self.backward:
             self._look_at_activation(name.rstrip("_"), result)
 
@@ -342,13 +344,16 @@ class Watch(Interpreter):
 
     # -- telling ----------------------------------------------------------------------------------
 
-    def tell(self, check: str, place: Place, statistic: str, value: float) -> None:
-        """Note a hit, and do what the user wants done."""
+    def tell(
+        self, check: str, place: Place, statistic: str, value: float, led: bool = False
+    ) -> None:
+        """Note a hit, and do what the user wants done; `led`: what was given led to it."""
         key = (check, place.layer, place.op)
         count = self.counts[key] = self.counts.get(key, 0) + 1
         if count > _REPEATS:
             return
         hit = Hit(check, self.step, place, statistic, value)
+        self.followers.append(self._follows(hit, led))
         self.hits.append(hit)
         with self.away():
             self._react(hit, count)
@@ -359,10 +364,10 @@ class Watch(Interpreter):
         elif self.on_hit == "raise":
             raise WatchpointError(hit)
         elif self.on_hit != "collect":
-            if self._follows(hit):
-                if not self.folded:
+            if self.followers[-1]:
+                if not self._folding:
                     print("    (what follows from it is counted at the end)", file=sys.stderr)
-                self.folded[hit.check] = self.folded.get(hit.check, 0) + 1
+                self._folding = True
                 return
             self._print(hit, count)
             if self.on_hit == "debug":
@@ -370,13 +375,13 @@ class Watch(Interpreter):
                 if frame is not None:
                     pdb.Pdb().set_trace(frame)
 
-    def _follows(self, hit: Hit) -> bool:
+    def _follows(self, hit: Hit, led: bool) -> bool:
         """Whether a hit is what an earlier one leads to: a figure that is no number, once NaN or
         infinite elements were met; the change of a parameter whose gradient was told."""
-        before = self.hits[: next(i for i, h in enumerate(self.hits) if h is hit)]
+        before = self.hits
         if hit.check != "overflow" and not math.isfinite(hit.value):
             return any(h.check == "overflow" for h in before)
-        if hit.check == "overflow" and hit.place.op.startswith("backward of"):
+        if hit.check == "overflow" and (led or hit.place.op.startswith("backward of")):
             return any(h.check == "overflow" and h.step == hit.step for h in before)
         same = (h for h in before if h.step == hit.step and h.place[:2] == hit.place[:2])
         return hit.check == "weight_change_too_large" and any(
@@ -400,11 +405,13 @@ class Watch(Interpreter):
         """All hits, counted, in words; those that follow from earlier ones by their check alone."""
         if not self.hits:
             return "watch: nothing was met"
-        firsts = {(h.check, h.place.layer, h.place.op): h for h in reversed(self.hits)}
+        firsts: dict[Any, tuple[Hit, bool]] = {}
+        for hit, follows in zip(self.hits, self.followers, strict=True):
+            firsts.setdefault((hit.check, hit.place.layer, hit.place.op), (hit, follows))
         lines: list[str] = []
         followed: dict[str, tuple[int, int]] = {}
-        for key, hit in reversed(firsts.items()):
-            if self._follows(hit):
+        for key, (hit, follows) in firsts.items():
+            if follows:
                 places, times = followed.get(hit.check, (0, 0))
                 followed[hit.check] = (places + 1, times + self.counts[key])
             else:
