@@ -370,11 +370,16 @@ def _draws(module: Any) -> bool:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
-    parser.add_argument("--level", choices=["O2", "O3"], default="O2")
-    parser.add_argument("--dtype", choices=list(BITS), default="float16")
+    parser.add_argument(
+        "--level", choices=["O2", "O3"], default="O2",
+        help="O2 (default): normalisation stays float32; O3: all is lowered",
+    )  # fmt: skip
+    parser.add_argument(
+        "--dtype", choices=list(BITS), default="float16", help="the 16 bits (default float16)"
+    )
     parser.add_argument("--steps", type=count, default=5, help="calls to watch (default 5)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers as JSON")
-    parser.add_argument("script", type=Path)
+    parser.add_argument("script", type=Path, help="a script that trains in float32")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own arguments")
 
 

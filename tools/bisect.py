@@ -224,7 +224,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--graph", action="store_true", help="run the script as `mindtorch run --graph` does"
     )
-    parser.add_argument("script", type=Path)
+    parser.add_argument("script", type=Path, help="the script whose result changes")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own arguments")
 
 

@@ -54,14 +54,14 @@ def add_certify_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", type=Path, help="the file; SCRIPT.certificate.json unless given"
     )
-    parser.add_argument("script", type=Path)
+    parser.add_argument("script", type=Path, help="the script to certify")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own arguments")
 
 
 def add_verify_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--script", type=Path, help="where the script is now")
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("certificate", type=Path, metavar="FILE")
+    parser.add_argument("certificate", type=Path, metavar="FILE", help="what certify wrote")
 
 
 def _record(
