@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import mindtorch
+from mindtorch._distribution import install_extra
 
 from ..progress import telling
 from .distance import Side
@@ -201,7 +202,7 @@ def missing_torch() -> str:
     """What to do where real PyTorch is not installed; '' where it is."""
     if importlib.util.find_spec("torch") is not None:
         return ""
-    return "real PyTorch is not installed; pip install 'mindtorch[compare]'"
+    return f"real PyTorch is not installed; {install_extra('compare')}"
 
 
 def run_one(
