@@ -98,10 +98,11 @@ class Buffer:
 
     def bind(self, flat: Any) -> None:
         """Let the steps work on another array from now on."""
-        self.flat = flat
+        self.flat = None  # a signal may come before all have it: the next run binds anew
         size = flat.size
         for arguments, place, start, stop in self.uses:
             arguments[place] = flat if not start and stop == size else flat[start:stop]
+        self.flat = flat
 
 
 class Executable:
