@@ -29,7 +29,9 @@ def _last_two(x: Any, w: Any) -> Any:
 
 
 PROGRAMS = [(_norm, 1), (_spread, 2), (_loss, 2), (_last_two, 2)]
-SHAPES = [(20, 30, 512), (3, 7, 300), (2, 9, 256), (700, 1, 77), (1, 1, 5000), (4096, 1, 64), (3, 1, 2111)]
+SHAPES = [
+    (20, 30, 512), (3, 7, 300), (2, 9, 256), (700, 1, 77), (1, 1, 5000), (4096, 1, 64), (3, 1, 2111)
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("function", [each for each, _ in PROGRAMS])
