@@ -19,10 +19,13 @@ def _if(condition: Numbers, *, then_branch: Any, else_branch: Any, graph: Any) -
 
 
 @operator("Loop")
-def _loop(most: Numbers = None, goes_on: Numbers = None, *carried: Any, body: Any, graph: Any) -> Any:
+def _loop(
+    most: Numbers = None, goes_on: Numbers = None, *carried: Any, body: Any, graph: Any
+) -> Any:
     limit = None if most is None else number(most)
     going = True if goes_on is None else bool(number(goes_on))
-    state, scanned, i = list(carried), None, 0
+    scanned: list[list[Any]] | None = None
+    state, i = list(carried), 0
     while going and (limit is None or i < limit):
         made = graph(body, [np.array(i, np.int64), np.array(True), *state])
         going = bool(number(made[0]))

@@ -209,7 +209,9 @@ _of_two("BitwiseXor", torch.bitwise_xor)
 def _by_attribute(name: str, function: Any) -> None:
     """The form of opset 1 to 6: broadcast only where an attribute says so, from an axis on."""
 
-    def run(x: Any, y: Any, *, axis: Any = None, broadcast: int = 0, consumed_inputs: Any = None) -> Any:
+    def run(
+        x: Any, y: Any, *, axis: Any = None, broadcast: int = 0, consumed_inputs: Any = None
+    ) -> Any:
         if broadcast and axis is not None:
             y = y.reshape([*y.shape, *[1] * (x.ndim - axis % x.ndim - y.ndim)])
         return function(x, y)

@@ -58,7 +58,7 @@ class _Expansion:
 
     def __init__(self, proto: Any, domain: str, opset: int, graph: Graph) -> None:
         self.proto, self.graph = proto, graph
-        self.schema = onnx.defs.get_schema(proto.op_type, opset, domain)
+        self.schema: Any = onnx.defs.get_schema(proto.op_type, opset, domain)
         self.opset = opset
         self.known: dict[Any, Graph] = {}
 
@@ -155,9 +155,10 @@ class Graph:
         else:
             unknown = attributes.keys() - found.attributes - _REMARKS
             if unknown:
+                names = ", ".join(sorted(map(str, unknown)))
                 raise UnsupportedOperatorError(
-                    f"{proto.op_type}({', '.join(sorted(unknown))}) of opset {opset} is not known "
-                    f"here (node {proto.name!r})"
+                    f"{proto.op_type}({names}) of opset {opset} is not known here (node "
+                    f"{proto.name!r})"
                 )
         return _Node(
             proto.op_type, proto.name, found, body, host_function(proto.op_type) if not domain
@@ -168,7 +169,7 @@ class Graph:
         """What a function computes, one of the model's own or one of ONNX's."""
         function = self.model.functions.get((proto.domain, proto.op_type))
         if function is None and onnx.defs.has(proto.op_type, opset, domain):
-            schema = onnx.defs.get_schema(proto.op_type, opset, domain)
+            schema: Any = onnx.defs.get_schema(proto.op_type, opset, domain)
             if schema.has_function:
                 function = schema.function_body
             elif schema.has_context_dependent_function:
@@ -226,7 +227,7 @@ class Graph:
         if node.body is not None:
             body = node.body.body(inputs) if isinstance(node.body, _Expansion) else node.body
             given = dict(zip(body.inputs, inputs, strict=False))
-            given |= {name: None for name in body.inputs[len(inputs) :]}
+            given |= dict.fromkeys(body.inputs[len(inputs):])
             wanted = [name for name, each in zip(body.outputs, node.outputs, strict=False) if each]
             made = dict(zip(
                 wanted, body.run({**body.initializers, **given}, training, wanted), strict=True
@@ -243,7 +244,7 @@ class Graph:
             if node.on_host is not None and all(x is None or is_host(x) for x in inputs) and inputs:
                 made = node.on_host(*inputs, **options)
                 if made is not None:
-                    return made
+                    return np.asarray(made) if isinstance(made, np.generic) else made
             if "training" in node.operator.wants:
                 options["training"] = training
             return node.operator.run(*node.operator.converted(inputs), **options)

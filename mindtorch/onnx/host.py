@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -101,6 +102,21 @@ _binary("And", lambda x, y: np.logical_and(x, y))
 _binary("Or", lambda x, y: np.logical_or(x, y))
 
 
+@host_operator("Mod")
+def _mod(x: Any, y: Any, *, fmod: int = 0) -> Any:
+    return settled(np.fmod(x, y) if fmod else x % y)
+
+
+@host_operator("Pow")
+def _pow(x: Any, y: Any) -> Any:
+    return None if object in (x.dtype, y.dtype) else np.power(x, y).astype(x.dtype)
+
+
+@host_operator("Sqrt")
+def _sqrt(x: Any) -> Any:
+    return np.sqrt(x)
+
+
 @host_operator("Not")
 def _not(x: Any) -> Any:
     return np.logical_not(x)
@@ -142,7 +158,7 @@ def _range(start: Any, end: Any, step: Any) -> Any:
 @host_operator("ConstantOfShape")
 def _constant_of_shape(shape: Any, *, value: Any = None) -> Any:
     wanted = numbers(shape)
-    if shape.dtype == object or np.prod(wanted, dtype=object) > _LARGEST:
+    if shape.dtype == object or math.prod(wanted) > _LARGEST:
         return None
     filled = np.zeros(1, np.float32) if value is None else value
     return np.full(wanted, filled.reshape(-1)[0], filled.dtype)

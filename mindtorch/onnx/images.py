@@ -73,7 +73,7 @@ def _weights(
 
 
 def _nearest(places: np.ndarray, n: int, mode: str) -> np.ndarray:
-    round_ = {
+    round_: Any = {
         "round_prefer_floor": lambda x: np.ceil(x - 0.5), "floor": np.floor, "ceil": np.ceil,
         "round_prefer_ceil": lambda x: np.floor(x + 0.5),
     }[mode]  # fmt: skip
@@ -116,7 +116,9 @@ def _resized(
 ) -> Any:  # fmt: skip
     made, factors = _lengths(x, axes, scales, sizes, policy)
     if not (antialias or exclude) and policy == "stretch":
-        exact = all(abs(f * x.shape[i] - m) < 1e-4 for i, f, m in zip(axes, factors, made, strict=True))
+        exact = all(
+            abs(f * x.shape[i] - m) < 1e-4 for i, f, m in zip(axes, factors, made, strict=True)
+        )
         found = _by_torch(x, axes, made, mode, kind, rounding) if exact else None
         if found is not None:
             return found
@@ -227,9 +229,8 @@ def _non_max_suppression(
     if center_point_box:
         half = corners[..., 2:] / 2
         corners = np.concatenate([corners[..., :2] - half, corners[..., :2] + half], -1)
-    corners = np.concatenate([
-        np.minimum(corners[..., :2], corners[..., 2:]), np.maximum(corners[..., :2], corners[..., 2:])
-    ], -1)  # fmt: skip
+    first, second = corners[..., :2], corners[..., 2:]
+    corners = np.concatenate([np.minimum(first, second), np.maximum(first, second)], -1)
     made = []
     for batch in range(points.shape[0]):
         for kind in range(points.shape[1]):
@@ -273,7 +274,8 @@ def _roi_align(
     half = coordinate_transformation_mode in (None, "half_pixel")
     moved = 0.5 if half else 0.0
     made = []
-    for box, image in zip(np.asarray(rois.detach().numpy(), np.float64), numbers(batch), strict=True):
+    boxes = np.asarray(rois.detach().numpy(), np.float64)
+    for box, image in zip(boxes, numbers(batch), strict=True):
         x1, y1, x2, y2 = box * spatial_scale - moved
         height, width = y2 - y1, x2 - x1
         if not half:

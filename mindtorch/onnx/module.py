@@ -12,9 +12,18 @@ from mindtorch import torch
 from mindtorch.engine.tensor import Tensor
 from mindtorch.torch import nn
 
-from . import control, elementwise, images, networks, recurrent, reductions, shapes  # noqa: F401
+from . import (  # noqa: F401  # they register what operators compute
+    control,
+    elementwise,
+    host,
+    images,
+    networks,
+    recurrent,
+    reductions,
+    shapes,
+)
 from .errors import ONNXError
-from .graph import Graph, Model
+from .graph import Model
 from .values import tensor
 
 __all__ = ["ONNXModule", "load"]
@@ -54,7 +63,11 @@ def load(file_or_model: Any) -> ONNXModule:
                 f"load() takes a path, a file, bytes or a ModelProto, got {type(file_or_model)}"
             )
         proto = _parsed(content)
-    return ONNXModule(Model(proto, folder))
+    try:
+        return ONNXModule(Model(proto, folder))
+    except (TypeError, ValueError, KeyError, OverflowError) as error:
+        # protobuf leaves names that are no text as bytes, and numbers are what they are
+        raise ONNXError(f"the model is damaged: {error}") from error
 
 
 def _parsed(content: bytes) -> onnx.ModelProto:
@@ -145,9 +158,7 @@ class ONNXModule(nn.Module):
         optional = set(self._graph.optional)
         if [name for name in missing if name not in optional]:
             raise TypeError(f"the model's inputs {missing} are missing")
-        return {name: _value(value) for name, value in given.items()} | {
-            name: None for name in missing
-        }
+        return {name: _value(value) for name, value in given.items()} | dict.fromkeys(missing)
 
 
 def _value(value: Any) -> Any:

@@ -230,7 +230,8 @@ def _windows_max(
     column_major: int,
 ) -> tuple[Any, Any]:  # fmt: skip
     """(the largest of each window, its place in the input)."""
-    best, place = None, None
+    best: Any = None
+    place: Any = None
     sizes = [int(n) for n in x.shape[2:]]
     factors = [math.prod(sizes[i + 1 :]) for i in range(len(sizes))]
     if column_major:
@@ -422,7 +423,7 @@ def _lrn(
     before = (size - 1) // 2
     rows = [(0, 0), (before, size - 1 - before)] + [(0, 0)] * (x.ndim - 2)
     square = F.pad(x * x, _flat(rows))
-    total = sum(torch.narrow(square, 1, i, x.shape[1]) for i in range(size))
+    total: Any = sum(torch.narrow(square, 1, i, x.shape[1]) for i in range(size))
     return x / torch.pow(total * (alpha / size) + bias, beta)
 
 

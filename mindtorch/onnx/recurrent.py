@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -16,32 +18,34 @@ from .values import numbers, tensor
 
 F = nn.functional
 
+# the activations, with the numbers that some of them take
 _BOUNDED: dict[str, Callable[..., Any]] = {
-    "Tanh": lambda x, a, b: torch.tanh(x), "Relu": lambda x, a, b: torch.relu(x),
-    "Sigmoid": lambda x, a, b: torch.sigmoid(x), "Softsign": lambda x, a, b: F.softsign(x),
-    "Softplus": lambda x, a, b: F.softplus(x), "Affine": lambda x, a, b: a * x + b,
-    "LeakyRelu": lambda x, a, b: F.leaky_relu(x, 0.01 if a is None else a),
-    "ThresholdedRelu": lambda x, a, b: torch.where(x > a, x, torch.zeros_like(x)),
-    "ScaledTanh": lambda x, a, b: a * torch.tanh(b * x),
-    "HardSigmoid": lambda x, a, b: torch.clamp(
-        (0.2 if a is None else a) * x + (0.5 if b is None else b), 0, 1),
-    "Elu": lambda x, a, b: F.elu(x, 1.0 if a is None else a),
+    "Tanh": torch.tanh, "Relu": torch.relu, "Sigmoid": torch.sigmoid, "Softsign": F.softsign,
+    "Softplus": lambda x: F.softplus(x),
+    "Affine": lambda x, a=1.0, b=0.0: a * x + b,
+    "LeakyRelu": lambda x, a=0.01: F.leaky_relu(x, a),
+    "ThresholdedRelu": lambda x, a=1.0: torch.where(x > a, x, torch.zeros_like(x)),
+    "ScaledTanh": lambda x, a=1.0, b=1.0: a * torch.tanh(b * x),
+    "HardSigmoid": lambda x, a=0.2, b=0.5: torch.clamp(a * x + b, 0, 1),
+    "Elu": lambda x, a=1.0: F.elu(x, a),
 }  # fmt: skip
 
 
 def _functions(names: Any, alphas: Any, betas: Any, count: int, usual: list[str]) -> list[Any]:
     """The activations of each direction; ``usual`` unless they are named."""
-    given = list(names or usual * count)
+    given_names = list(names or usual * count)
     first, second = list(alphas or ()), list(betas or ())
     made = []
-    for name in given:
+    for name in given_names:
         found = _BOUNDED.get(name)
         if found is None:
             raise UnsupportedOperatorError(f"a recurrent layer with the activation {name}")
-        takes = name in ("Affine", "LeakyRelu", "ThresholdedRelu", "ScaledTanh", "HardSigmoid", "Elu")
-        a = first.pop(0) if takes and first else None
-        b = second.pop(0) if name in ("Affine", "ScaledTanh", "HardSigmoid") and second else None
-        made.append(lambda x, f=found, a=a, b=b: f(x, a, b))
+        takes = inspect.signature(found).parameters
+        a = first.pop(0) if "a" in takes and first else None
+        b = second.pop(0) if "b" in takes and second else None
+        given = {"a": a} if a is not None else {}
+        given |= {"b": b} if b is not None else {}
+        made.append(functools.partial(found, **given))
     each = len(made) // count
     return [made[i * each : (i + 1) * each] for i in range(count)]
 

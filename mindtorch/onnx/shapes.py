@@ -91,7 +91,7 @@ def _unsqueeze(x: Any, axes: Numbers) -> Any:
 @operator("Expand")
 def _expand(x: Any, shape: Numbers) -> Any:
     wanted = numbers(shape)
-    own = [1] * (len(wanted) - x.ndim) + shape_of(x)
+    own = [1] * (len(wanted) - x.ndim) + list(x.shape)
     wanted = [1] * (len(own) - len(wanted)) + wanted
     made = [m if type(n) is int and n == 1 else n for n, m in zip(wanted, own, strict=True)]
     return x.expand(made)
@@ -113,8 +113,11 @@ def _parts(x: Any, axis: int, outputs: int) -> list[int]:
 
 
 @operator("Split", 1, 12)
-def _split_by_attribute(x: Any, given: Any = None, *, axis: int = 0, split: Any = None, outputs: int) -> Any:
-    return tuple(torch.split(x, split or _parts(x, axis, outputs), axis))
+def _split_by_attribute(
+    x: Any, given: Numbers = None, *, axis: int = 0, split: Any = None, outputs: int
+) -> Any:
+    parts = split if given is None else numbers(given)
+    return tuple(torch.split(x, parts or _parts(x, axis, outputs), axis))
 
 
 @operator("Split", 13)
@@ -320,7 +323,8 @@ def _tensor_scatter(
     begins = [0] * x.shape[0] if starts is None else numbers(starts)
     rows, length = [], x.shape[axis]
     for i, begin in enumerate(begins):
-        places = (begin + np.arange(update.shape[axis])) % (length if mode == "circular" else 1 << 62)
+        places = begin + np.arange(update.shape[axis])
+        places = places % length if mode == "circular" else places
         rows.append(torch.index_copy(x[i], axis - 1, tensor(places.astype(np.int64)), update[i]))
     return torch.stack(rows)
 

@@ -6,7 +6,8 @@ may change it is an array of objects, so that what hangs on them is written down
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import ml_dtypes
@@ -19,9 +20,65 @@ from mindtorch.engine.tensor import Tensor, from_array
 from .errors import ONNXError, UnsupportedOperatorError
 
 __all__ = [
-    "array_of", "host", "host_numbers", "is_host", "numbers", "number", "settled", "shape_of",
-    "tensor", "torch_type",
+    "array_of",
+    "host",
+    "host_numbers",
+    "is_host",
+    "number",
+    "numbers",
+    "settled",
+    "shape_of",
+    "tensor",
+    "torch_type",
 ]  # fmt: skip
+
+
+
+class Size:
+    """A whole number that hangs on sizes, as an element of an array: numpy takes objects that know
+    how to become arrays for such, so that it is held by one that does not."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+    def __neg__(self) -> Any:
+        return Size(-self.value)
+
+    def __bool__(self) -> bool:
+        return bool(self.value != 0)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _plain(value: Any) -> Any:
+    """What an element of an array stands for."""
+    if isinstance(value, Size):
+        return value.value
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _operators(name: str, function: Callable[[Any, Any], Any], compares: bool = False) -> None:
+    def forward(self: Size, other: Any) -> Any:
+        made = function(self.value, _plain(other))
+        return bool(made) if compares else Size(made)
+
+    def backward(self: Size, other: Any) -> Any:
+        return Size(function(_plain(other), self.value))
+
+    setattr(Size, f"__{name}__", forward)
+    if not compares:
+        setattr(Size, f"__r{name}__", backward)
+
+
+for _name in ("add", "sub", "mul", "floordiv", "mod"):
+    _operators(_name, getattr(operator, _name))
+for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
+    _operators(_name, getattr(operator, _name), compares=True)
 
 _SUPPORTED = {
     np.dtype(kind) for kind in (
@@ -68,18 +125,21 @@ def is_host(value: Any) -> bool:
 def settled(array: Any) -> np.ndarray:
     """An array of objects that are all plain whole numbers as one of int64."""
     array = np.asarray(array) if not isinstance(array, np.ndarray) else array
-    if array.dtype != object or any(type(n) is not int for n in array.reshape(-1)):
+    if array.dtype != object:
         return array
-    return array.astype(np.int64)
+    plain = [_plain(each) for each in array.reshape(-1)]
+    if any(type(n) is not int for n in plain):
+        return array
+    return np.array(plain, np.int64).reshape(array.shape)
 
 
-def host_numbers(values: Sequence[Any], dtype: Any = np.int64) -> np.ndarray:
+def host_numbers(values: Sequence[Any]) -> np.ndarray:
     """A row of whole numbers, of which some may hang on sizes."""
     if all(type(n) is int for n in values):
-        return np.array(values, dtype)
+        return np.array(values, np.int64)
     made = np.empty(len(values), object)
     for i, n in enumerate(values):
-        made[i] = n
+        made[i] = n if type(n) is int else Size(n)
     return made
 
 
@@ -88,7 +148,7 @@ def tensor(value: Any) -> Any:
     if isinstance(value, Tensor) or not isinstance(value, np.ndarray):
         return value
     if value.dtype == object:
-        parts = [torch.as_tensor(n, dtype=torch.int64) for n in value.reshape(-1)]
+        parts = [torch.as_tensor(_plain(n), dtype=torch.int64) for n in value.reshape(-1)]
         return torch.stack(parts).reshape(value.shape) if parts else torch.zeros(value.shape)
     return torch.from_numpy(np.array(value, order="C"))
 
@@ -100,7 +160,7 @@ def host(value: Any) -> np.ndarray:
 
 def numbers(value: Any) -> list[Any]:
     """A row of whole numbers (or of fractions) as a list."""
-    return list(host(value).reshape(-1).tolist())
+    return [_plain(each) for each in host(value).reshape(-1).tolist()]
 
 
 def number(value: Any) -> Any:
