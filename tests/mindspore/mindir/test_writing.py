@@ -47,6 +47,12 @@ def loaded(path: Path, **options: Any) -> Any:
     return nn.GraphCell(ms.load(path, **options))
 
 
+def evaluated(model: Any, feeds: dict[str, Any]) -> Any:
+    """The output of an ONNX model by onnx's own evaluator."""
+    results: Any = ReferenceEvaluator(model).run(None, feeds)
+    return results[0]
+
+
 def close(mine: Any, theirs: Any, tolerance: float = 1e-6) -> None:
     mine, theirs = mine.asnumpy(), theirs.asnumpy()
     np.testing.assert_allclose(mine, theirs, 0, tolerance * np.abs(theirs).max())
@@ -157,7 +163,7 @@ def test_a_failed_export_leaves_what_was_there(tmp_path: Path) -> None:
     with pytest.raises(UnsupportedOperatorError, match=r"random numbers are drawn .*model.eval"):
         ms.export(Drawing(), batch(2), file_name=path, file_format="MINDIR")
     assert path.read_bytes() == b"the old one" and len(list(tmp_path.iterdir())) == 1
-    with pytest.raises(UnsupportedOperatorError, match=r"'linalg_svd' has no counterpart in MindIR"):
+    with pytest.raises(UnsupportedOperatorError, match="'linalg_svd' has no counterpart"):
         ms.export(
             torch.linalg.svd, torch.randn(3, 3), file_name=path, file_format="MINDIR"
         )
@@ -177,7 +183,7 @@ def test_onnx_is_written_from_the_same_graph(tmp_path: Path) -> None:
     model = onnx.load(tmp_path / "net.onnx")
     assert "BatchNormalization" not in {node.op_type for node in model.graph.node}
     for n in (2, 3):
-        made: Any = ReferenceEvaluator(model).run(None, {"x": batch(n).asnumpy()})[0]
+        made = evaluated(model, {"x": batch(n).asnumpy()})
         expected = net(batch(n)).asnumpy()
         np.testing.assert_allclose(made, expected, 0, 1e-5 * np.abs(expected).max())
     with pytest.raises(ValueError, match="only support customized encryption"):
@@ -221,7 +227,7 @@ def test_the_command(form: str, tmp_path: Path, capsys: Any) -> None:
     if form == "mindir":
         assert loaded(made)(ms.Tensor(x)).shape == (3, 3)
     else:
-        found: Any = ReferenceEvaluator(str(made)).run(None, {"input": x})[0]
+        found = evaluated(str(made), {"input": x})
         assert found.shape == (3, 3)
 
 
