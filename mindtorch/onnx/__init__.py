@@ -6,13 +6,15 @@ each of ONNX's operators computes, by its versions.
 
 from __future__ import annotations
 
+from mindtorch._distribution import install_extra
+
 try:
     import onnx as _onnx  # noqa: F401
 except ModuleNotFoundError as error:
     if error.name != "onnx":
         raise
     raise ModuleNotFoundError(
-        "mindtorch.onnx needs the package onnx: pip install 'mindtorch-engine[export]'", name="onnx"
+        f"mindtorch.onnx needs the package onnx: {install_extra('export')}", name="onnx"
     ) from None
 
 from .errors import ONNXError, UnsupportedOperatorError
