@@ -16,7 +16,7 @@ from typing import Any
 import mindtorch
 from mindtorch.module_hooker import torch_disable, torch_pop
 
-from . import amp_report, bisect, completion, env, gradient_check
+from . import amp_report, bisect, completion, env, gradient_check, serve
 from .certify import cli
 from .compare import cli as compare
 from .run_script import (
@@ -75,6 +75,10 @@ _COMMANDS: tuple[tuple[str, str, str | None, Any, Any], ...] = (
     (
         "verify", "check a certified script, without PyTorch", cli.VERIFY,
         cli.add_verify_arguments, cli.verify,
+    ),
+    (
+        "serve", "serve the models of a folder over gRPC and REST", serve.DESCRIPTION,
+        serve.add_arguments, serve.main,
     ),
     (
         "env", "describe this installation, for a bug report", None,

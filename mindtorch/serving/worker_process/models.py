@@ -1,0 +1,233 @@
+"""Models from files: the one place where serving reads a model."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from mindtorch import torch
+from mindtorch.serving.server.register.model import Declaration
+
+__all__ = ["InputInfo", "LoadedModel", "load_model", "model_file_in"]
+
+DEFAULT_BATCH_SIZE = 32
+
+# what is called, its inputs, the names of its outputs, its batch size (0: open)
+_Read: TypeAlias = "tuple[Any, list[InputInfo], list[str], int]"
+
+
+@dataclass(frozen=True)
+class InputInfo:
+    """What is known of one input.
+
+    Attributes:
+        name: its name.
+        dtype: numpy's name of its type; None: any.
+        shape: of one instance, -1 for open lengths; None: any.
+    """
+
+    name: str
+    dtype: str | None = None
+    shape: tuple[int, ...] | None = None
+
+
+@dataclass
+class LoadedModel:
+    """A model that is ready to run.
+
+    Attributes:
+        run: takes an array for each input, gives back a list of arrays.
+        inputs: what is known of its inputs.
+        outputs: the names of its outputs, where nobody gives others.
+        batch_size: how many instances at most go into one run.
+        fixed: whether it must be exactly so many.
+        with_batch_dim: whether arrays have an axis of instances.
+        unbatched: the positions of inputs that have none nevertheless.
+    """
+
+    run: Callable[[Sequence[np.ndarray[Any, Any]]], list[np.ndarray[Any, Any]]]
+    inputs: list[InputInfo]
+    outputs: list[str]
+    batch_size: int
+    fixed: bool = False
+    with_batch_dim: bool = True
+    unbatched: frozenset[int] = field(default_factory=frozenset)
+
+
+def load_model(
+    declaration: Declaration, folder: Path, key: bytes | None = None, mode: str = "AES-GCM"
+) -> LoadedModel:
+    """The model that was declared, from the folder of a version.
+
+    Args:
+        declaration: what `declare_model` was told.
+        folder: the version's folder.
+        key: of an encrypted file.
+        mode: how it is encrypted.
+
+    Raises:
+        RuntimeError: the file is missing, cannot be read, or is of a format that is not read.
+    """
+    file = folder / declaration.files[0]
+    if not file.is_file():
+        raise RuntimeError(f"Load model failed: there is no file {file}")
+    if declaration.context is not None and declaration.context.in_half:
+        raise RuntimeError("precision_mode='fp16' is not supported on the CPU; use 'origin'")
+    _use_threads(declaration)
+    if key is not None and not declaration.model_format.startswith("mindir"):
+        raise RuntimeError(f"dec_key is for MindIR files, {file.name} is none")
+    call, inputs, outputs, batch = _READERS[declaration.model_format](declaration, file, key, mode)
+    if declaration.inputs:
+        inputs = [InputInfo(name, dtype, shape) for name, dtype, shape in declaration.inputs]
+    _check(declaration, inputs)
+    return LoadedModel(
+        _runner(call),
+        inputs,
+        outputs,
+        batch or declaration.batch_size or DEFAULT_BATCH_SIZE,
+        fixed=batch > 0,
+        with_batch_dim=declaration.with_batch_dim,
+        unbatched=frozenset(declaration.without_batch_dim_inputs),
+    )
+
+
+def _check(declaration: Declaration, inputs: list[InputInfo]) -> None:
+    for info in inputs:
+        if info.dtype is not None:
+            np.dtype(info.dtype)
+    wrong = [each for each in declaration.without_batch_dim_inputs if each >= len(inputs)]
+    if inputs and wrong:
+        raise RuntimeError(f"without_batch_dim_inputs: there is no input {wrong[0]}")
+
+
+def _use_threads(declaration: Declaration) -> None:
+    context = declaration.context
+    if context is None:
+        return
+    if context.thread_num is not None:
+        torch.set_num_threads(context.thread_num)
+    if context.thread_affinity_core_list:
+        os.sched_setaffinity(0, context.thread_affinity_core_list)
+
+
+def _runner(call: Callable[..., Any]) -> Callable[..., list[np.ndarray[Any, Any]]]:
+    def run(arrays: Sequence[np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
+        with torch.no_grad():
+            given = call(*(torch.from_numpy(np.ascontiguousarray(each)) for each in arrays))
+        return [_array(each) for each in _flat(given)]
+
+    return run
+
+
+def _flat(given: Any) -> Iterator[Any]:
+    """The tensors of a result, which may be a tuple, a list or a dict of them."""
+    if isinstance(given, dict):
+        given = tuple(given.values())
+    if isinstance(given, tuple | list):
+        for each in given:
+            yield from _flat(each)
+    elif given is not None:
+        yield given
+
+
+def _array(tensor: Any) -> np.ndarray[Any, Any]:
+    return np.asarray(tensor.asnumpy() if hasattr(tensor, "asnumpy") else tensor.numpy())
+
+
+# -- weights alone, and a function that makes the module
+
+
+def _read_weights(
+    declaration: Declaration, file: Path, key: bytes | None, mode: str
+) -> _Read:
+    module = _make_module(declaration, file)
+    state = _state(declaration.model_format, file)
+    module.load_state_dict(state)
+    module.eval()
+    parameters = inspect.signature(module.forward).parameters.values()
+    names = [each.name for each in parameters if each.default is inspect.Parameter.empty
+             and each.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]  # fmt: skip
+    return module, [InputInfo(name) for name in names], ["output"], 0
+
+
+def _state(model_format: str, file: Path) -> dict[str, Any]:
+    if model_format == "safetensors":
+        from safetensors.numpy import load_file
+
+        return {name: torch.from_numpy(array) for name, array in load_file(file).items()}
+    state = torch.load(file, weights_only=True)
+    return state.get("state_dict", state) if isinstance(state, dict) else state
+
+
+def _make_module(declaration: Declaration, file: Path) -> Any:
+    maker = declaration.module
+    if maker is None:
+        raise RuntimeError(
+            f"{file.name} holds weights alone: declare_model needs module=, a function that makes "
+            'the module, or "file.py:function"'
+        )
+    if isinstance(maker, str):
+        maker = _function_in(maker, (file.parent, file.parent.parent))
+    return maker()
+
+
+def _function_in(text: str, folders: Sequence[Path]) -> Callable[[], Any]:
+    """The function of "file.py:function", the file being in one of the folders."""
+    name, colon, function = text.partition(":")
+    found = [folder / name for folder in folders if (folder / name).is_file()]
+    if not colon or not found:
+        places = " or ".join(str(folder) for folder in folders)
+        raise RuntimeError(f'module="{text}": "file.py:function", the file in {places}')
+    spec = importlib.util.spec_from_file_location(found[0].stem, found[0])
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[found[0].stem] = module
+    spec.loader.exec_module(module)
+    try:
+        return getattr(module, function)
+    except AttributeError:
+        raise RuntimeError(f"there is no {function} in {found[0]}") from None
+
+
+_READERS: dict[str, Any] = {
+    "pth": _read_weights,
+    "safetensors": _read_weights,
+}
+
+
+# -- folders without a configuration
+
+
+def model_file_in(folder: Path) -> tuple[Path, str]:
+    """The one model file of a version's folder, and its format.
+
+    Raises:
+        RuntimeError: there is none, or there are several.
+    """
+    formats = {".mindir": "mindir", ".onnx": "onnx", ".pth": "pth", ".pt": "pth",
+               ".ckpt": "ckpt", ".safetensors": "safetensors"}  # fmt: skip
+    found = sorted(path for path in folder.iterdir() if path.suffix in formats)
+    if len(found) != 1:
+        which = "no model file" if not found else ", ".join(path.name for path in found)
+        raise RuntimeError(
+            f"{folder}: {which}; without servable_config.py a version has one model file "
+            f"({', '.join(formats)})"
+        )
+    return found[0], formats[found[0].suffix]
+
+
+def share_cores(workers: int) -> None:
+    """Let the workers of one servable share the cores.
+
+    Args:
+        workers: how many there are.
+    """
+    torch.set_num_threads(max(1, (os.cpu_count() or 1) // workers))
