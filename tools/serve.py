@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import logging
 import signal
 import sys
@@ -86,6 +87,8 @@ def main(options: argparse.Namespace) -> int:
     try:
         status = _start(host, options, hosting)
         if status == 0:
+            gc.collect()
+            gc.freeze()  # what is loaded stays
             ended.wait()
             print("mindtorch serve: ending", flush=True)
     finally:

@@ -261,13 +261,15 @@ def _listen(address: str) -> socket.socket:
     if not colon or not port.isdigit() or int(port) > 65535:
         raise RuntimeError(f"Serving RESTful server start failed: {address} is not HOST:PORT")
     host = host.strip("[]")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server(
-            (host, int(port)), family=socket.AF_INET6 if ":" in host else socket.AF_INET,
-            backlog=2048,
-        )  # fmt: skip
+        listening = socket.create_server((host, int(port)), family=family, backlog=2048)
     except OSError as error:
         raise RuntimeError(f"Serving RESTful server start failed: {address}: {error}") from None
+    # asyncio sets it for sockets that name their protocol, which these do not: head and body of an
+    # answer would be 40 ms apart
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listening
 
 
 def _allow_many_connections() -> None:

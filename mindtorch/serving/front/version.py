@@ -32,6 +32,7 @@ __all__ = ["Limits", "MethodInfo", "TensorInfo", "Version", "VersionConfig"]
 logger = logging.getLogger("mindtorch.serving")
 
 AHEAD = 2  # batches a worker may have: one that runs and one that waits for it
+TURNS = 16  # of the loop at most, before what has arrived is sent
 DEATHS = 3  # of workers with the same part, until it is given up
 
 
@@ -141,6 +142,7 @@ class Version:
         self._queue: deque[Part] = deque()
         self._requests: set[Request] = set()
         self._dispatching = False
+        self._arrivals = 0
         self._restarting: set[asyncio.Task[None]] = set()
         self._watching: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -194,7 +196,7 @@ class Version:
         for part in reversed(batch.parts):
             if was_running and timed_out:
                 text = f"a batch took longer than {self.limits.batch_seconds:g} seconds"
-                part.fail(ServingError(TIMEOUT, text))
+                part.request.fail(ServingError(TIMEOUT, text))
                 continue
             part.deaths += was_running
             if part.deaths >= DEATHS:
@@ -282,6 +284,7 @@ class Version:
         request = Request(method.name, columns, rows, self.batch_size)
         self._requests.add(request)
         self._queue.extend(request.parts)
+        self._arrivals += 1
         self._soon()
         try:
             async with asyncio.timeout(limit if seconds is None else min(seconds, limit)):
@@ -319,9 +322,15 @@ class Version:
         """Make batches when what is being read just now has arrived, too."""
         if not self._dispatching:
             self._dispatching = True
-            asyncio.get_running_loop().call_soon(self._dispatch)
+            asyncio.get_running_loop().call_soon(self._dispatch, 0, self._arrivals)
 
-    def _dispatch(self) -> None:
+    def _dispatch(self, turns: int, arrivals: int) -> None:
+        """Send batches to workers that are free. While other requests run, so that more may come
+        at once, first let the loop go round until a turn brings none."""
+        if len(self._requests) > 1 and turns < TURNS and (turns == 0 or arrivals != self._arrivals):
+            loop = asyncio.get_running_loop()
+            loop.call_soon(self._dispatch, turns + 1, self._arrivals)
+            return
         self._dispatching = False
         while self._queue:
             worker = min((w for w in self.workers if w.ready and len(w.batches) < AHEAD),

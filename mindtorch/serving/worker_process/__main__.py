@@ -7,6 +7,7 @@ answers one batch after another until the other end is closed.
 from __future__ import annotations
 
 import base64
+import gc
 import os
 import select
 import signal
@@ -133,6 +134,8 @@ def main(arguments: list[str]) -> int:
         text = f"{type(error).__name__}: {error}"
         send(connection, encode({"kind": "failed", "text": text}))
         return 1
+    gc.collect()
+    gc.freeze()  # what is loaded stays
     send(connection, encode(description))
     while (frame := receive(connection)) is not None and frame["kind"] != "stop":
         send(connection, _answer(servable, frame))
