@@ -142,36 +142,6 @@ def call(x):
     return register.add_stage(twice, x, outputs_count=1)
 '''
 
-OLDER = '''
-from mindspore_serving.worker import register
-from net import Affine
-
-register.declare_servable("affine.safetensors", "safetensors")
-register.current_model = None
-
-
-def to_float(a, b):
-    return a.astype("float32"), b.astype("float32")
-
-
-def plus(a, b):
-    return a + b
-
-
-def many(instances):
-    for (y,) in instances:
-        yield y * 10
-
-
-@register.register_method(output_names=["y"])
-def predict(a, b):
-    a, b = register.call_preprocess(to_float, a, b)
-    y = register.call_servable(a)
-    y = register.call_postprocess_pipeline(many, y)
-    return y
-'''
-
-
 def save_weights(file: Path, offset: float) -> None:
     """Weights of 3 x + offset."""
     torch.save({"weight": torch.tensor([3.0, offset])}, file)

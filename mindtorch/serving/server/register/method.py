@@ -157,11 +157,9 @@ def _unpacked_to() -> int:
     """To how many names the caller of our caller assigns what it gets: the next instruction of its
     code tells."""
     frame = sys._getframe(2)
-    follows = False
     for instruction in dis.get_instructions(frame.f_code):
-        if follows:
+        if instruction.offset > frame.f_lasti:
             return instruction.argval if instruction.opname == "UNPACK_SEQUENCE" else 1
-        follows = instruction.offset == frame.f_lasti
     return 1
 
 
