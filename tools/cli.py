@@ -32,7 +32,7 @@ __all__ = ["main"]
 _EPILOG = """\
 exit status:
   0  done, and nothing was found wrong
-  1  something was found wrong: sides differ, names are missing, a check failed
+  1  something was found wrong: runs differ, names are missing, a check failed
   2  wrong arguments, or nothing could be checked
   130  interrupted; 128 + n: ended by signal n
 `run` ends with the script's own status. Completion: eval "$(mindtorch completion bash)"
@@ -45,7 +45,7 @@ _COMMANDS: tuple[tuple[str, str, str | None, Any, Any], ...] = (
     (
         "compare",
         "run a script under real PyTorch and under mindtorch, and say where they differ",
-        "Exit status 0: the sides agree; 1: they differ; 2: the script failed on one.",
+        "Exit status 0: both runs agree; 1: they differ; 2: the script failed in one.",
         compare.add_arguments, compare.main,
     ),
     (

@@ -25,6 +25,7 @@ from mindtorch.engine.dtypes import uint16 as uint16
 from mindtorch.engine.dtypes import uint32 as uint32
 from mindtorch.engine.dtypes import uint64 as uint64
 from mindtorch.engine.switches import debug as _debug
+from mindtorch.traceback_filtering import install as _fold_tracebacks
 
 from . import version as version
 from ._api.default_device import set_default_device as set_default_device
@@ -247,5 +248,6 @@ else:
 if "MSA_LOG" in _environ:  # refuses a level of messages that there is not
     _import_module(f"{__package__}._compat.mindtorch_log").first_level()
 _always.begin_if_asked()
+_fold_tracebacks()
 if _debug.level:
     _import_module("mindtorch.engine.debug_report").begin()

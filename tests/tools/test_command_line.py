@@ -115,7 +115,7 @@ def test_completion_without_argcomplete_says_what_to_install(
     """The extra is optional."""
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     assert cli.main(["completion", "bash"]) == 2
-    assert "mindtorch[completion]" in capsys.readouterr().err
+    assert "mindtorch-engine[completion]" in capsys.readouterr().err
 
 
 def test_names_of_watchpoints_are_completed() -> None:

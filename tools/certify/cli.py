@@ -14,7 +14,7 @@ from typing import Any
 import mindtorch
 
 from ..cli_types import count, count_or_none, seed
-from ..compare.run_sides import make_place, missing_torch, run_process
+from ..compare.run_frameworks import make_place, missing_torch, run_process
 from ..progress import progress
 from .certificate import (
     FLOOR,
@@ -65,7 +65,7 @@ def add_verify_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _record(
-    side: str, settings: dict[str, Any], script: Path, arguments: list[str]
+    framework: str, settings: dict[str, Any], script: Path, arguments: list[str]
 ) -> Certificate:
     """Run a script in a process of its own, in a copy of the working directory: what it writes is
     not there for the next run.
@@ -76,8 +76,8 @@ def _record(
     with tempfile.TemporaryDirectory(prefix="mindtorch-certify-") as folder:
         record, place = Path(folder) / "record.json", Path(folder) / "work"
         make_place(Path.cwd(), place, Path(folder))
-        command = [sys.executable, "-P", "-m", "mindtorch.tools.certify.child", "--side", side,
-                   "--record", str(record)]  # fmt: skip
+        command = [sys.executable, "-P", "-m", "mindtorch.tools.certify.child"]
+        command += ["--framework", framework, "--record", str(record)]
         for name, value in settings.items():
             if value is not None:
                 command += [f"--{name}", str(value)]
@@ -89,7 +89,7 @@ def _record(
         )
         if ended or not record.exists():
             tail = "\n".join(errors.splitlines()[-30:])
-            shown = "real PyTorch" if side == "torch" else "mindtorch"
+            shown = "real PyTorch" if framework == "torch" else "mindtorch"
             status = 2 if ended == 2 else 1
             raise _FailedError(status, f"{script} failed under {shown}:\n{tail}")
         return Certificate.load(record)

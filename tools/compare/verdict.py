@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from .findings import ENDINGS, EXACT, PHASES, Agreement, Difference
-from .run_sides import SideFailedError
+from .run_frameworks import RunFailedError
 
 __all__ = ["Outcome", "PhaseRow"]
 
 AGREE, DIFFER, FAILED = 0, 1, 2
 BECAUSE = {
-    "exact": "the sides did different things",
+    "exact": "the two runs did different things",
     "real": "differs on the same input too",
     "follows": "follows from what differs before",
     "rounding": "accumulated rounding: each layer agrees on the same input",
@@ -50,7 +50,7 @@ class Outcome:
     detail: Agreement
     judged: dict[int, list[Difference]] = field(default_factory=dict)
     unstable: list[tuple[str, Difference]] = field(default_factory=list)
-    failures: list[SideFailedError] = field(default_factory=list)
+    failures: list[RunFailedError] = field(default_factory=list)
     written: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
     overheads: tuple[float, float] = (0.0, 0.0)
@@ -118,7 +118,7 @@ class Outcome:
         if self.written:
             paths = ", ".join(self.written[:3])
             lines.append(
-                f"both sides wrote {paths}: the second run replaced what the first had left"
+                f"both runs wrote {paths}: the second replaced what the first had left"
             )
         if self.detail.rerun_failures:
             first, *others = self.detail.rerun_failures
@@ -184,11 +184,12 @@ class Outcome:
 
     def _failed(self) -> list[str]:
         lines = []
-        sides = {failure.side for failure in self.failures}
+        failed = {failure.framework for failure in self.failures}
         for failure in self.failures:
             where = f", {failure.where}" if failure.where else ""
-            alone = "" if len(sides) == 2 else "; the other side came to its end"
-            lines.append(f"the script failed under {failure.side} ({failure.status}){where}{alone}")
+            alone = "" if len(failed) == 2 else "; the other run came to its end"
+            how = f"({failure.status}){where}{alone}"
+            lines.append(f"the script failed under {failure.framework} {how}")
             if failure.needs_gpu:
                 lines.append("it needs a GPU, and there is none here: let it use the device cpu")
             if failure.reads_input:
@@ -197,7 +198,7 @@ class Outcome:
             lines.append(f"before that: first the {self.differences[0]}")
         elif self.agreement.steps:
             count = len(self.agreement.steps)
-            lines.append(f"before that the sides agree, {count} step{'' if count == 1 else 's'}")
+            lines.append(f"before that the runs agree, {count} step{'' if count == 1 else 's'}")
         return lines
 
     # -- for programs ----------------------------------------------------------------------------

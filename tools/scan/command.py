@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from mindtorch._distribution import install_extra
 from mindtorch.tools.cli_types import size
 
 __all__ = ["DESCRIPTION", "add_arguments", "main"]
@@ -41,8 +42,8 @@ def _fix(options: argparse.Namespace) -> int:
     try:
         from . import fix
     except ImportError:
-        print("mindtorch scan --fix needs the package libcst: pip install 'mindtorch[scan]'",
-              file=sys.stderr)  # fmt: skip
+        hint = install_extra("scan")
+        print(f"mindtorch scan --fix needs the package libcst: {hint}", file=sys.stderr)
         return 2
     from .files import UnreadableError, find_files, parse, read_source
 

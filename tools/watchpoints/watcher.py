@@ -15,13 +15,11 @@ import pdb
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import numpy as np
 
-import mindtorch
 from mindtorch import torch
 from mindtorch.engine import dtypes
 from mindtorch.engine.autograd import inplace
@@ -30,6 +28,7 @@ from mindtorch.engine.dispatch import state
 from mindtorch.engine.interpreter import Interpreter
 from mindtorch.engine.op import Op
 from mindtorch.engine.tensor import Tensor
+from mindtorch.traceback_filtering import is_library
 
 from .conditions import LIMITS, Hit, Place, chosen, tensor_faults
 from .kernels import dead_units, has_other_than_zero
@@ -38,14 +37,6 @@ from .training_steps import Steps
 
 __all__ = ["Watch", "WatchpointError", "watch"]
 
-_ROOTS = tuple(
-    str(path) + os.sep
-    for path in {
-        Path(mindtorch.__file__).parent,
-        *(Path(mindtorch.__file__).parent.joinpath(n).resolve() for n in
-          ("engine", "kernels", "tools")),
-    }
-)  # fmt: skip
 # Their results are what they were given: extremes in them are the user's own.
 _MOVERS = frozenset("""
     masked_fill masked_scatter index_fill index_put constant_pad_nd scatter where copy_
@@ -70,7 +61,7 @@ class WatchpointError(RuntimeError):
 
 @functools.cache
 def _is_users(file: str) -> bool:
-    if file.startswith((*_ROOTS, "<frozen")):
+    if file.startswith("<frozen") or is_library(file):
         return False
     return os.path.basename(file) not in ("contextlib.py", "functools.py")
 

@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
+from mindtorch._distribution import install_extra
 from mindtorch.torch._api.onnx_export import exporting_now
 from mindtorch.torch._compat.unsupported_names import absent_class
 
@@ -160,7 +161,7 @@ def export(
         if error.name != "onnx":
             raise
         raise ModuleNotFoundError(
-            "torch.onnx.export needs the package onnx: pip install onnx", name="onnx"
+            f"torch.onnx.export needs the package onnx: {install_extra('export')}", name="onnx"
         ) from None
     args = tuple(args) if isinstance(args, (tuple, list)) else (args,)
     kwargs = dict(kwargs or {})

@@ -1,7 +1,7 @@
 """`mindtorch compare`: that it finds what differs, and nothing where nothing does.
 
-The comparison is tested with real torch on both sides: there the truth is known. A script can tell
-the sides apart by MINDTORCH_COMPARE_SIDE, and so make a known difference.
+The comparison is tested with real torch in both runs: there the truth is known. A script can tell
+the runs apart by MINDTORCH_COMPARE_RUN, and so make a known difference.
 """
 
 import importlib
@@ -33,7 +33,7 @@ SCRIPT = """
     from torch import nn
     from torch.utils.data import DataLoader, TensorDataset
 
-    second = os.environ["MINDTORCH_COMPARE_SIDE"] == "2"
+    second = os.environ["MINDTORCH_COMPARE_RUN"] == "candidate"
     what = sys.argv[1] if len(sys.argv) > 1 and second else ""
 
     class Net(nn.Module):
@@ -77,7 +77,7 @@ def run_compare(folder: Path, *arguments: str, options: tuple[str, ...] = ()) ->
     """Compare torch with torch; the exit status and the JSON result (None where there is none)."""
     script, result = folder / "script.py", folder / "result.json"
     script.write_text(textwrap.dedent(SCRIPT))
-    command = ["compare", "--sides", "torch,torch", "--threads", "1", "--json", str(result)]
+    command = ["compare", "--frameworks", "torch,torch", "--threads", "1", "--json", str(result)]
     status = main([*command, "--keep", str(folder / "records"), *options, str(script), *arguments])
     return status, json.loads(result.read_text()) if result.exists() else None
 
@@ -113,6 +113,15 @@ def test_two_runs_of_one_library_agree(
     assert len(output) < 2.2 * 2**20 and "bytes left out" in output
 
 
+def test_a_framework_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    for given in ("torch", "torch,jax", "torch,torch,mindtorch"):
+        with pytest.raises(SystemExit) as ended:
+            main(["compare", "--frameworks", given, "script.py"])
+        assert ended.value.code == 2
+        said = capsys.readouterr().err
+        assert f"must be two of torch and mindtorch, but got {given}" in said
+
+
 def assert_names_the_layer(result: Any, shown: str, folder: Path) -> None:
     """The layer whose epsilon is another, not those that its error reaches; and in ``folder`` a
     program with what the layer was given and what it gave on both sides."""
@@ -138,7 +147,8 @@ def test_the_first_layer_that_differs_is_named_with_files_that_show_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """All but the processes, which the test after this one starts."""
-    outcome = compared(PROGRAMS["mlp"], "epsilon", tmp_path, "--steps", "2", sides="torch,torch")
+    twice = "torch,torch"
+    outcome = compared(PROGRAMS["mlp"], "epsilon", tmp_path, "--steps", "2", frameworks=twice)
     assert outcome.status == 1
     print_report(outcome, None)
     write_page(outcome, tmp_path / "page.html")
@@ -204,13 +214,13 @@ def test_a_side_that_raises_is_reported(tmp_path: Path, capsys: pytest.CaptureFi
     shown = capsys.readouterr()
     words = " ".join(shown.out.split())
     assert "the script failed under torch#2 (exit status 1), step 1, in Net" in words
-    assert "the other side came to its end" in words
+    assert "the other run came to its end" in words
     assert "ValueError: no luck" in shown.err
     assert "recording.py" not in shown.err
 
 
 def torch_with_torch(program: Any, folder: Path, fault: str = "on") -> Outcome:
-    return compared(program, fault, folder, sides="torch,torch", steps=6)
+    return compared(program, fault, folder, frameworks="torch,torch", steps=6)
 
 
 @needs_torch
