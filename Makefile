@@ -34,7 +34,7 @@ $(BIN)/python:
 # mindtorch it does. README says how to have both.
 $(STAMP): constraints.txt pyproject.toml | $(BIN)/python
 	$(PIP) hatchling editables
-	$(PIP) --no-build-isolation --editable '.[test,distributed]'
+	$(PIP) --no-build-isolation --editable '.[test,distributed,serving]'
 	$(PIP) torch pillow
 	$(PIP) --no-deps torchvision
 	touch $@

@@ -311,8 +311,9 @@ INFER = "/inference.GRPCInferenceService/ModelInfer"
 def clients_of(server: Running, protocol: str, count: int, rows: int) -> list[Ask]:
     kind, _, transport = protocol.partition(" ")
     if transport == "gRPC":
-        method, make = (PREDICT, mindspore_request) if kind == "mindspore" else (INFER, kserve_request)
-        return grpc_clients(server.grpc, count, method, make(rows))
+        if kind == "mindspore":
+            return grpc_clients(server.grpc, count, PREDICT, mindspore_request(rows))
+        return grpc_clients(server.grpc, count, INFER, kserve_request(rows))
     return http_clients(server.rest, count, rest_requests(rows)[kind])
 
 
@@ -338,7 +339,7 @@ def throughput(folder: Path, options: argparse.Namespace) -> None:
     print(f"own throughput, batch {options.batch}, one thread: {own:,.0f} instances/s")
     for (protocol, rows), rate in best.items():
         print(f"  {protocol:15} {rows:3} instances a request: {rate:8,.0f} instances/s, "
-              f"{rate / rows:6,.0f} requests/s, {own / rate:5.2f}x slower than the model")  # fmt: skip
+              f"{rate / rows:6,.0f} requests/s, {own / rate:5.2f}x the model's time")  # fmt: skip
 
 
 def latency(folder: Path, options: argparse.Namespace) -> None:

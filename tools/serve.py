@@ -17,8 +17,8 @@ __all__ = ["DESCRIPTION", "add_arguments", "main"]
 
 DESCRIPTION = (
     "Serve the models of a folder over gRPC and REST (MindSpore Serving's protocol and KServe's). "
-    "DIR/NAME/VERSION holds a model file, DIR/NAME/servable_config.py its methods. New versions are "
-    "taken up while the server runs. Ends in order at Ctrl+C and SIGTERM."
+    "DIR/NAME/VERSION holds a model file, DIR/NAME/servable_config.py its methods. New versions "
+    "are taken up while the server runs. Ends in order at Ctrl+C and SIGTERM."
 )
 
 
@@ -73,7 +73,7 @@ def main(options: argparse.Namespace) -> int:
     try:
         from mindtorch.serving.front import hosting
     except ImportError as error:
-        print(f"mindtorch serve: {error.name} is missing: pip install 'mindtorch[serving]'",
+        print(f"mindtorch serve: {error.name} is missing: pip install 'mindtorch-engine[serving]'",
               file=sys.stderr)  # fmt: skip
         return 2
     ended = threading.Event()

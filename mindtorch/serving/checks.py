@@ -51,7 +51,8 @@ def integers(name: str, value: Any, lowest: int = 0) -> tuple[int, ...]:
 def _sequence(name: str, value: Iterable[Any], kind: str) -> tuple[Any, ...]:
     if not isinstance(value, tuple | list):
         raise RuntimeError(
-            f"Parameter '{name}' should be {kind} or tuple/list of {kind}, but actually {type(value)}"
+            f"Parameter '{name}' should be {kind} or tuple/list of {kind}, "
+            f"but actually {type(value)}"
         )
     for position, each in enumerate(value):
         if each in value[:position]:

@@ -1,6 +1,7 @@
 """The values of one input or output for all instances of a batch, as bytes.
 
-The front process joins and splits these without looking at an element; a worker makes arrays of them.
+The front process joins and splits these without looking at an element; a worker makes arrays of
+them.
 """
 
 from __future__ import annotations
@@ -134,8 +135,8 @@ def _one_block(run: list[Block]) -> Block:
 
 
 def rows_of(column: Column) -> Any:
-    """What a worker computes with: an array (rows, ...) where all rows are numbers of one form, else
-    a list of arrays, texts and bytes."""
+    """What a worker computes with: an array (rows, ...) where all rows are numbers of one form,
+    else a list of arrays, texts and bytes."""
     if len(column) == 1 and column[0].dtype not in TEXT_TYPES:
         return _array(column[0])
     values: list[Any] = []
@@ -179,7 +180,7 @@ def column_of_rows(values: Any, name: str) -> Column:
 def _block_of_array(array: np.ndarray[Any, Any], name: str) -> Block:
     if array.dtype.name not in ITEM_SIZES:
         raise TypeError(f"{name}: values of type {array.dtype} cannot be sent")
-    data = memoryview(np.ascontiguousarray(array)).cast("B") if array.size else b""
+    data = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data if array.size else b""
     return Block(array.dtype.name, array.shape[1:], len(array), data)
 
 

@@ -73,7 +73,7 @@ def receive(connection: socket.socket) -> dict[str, Any] | None:
 
 def _receive_bytes(connection: socket.socket, size: int) -> memoryview | None:
     # numpy's memory is not written before it is read, and is aligned for arrays
-    buffer = memoryview(np.empty(size, np.uint8)).cast("B") if size else memoryview(b"")
+    buffer = np.empty(size, np.uint8).data
     received = 0
     while received < size:
         count = connection.recv_into(buffer[received:])

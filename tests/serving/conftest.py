@@ -32,7 +32,7 @@ def build():
     return Affine()
 '''
 
-THINGS = '''
+THINGS = """
 import os
 import signal
 import time
@@ -140,7 +140,8 @@ def sleep(x):
 @register.register_method(output_names=["y"])
 def call(x):
     return register.add_stage(twice, x, outputs_count=1)
-'''
+"""
+
 
 def save_weights(file: Path, offset: float) -> None:
     """Weights of 3 x + offset."""

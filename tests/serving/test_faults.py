@@ -66,8 +66,8 @@ class Load:
         self.wrong: list[Any] = []
         self.right = 0
         self._end = threading.Event()
-        self._threads = [threading.Thread(target=self._ask, args=(Client(address, "things", method),))
-                         for _ in range(clients)]  # fmt: skip
+        asking = [Client(address, "things", method) for _ in range(clients)]
+        self._threads = [threading.Thread(target=self._ask, args=(each,)) for each in asking]
 
     def _ask(self, client: Client) -> None:
         x = np.random.default_rng().integers(0, 99, 3).astype("float32")

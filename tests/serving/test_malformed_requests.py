@@ -1,4 +1,4 @@
-"""Requests that are wrong in every way get errors; the server keeps its memory, files and workers."""
+"""Requests that are wrong get errors; the server keeps its memory, its files and its workers."""
 
 from __future__ import annotations
 
@@ -25,6 +25,9 @@ from mindtorch.serving.proto.ms_service_pb2_grpc import PREDICT
 from .conftest import Server
 
 INFER = "/inference.GRPCInferenceService/ModelInfer"
+PATHS = ("/model/things:echo", "/model/things:only_model", "/model/things/version/1:greet",
+         "/v2/models/things/infer", "/model/" + "x" * 300 + ":y", "/model/:", "/nothing",
+         "/v2/models/things/versions/2/infer", "/model/%00%ff:echo")  # fmt: skip
 METHODS = ("add_two", "echo", "greet", "only_model", "any_shape", "no", "")
 
 
@@ -90,7 +93,8 @@ def kserve_message(draw: random.Random) -> bytes:
 
 def json_value(draw: random.Random, depth: int = 0) -> Any:
     kind = draw.randrange(9 if depth < 4 else 6)
-    simple = [None, True, draw.choice([0, -1, 2**31, 2**63, 10**30, 1.5, 1e300]), "text", "\x00é", 1]
+    number = draw.choice([0, -1, 2**31, 2**63, 10**30, 1.5, 1e300])
+    simple = [None, True, number, "text", "\x00é", 1]
     if kind < 6:
         return simple[kind]
     if kind == 6:
@@ -119,9 +123,7 @@ def json_body(draw: random.Random) -> bytes:
 
 
 def http_request(draw: random.Random) -> bytes:
-    path = draw.choice(["/model/things:echo", "/model/things:only_model", "/model/things/version/1:greet",
-                        "/v2/models/things/infer", "/model/" + "x" * 300 + ":y", "/model/:", "/nothing",
-                        "/v2/models/things/versions/2/infer", "/model/%00%ff:echo"])  # fmt: skip
+    path = draw.choice(PATHS)
     body = json_body(draw)
     length = draw.choice([len(body)] * 6 + [max(0, len(body) - 3)])
     extra = draw.choice(["", "", "inference-header-content-length: 5\r\n",
@@ -156,7 +158,8 @@ def send_grpc(address: str, draw: random.Random, count: int, seen: Counted) -> N
                 if error.code().name not in allowed:
                     seen.strange.append((error.code(), error.details(), data))
                 continue
-            wrong = not kserve and any(e.error_code for e in PredictReply.FromString(reply).error_msg)
+            told = [] if kserve else PredictReply.FromString(reply).error_msg
+            wrong = any(error.error_code for error in told)
             seen.errors += wrong
             seen.answers += not wrong
 
@@ -205,10 +208,12 @@ def send_all(server: Server, count: int, seed: int) -> Counted:
     """`count` requests of each of two clients of gRPC and two of HTTP."""
     seen = Counted()
     draws = [random.Random(seed + i) for i in range(4)]
-    threads = [threading.Thread(target=send_grpc, args=(server.grpc, draws[0], count, seen)),
-               threading.Thread(target=send_grpc, args=(server.grpc, draws[1], count, seen)),
-               threading.Thread(target=send_http, args=(server.rest, draws[2], count, seen)),
-               threading.Thread(target=send_http, args=(server.rest, draws[3], count, seen))]  # fmt: skip
+    threads = [
+        threading.Thread(target=send_grpc, args=(server.grpc, draws[0], count, seen)),
+        threading.Thread(target=send_grpc, args=(server.grpc, draws[1], count, seen)),
+        threading.Thread(target=send_http, args=(server.rest, draws[2], count, seen)),
+        threading.Thread(target=send_http, args=(server.rest, draws[3], count, seen)),
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -239,7 +244,8 @@ def test_malformed_requests(server: Server, count: int) -> None:
 def test_a_client_that_sends_nothing_holds_up_nobody(server: Server) -> None:
     idle = [socket.create_connection(("127.0.0.1", server.rest)) for _ in range(50)]
     for connection in idle[:25]:
-        connection.sendall(b"POST /model/things:echo HTTP/1.1\r\nhost: x\r\ncontent-length: 99\r\n\r\n{")
+        head = "POST /model/things:echo HTTP/1.1\r\nhost: x\r\ncontent-length: 99\r\n\r\n{"
+        connection.sendall(head.encode())
     try:
         given = Client(server.grpc, "things", "echo").infer({"x": 1})
         assert given[0]["y"].tolist() == [1]

@@ -1,8 +1,8 @@
 """What the real client of mindspore_serving 2.0.2 (Python 3.9) sent, and what it could read of our
 replies, recorded once; our server still gives those replies, and our client sends those requests.
 
-The file has for each case the bytes of the request, those of the reply, and what the real client made
-of it.
+The file has for each case the bytes of the request, those of the reply, and what the real client
+made of it.
 """
 
 from __future__ import annotations

@@ -17,7 +17,8 @@ try:
     from mindtorch.serving.proto.ms_service_pb2_grpc import MSServiceStub
 except ImportError as missing:
     raise ImportError(
-        f"the client needs {missing.name}: pip install 'mindtorch[serving]'", name=missing.name
+        f"the client needs {missing.name}: pip install 'mindtorch-engine[serving]'",
+        name=missing.name,
     ) from missing
 
 __all__ = ["Client", "SSLConfig"]
@@ -75,8 +76,8 @@ class Client:
         version_number: its version; 0: the newest.
         ssl_config: certificates; None: no encryption.
 
-    `Client(ip, port, servable_name, method_name, version_number)`, as in version 1.1, is understood,
-    too.
+    `Client(ip, port, servable_name, method_name, version_number)`, as in version 1.1, is
+    understood, too.
 
     Raises:
         RuntimeError: an argument is wrong.
@@ -203,8 +204,8 @@ def _parse(reply: Any) -> Any:
     if len(errors) == 1 and errors[0].error_code != 0:
         return {"error": errors[0].error_msg.decode()}
     if len(errors) not in (0, len(reply.instances)):
-        raise RuntimeError(f"error msg result size {len(errors)} not be 0, 1 or length of instances "
-                           f"{len(reply.instances)}")  # fmt: skip
+        raise RuntimeError(f"error msg result size {len(errors)} not be 0, 1 or length of "
+                           f"instances {len(reply.instances)}")  # fmt: skip
     found: list[dict[str, Any]] = []
     for number, instance in enumerate(reply.instances):
         if errors and errors[number].error_code != 0:

@@ -167,7 +167,7 @@ def method_of(parameters: Mapping[str, Any]) -> str:
     Args:
         parameters: the request's parameters, texts or messages.
     """
-    value: Any = parameters["method_name"] if "method_name" in parameters else ""
+    value: Any = parameters["method_name"] if "method_name" in parameters else ""  # noqa: SIM401
     value = getattr(value, "string_param", value)
     return value if isinstance(value, str) else ""
 
@@ -192,8 +192,8 @@ def _outputs(answer: Answer, wanted: Sequence[str]) -> list[tuple[str, Block]]:
 def _raw(block: Block) -> bytes:
     if block.dtype not in TEXT_TYPES:
         return bytes(block.data)
-    parts, start = [], 0
-    data = memoryview(block.data)
+    parts: list[bytes | memoryview] = []
+    start, data = 0, memoryview(block.data)
     for length in block.lengths:
         parts += [_LENGTH.pack(length), data[start : start + length]]
         start += length
@@ -258,7 +258,8 @@ def columns_of_json(body: Any, binary: memoryview) -> tuple[dict[str, Column], i
             raise ServingError(INVALID, f"input {name} has no data")
         counts[name] = rows
     if start != len(binary):
-        raise ServingError(INVALID, f"{len(binary) - start} bytes behind the request are of no input")
+        text = f"{len(binary) - start} bytes behind the request are of no input"
+        raise ServingError(INVALID, text)
     return columns, _one_count(columns, counts)
 
 

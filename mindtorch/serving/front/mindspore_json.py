@@ -62,7 +62,8 @@ def columns_of_body(body: Any) -> tuple[dict[str, Column], int]:
         if instance.keys() != names:
             raise ServingError(
                 INVALID,
-                f"instance {number} has the inputs {sorted(instance)}, the first one {sorted(names)}",
+                f"instance {number} has the inputs {sorted(instance)}, the first one "
+                f"{sorted(names)}",
             )
     columns = {
         name: join([_block(instance[name], f"input {name}")] for instance in instances)

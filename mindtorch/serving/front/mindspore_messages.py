@@ -37,8 +37,7 @@ def columns_of_instances(instances: Any) -> dict[str, Column]:
                 f"{sorted(names)}",
             )
     return {
-        name: join([_block(instance.items[name], name)] for instance in instances)
-        for name in names
+        name: join([_block(instance.items[name], name)] for instance in instances) for name in names
     }
 
 

@@ -76,7 +76,8 @@ class Servables:
 
     def all(self) -> list[Version]:
         """All versions that run, by name and number."""
-        return [versions[n] for _, versions in sorted(self.running.items()) for n in sorted(versions)]
+        named = sorted(self.running.items())
+        return [versions[number] for _, versions in named for number in sorted(versions)]
 
     @property
     def ready(self) -> bool:

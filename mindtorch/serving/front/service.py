@@ -1,4 +1,4 @@
-"""What all protocols call: a request for a method of a servable, its count and its line in the log."""
+"""What all protocols call: a request for a method of a servable, its count, its line in the log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`mindspore_serving.server`: starting servables and servers; `register` is for their configuration."""
+"""`mindspore_serving.server`: starting servables and servers; `register` is for their files."""
 
 from . import register
 from ._server import (

@@ -100,8 +100,8 @@ class ServableStartConfig:
         if device_type is not None:
             check_str("device_type", device_type)
             if device_type.lower() not in (*DEVICES, "none"):
-                raise RuntimeError(f"Unsupported device type '{device_type}', only support 'Ascend', "
-                                   "'GPU', 'CPU' and None, case ignored")  # fmt: skip
+                raise RuntimeError(f"Unsupported device type '{device_type}', only support "
+                                   "'Ascend', 'GPU', 'CPU' and None, case ignored")  # fmt: skip
         _check_key(dec_key)
         check_str("dec_mode", dec_mode)
         if dec_mode not in ("AES-GCM", "AES-CBC"):
@@ -137,7 +137,8 @@ def host() -> Host:
             from mindtorch.serving.front import hosting, version
         except ImportError as error:
             raise ImportError(
-                f"serving needs {error.name}: pip install 'mindtorch[serving]'", name=error.name
+                f"serving needs {error.name}: pip install 'mindtorch-engine[serving]'",
+                name=error.name,
             ) from error
         _host.append(hosting.Host(version.Limits(**_limits), daemon=False))
         _end_with_signals()
@@ -174,12 +175,12 @@ def start_servables(
         RuntimeError: an argument is wrong, or a servable cannot be loaded. Then nothing is started.
     """
     several = isinstance(servable_configs, tuple | list)
-    configs = list(servable_configs) if several else [servable_configs]  # type: ignore[call-overload]
+    configs: Any = servable_configs if several else [servable_configs]
     check_bool("enable_lite", enable_lite)
     for config in configs:
         if not isinstance(config, ServableStartConfig):
-            raise RuntimeError("Parameter 'servable_configs' should be ServableStartConfig, list or "
-                               "tuple of ServableStartConfig, but actually "
+            raise RuntimeError("Parameter 'servable_configs' should be ServableStartConfig, list "
+                               "or tuple of ServableStartConfig, but actually "
                                f"{type(config)}")  # fmt: skip
     host().start([_version_config(config) for config in configs])
 

@@ -1,7 +1,7 @@
-"""A worker process: `python -m mindtorch.serving.worker_process FD NAME/VERSION`, started by the server.
+"""A worker process, started by the server: `python -m mindtorch.serving.worker_process FD NAME`.
 
-FD is its end of a pair of sockets. It loads one version of one servable, tells what that is, and then
-answers one batch after another until the other end is closed.
+FD is its end of a pair of sockets. It loads one version of one servable, tells what that is, and
+then answers one batch after another until the other end is closed.
 """
 
 from __future__ import annotations
@@ -81,7 +81,8 @@ def _describe(servable: Servable) -> dict[str, Any]:
         for number, stage in enumerate(method.stages, 1):
             if isinstance(stage.target, Model):
                 runner = stage.target.runner
-                for (of_stage, index), info in zip(stage.sources, runner.model.inputs, strict=False):
+                infos = runner.model.inputs
+                for (of_stage, index), info in zip(stage.sources, infos, strict=False):
                     if of_stage == 0:
                         inputs[index] = (info.dtype, info.shape)
                 outputs.update(((number, i), form) for i, form in enumerate(runner.output_forms))

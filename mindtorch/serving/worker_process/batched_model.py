@@ -60,9 +60,7 @@ class BatchedModel:
             raise min(errors.items())[1]
         return list(zip(*outputs, strict=True))
 
-    def rows(
-        self, columns: Sequence[Any], count: int
-    ) -> tuple[list[Any], dict[int, ServingError]]:
+    def rows(self, columns: Sequence[Any], count: int) -> tuple[list[Any], dict[int, ServingError]]:
         """The outputs of all rows that do not fail.
 
         Args:

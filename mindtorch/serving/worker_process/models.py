@@ -145,9 +145,7 @@ def _array(tensor: Any) -> np.ndarray[Any, Any]:
 # -- weights alone, and a function that makes the module
 
 
-def _read_weights(
-    declaration: Declaration, file: Path, key: bytes | None, mode: str
-) -> _Read:
+def _read_weights(declaration: Declaration, file: Path, key: bytes | None, mode: str) -> _Read:
     module = _make_module(declaration, file)
     state = _state(declaration.model_format, file)
     module.load_state_dict(state)

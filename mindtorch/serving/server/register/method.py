@@ -124,8 +124,8 @@ def add_stage(
         if batch_size is not None:
             raise RuntimeError("batch_size is for functions; a model has the size of its file")
     elif not inspect.isfunction(stage):
-        raise RuntimeError(f"Check failed in method '{method.name}', the parameter 'stage' of add_stage "
-                           "must be function or Model returned by declare_model, now is "
+        raise RuntimeError(f"Check failed in method '{method.name}', the parameter 'stage' of "
+                           "add_stage must be function or Model returned by declare_model, now is "
                            f"{type(stage)}")  # fmt: skip
     elif batch_size is None:
         _check_arguments(stage, len(args))
