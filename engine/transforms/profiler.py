@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 from mindtorch.kernels.support.first_use_clock import clock as first_use
 
 from ..autograd import inplace
-from ..compile.lazy.script_mode import pause
+from ..compile.lazy.pause import pause
 from ..dispatch import state
 from ..interpreter import Interpreter
 from ..op import Op

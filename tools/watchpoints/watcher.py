@@ -23,7 +23,7 @@ import numpy as np
 from mindtorch import torch
 from mindtorch.engine import dtypes
 from mindtorch.engine.autograd import inplace
-from mindtorch.engine.compile.lazy import script_mode
+from mindtorch.engine.compile.lazy.pause import pause
 from mindtorch.engine.dispatch import state
 from mindtorch.engine.interpreter import Interpreter
 from mindtorch.engine.op import Op
@@ -138,7 +138,7 @@ class Watch(Interpreter):
     # -- standing at the door ---------------------------------------------------------------------
 
     def __enter__(self) -> Watch:
-        self._undo.callback(script_mode.pause())
+        self._undo.callback(pause())
         self.steps = Steps(torch, self.checks)
         if self.model is not None:
             self._adopt(self.model)

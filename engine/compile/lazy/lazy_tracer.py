@@ -20,7 +20,7 @@ from ...autograd import backward, inplace, tape
 from ...autograd.saved_tensors import saved_tensor_hooks
 from ...aval import aval
 from ...dispatch import recorded, state, tensor_of
-from ...numpy_aliases import may_be_seen, wanted
+from ...numpy_aliases import may_be_seen
 from ...op import Op
 from ...switches import switches
 from ...tensor import (
@@ -51,7 +51,6 @@ from .backward_cache import TapeFingerprint, cache_entry, inputs_of, set_gradien
 from .pending_ops import PendingOps
 from .trace_tree import TraceNode, TraceTree
 
-wanted.on = True
 _new = object.__new__
 _reference = weakref.ref
 # so many ops wait at most
@@ -67,7 +66,14 @@ class _LargeError(TracingError):
 
 
 class LazyTracer(PendingOps):
-    """One run of user code over a tree."""
+    """One run of user code over a tree.
+
+    Attributes:
+        pause: given the run of a whole script, ends lazy mode until what it gives is called;
+            :mod:`.script_mode` sets it.
+    """
+
+    pause: Callable[[LazyTracer], Callable[[], None]]
 
     is_capture = True
     graph_break = ""

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import mindtorch.torch as torch
-from mindtorch.engine.compile import jit
 from mindtorch.engine.compile.explain import explain
+from mindtorch.engine.compile.jit import jit
 from mindtorch.engine.compile.passes import fusion
 
 

@@ -1,4 +1,7 @@
-"""Writers of ops that compute each element from the elements at the same place."""
+"""Writers of ops that compute each element from the elements at the same place.
+
+They write in the words of ONNX's operators; a writer of another format has methods of these names.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,15 @@ from mindtorch.engine import dtypes
 from mindtorch.engine.ops import activations, copies, elementwise, elementwise_special, indexing
 from mindtorch.engine.ops.base import Elementwise
 
-from ._writer import Writer, writes
 from .errors import UnsupportedOperatorError
+from .writers import Writers
+
+__all__ = ["ELEMENTWISE"]
 
 Formula = Callable[..., str]
+Writer = Any
+ELEMENTWISE = Writers()
+writes = ELEMENTWISE.writes
 
 
 def _elementwise(*ops: Elementwise) -> Callable[[Formula], Formula]:
@@ -173,10 +181,10 @@ _composed(elementwise.frac, lambda w, c, x: w.Sub(x, w.Mul(w.Sign(x), w.Floor(w.
 _composed(elementwise_special.logit, lambda w, c, x: w.Log(w.Div(x, w.Sub(c(1), x))))
 _composed(elementwise.is_finite, lambda w, c, x: w.Not(w.Or(w.IsNaN(x), w.IsInf(x))))
 _composed(activations.gelu_tanh, lambda w, c, x:
-    w.Gelu(x, approximate="tanh") if w.opset >= 20 else w.Mul(
+    w.Gelu(x, approximate="tanh") if w.has_gelu() else w.Mul(
         w.Mul(x, c(0.5)), w.Add(c(1), w.Tanh(w.Mul(c(math.sqrt(2 / math.pi)), w.Add(
             x, w.Mul(c(0.044715), w.Mul(w.Mul(x, x), x))))))))
-_composed(activations.gelu, lambda w, c, x: w.Gelu(x) if w.opset >= 20 else w.Mul(
+_composed(activations.gelu, lambda w, c, x: w.Gelu(x) if w.has_gelu() else w.Mul(
     w.Mul(x, c(0.5)), w.Add(c(1), w.Erf(w.Mul(x, c(math.sqrt(0.5)))))))
 _composed(activations.leaky_relu, lambda w, c, x, slope: w.Where(
     w.Greater(x, c(0)), x, w.Mul(x, slope)))
