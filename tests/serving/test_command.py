@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 import urllib.request
 from pathlib import Path
 
@@ -30,7 +31,7 @@ def test_serve(tmp_path: Path) -> None:
     process = subprocess.Popen(
         [*COMMAND, str(folder), "--grpc", f"unix:{tmp_path}/socket", "--rest", "127.0.0.1:0",
          "--request-log", str(log)],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
     assert process.stdout is not None
     told = []
@@ -49,13 +50,18 @@ def test_serve(tmp_path: Path) -> None:
     assert "a.onnx, b.pth" in failed["error"]
     client = Client(f"unix:{tmp_path}/socket", "things", "only_model")
     assert client.infer({"x": np.zeros(3, "float32")})[0]["y"].tolist() == [2, 2, 2]
-    process.send_signal(signal.SIGTERM)
+    slow = Client(f"unix:{tmp_path}/socket", "things", "sleep")
+    pending = slow.infer_async({"x": np.float32(1.5)})
+    time.sleep(0.5)
+    os.killpg(process.pid, signal.SIGTERM)  # as systemd does: the workers get it, too
+    assert pending.result()[0]["y"].item() == 1.5
     rest, errors = process.communicate(timeout=60)
     assert process.returncode == 0
     assert "ending" in rest
     assert "broken version 1" in errors
-    (line,) = log.read_text().splitlines()
-    assert json.loads(line)["method"] == "only_model"
+    lines = map(json.loads, log.read_text().splitlines())
+    assert [line["method"] for line in lines] == ["only_model", "sleep"]
+    assert "has ended with" not in errors
 
 
 @pytest.mark.parametrize(

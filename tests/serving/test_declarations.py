@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
+import urllib.request
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from mindtorch import torch
+from mindtorch import mindspore, torch
 from mindtorch.module_hooker import torch_as_mindtorch
 from mindtorch.serving.client import Client
 from mindtorch.serving.client import SSLConfig as ClientSSLConfig
@@ -24,6 +25,7 @@ from mindtorch.serving.server.register.definition import Servable, declaring, re
 from mindtorch.serving.worker_process.batched_model import BatchedModel
 from mindtorch.serving.worker_process.models import InputInfo, LoadedModel, load_model
 from mindtorch.serving.worker_process.pipeline import run_method
+from tests.support.paths import TESTS
 
 from .conftest import make_servables
 
@@ -253,6 +255,47 @@ def test_files_of_weights(servable: Servable, tmp_path: Path) -> None:
         assert [info.name for info in loaded.inputs] == ["input"]
 
 
+@pytest.mark.parametrize("name", ["lenet", "bert"])
+def test_files_of_mindspore(servable: Servable, name: str) -> None:
+    """Written by MindSpore for batches of two, with what it computed."""
+    folder = TESTS / "golden" / "mindir"
+    model = register.declare_model(f"{name}.mindir", "MindIR")
+    loaded = load_model(model.declaration, folder)
+    assert (loaded.batch_size, loaded.fixed) == (2, True)
+    with np.load(folder / f"{name}.npz") as recorded:
+        arrays = dict(recorded)
+    given = [arrays[f"input{i}"] for i in range(len(loaded.inputs))]
+    columns = [np.concatenate([x, x[:1]]) for x in given]
+    outputs, errors = BatchedModel(loaded, name).rows(columns, 3)
+    assert errors == {}
+    wanted = arrays["output0"]
+    np.testing.assert_allclose(outputs[0][:2], wanted, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(outputs[0][2], wanted[0], rtol=1e-4, atol=1e-6)
+
+
+def test_encrypted_files(servable: Servable) -> None:
+    folder = TESTS / "golden" / "mindir"
+    model = register.declare_model("encrypted_gcm.mindir", "MindIR")
+    with pytest.raises(RuntimeError, match="give its key as dec_key"):
+        load_model(model.declaration, folder)
+
+
+def test_checkpoints_of_mindspore(servable: Servable, tmp_path: Path) -> None:
+    cell = mindspore.nn.Dense(2, 1, has_bias=False)
+    mindspore.save_checkpoint(cell, str(tmp_path / "a.ckpt"))
+
+    def build() -> Any:
+        return mindspore.nn.Dense(2, 1, has_bias=False)
+
+    model = register.declare_model("a.ckpt", "CKPT", module=build)
+    x = np.ones((3, 2), "float32")
+    (given,) = load_model(model.declaration, tmp_path).run([x])
+    assert given.tolist() == cell(mindspore.Tensor(x)).asnumpy().tolist()
+    other = register.declare_model("a.ckpt", "CKPT", module=lambda: mindspore.nn.Dense(2, 1))
+    with pytest.raises(RuntimeError, match="has no weights for bias"):
+        load_model(other.declaration, tmp_path)
+
+
 @pytest.mark.parametrize(
     ("how", "text"),
     [
@@ -350,6 +393,7 @@ try:
     server.start_servables(server.ServableStartConfig({folder!r}, "no"))
 except RuntimeError as error:
     print("refused", error)
+print(server.start_restful_server("127.0.0.1:0"))
 print(server.start_grpc_server("127.0.0.1:0"), flush=True)
 """
 OLD = """
@@ -365,16 +409,20 @@ def test_a_script_ends_and_its_server_goes_on(tmp_path: Path, which: str) -> Non
     start = (NEW if which == "server" else OLD).format(folder=folder, port=port)
     script = tmp_path / "start.py"
     script.write_text(SCRIPT.format(how=which, start=start))
-    process = subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)  # fmt: skip
     assert process.stdout is not None
     told = [line.strip() for line in iter(process.stdout.readline, "ready\n")]
     if which == "server":
         assert told[0].startswith("refused Start servable failed: there is no folder")
     client = Client(f"127.0.0.1:{told[-1]}", "things", "only_model")
     assert client.infer({"x": np.zeros(3, "float32")})[0]["y"].tolist() == [1, 1, 1]
+    if which == "server":
+        with urllib.request.urlopen(f"http://127.0.0.1:{told[-2]}/v2/health/ready") as given:
+            assert given.status == 200
     process.terminate()
-    assert process.wait(30) in (0, 143)
-    process.stdout.close()
+    _, errors = process.communicate(timeout=30)
+    assert (process.returncode, errors) == (0, "")
 
 
 def _free_port() -> int:

@@ -36,9 +36,24 @@ def make_app(service: Service, max_bytes: int) -> FastAPI:
     app = FastAPI(title="mindtorch serve", version=mindtorch.__version__,
                   docs_url=None, redoc_url=None)  # fmt: skip
     page = PAGE.read_text()
-    app.get("/", response_class=HTMLResponse)(lambda: page)
-    app.get("/status")(lambda: JSONResponse(status(service)))
-    app.get("/metrics")(lambda: _metrics(service))
+
+    # All are coroutines: others would run in threads, which cannot be started once the script that
+    # has started the server is over.
+    @app.get("/", response_class=HTMLResponse)
+    async def show() -> str:
+        """The page."""
+        return page
+
+    @app.get("/status")
+    async def tell() -> Response:
+        """What the page shows."""
+        return JSONResponse(status(service))
+
+    @app.get("/metrics")
+    async def metrics() -> Response:
+        """Counters in Prometheus' format."""
+        return _metrics(service)
+
     app.add_route("/model/{path:path}", _mindspore(service, max_bytes), methods=["POST"])
     _add_kserve(app, service, max_bytes)
 
@@ -122,30 +137,30 @@ def _add_kserve(app: FastAPI, service: Service, max_bytes: int) -> None:
     servables = service.servables
 
     @app.get("/v2")
-    def server() -> dict[str, Any]:
+    async def server() -> dict[str, Any]:
         """Name, version and extensions of the server."""
         return {"name": "mindtorch", "version": mindtorch.__version__, "extensions": EXTENSIONS}
 
     @app.get("/v2/health/live")
-    def live() -> dict[str, bool]:
+    async def live() -> dict[str, bool]:
         """Whether the server runs."""
         return {"live": True}
 
     @app.get("/v2/health/ready")
-    def ready() -> Response:
+    async def ready() -> Response:
         """Whether all servables can answer."""
         return JSONResponse({"ready": servables.ready}, 200 if servables.ready else 503)
 
     @app.get("/v2/models/{name}/ready")
     @app.get("/v2/models/{name}/versions/{number}/ready")
-    def model_ready(name: str, number: str = "") -> Response:
+    async def model_ready(name: str, number: str = "") -> Response:
         """Whether a version can answer."""
         servables.check_alive(name, version_of(number))
         return JSONResponse({"name": name, "ready": True})
 
     @app.get("/v2/models/{name}")
     @app.get("/v2/models/{name}/versions/{number}")
-    def model(name: str, number: str = "", method_name: str = "") -> Response:
+    async def model(name: str, number: str = "", method_name: str = "") -> Response:
         """Inputs and outputs of a method."""
         return JSONResponse(model_metadata(service, name, version_of(number), method_name))
 

@@ -204,7 +204,8 @@ class Worker:
             self._writer.close()
         if self._process is not None:
             self._process.kill()
-            await asyncio.to_thread(self._process.wait)
+            while self._process.poll() is None:  # no thread: the script may be over by now
+                await asyncio.sleep(0.002)
 
 
 async def _receive(reader: asyncio.StreamReader) -> dict[str, Any] | None:

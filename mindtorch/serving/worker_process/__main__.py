@@ -59,6 +59,9 @@ def _load(start: dict[str, Any]) -> Servable:
         model = declare_model(file.name, model_format, module="model.py:build")
         loaded = load(model)
         inputs, outputs = tuple(info.name for info in loaded.inputs), tuple(loaded.outputs)
+        given = len(model.runner.output_forms)  # known if the file told the inputs' shapes
+        if given not in (0, len(outputs)):
+            outputs = tuple(f"output_{i}" for i in range(given))
         stage = Stage(model, tuple((0, i) for i in range(len(inputs))), len(outputs), tag=file.name)
         returned = tuple((1, i) for i in range(len(outputs)))
         servable.methods["predict"] = Method("predict", inputs, outputs, [stage], returned)
@@ -120,7 +123,10 @@ def main(arguments: list[str]) -> int:
     Args:
         arguments: the number of the socket; what comes after is for `ps`.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is for the server, which ends us
+    # Ctrl+C and what ends a whole group of processes is for the server, which then ends us. A
+    # function and not SIG_IGN: programs that a stage starts shall not inherit it.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: None)
     connection = socket.socket(fileno=int(arguments[0]))
     torch_disable()
     start = receive(connection)

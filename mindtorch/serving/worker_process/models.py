@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
+from safetensors.numpy import load_file
 
 from mindtorch import torch
+from mindtorch.serving.columns import ITEM_SIZES
 from mindtorch.serving.server.register.model import Declaration
 
 __all__ = ["InputInfo", "LoadedModel", "load_model", "model_file_in"]
@@ -82,14 +84,18 @@ def load_model(
     if declaration.context is not None and declaration.context.in_half:
         raise RuntimeError("precision_mode='fp16' is not supported on the CPU; use 'origin'")
     _use_threads(declaration)
-    if key is not None and not declaration.model_format.startswith("mindir"):
+    if declaration.model_format not in _READERS:
+        raise RuntimeError(f"{file.name}: {declaration.model_format} files are not read yet")
+    if key is not None and declaration.model_format != "mindir":
         raise RuntimeError(f"dec_key is for MindIR files, {file.name} is none")
-    call, inputs, outputs, batch = _READERS[declaration.model_format](declaration, file, key, mode)
+    network, inputs, outputs, batch = _READERS[declaration.model_format](
+        declaration, file, key, mode
+    )
     if declaration.inputs:
         inputs = [InputInfo(name, dtype, shape) for name, dtype, shape in declaration.inputs]
     _check(declaration, inputs)
     return LoadedModel(
-        _runner(call),
+        _runner(network),
         inputs,
         outputs,
         batch or declaration.batch_size or DEFAULT_BATCH_SIZE,
@@ -118,10 +124,13 @@ def _use_threads(declaration: Declaration) -> None:
         os.sched_setaffinity(0, context.thread_affinity_core_list)
 
 
-def _runner(call: Callable[..., Any]) -> Callable[..., list[np.ndarray[Any, Any]]]:
+def _runner(network: Any) -> Callable[..., list[np.ndarray[Any, Any]]]:
+    """Runs a module of torch's or a cell of MindSpore's on arrays."""
+    tensor_of = network.tensor_of if isinstance(network, _Cell) else torch.from_numpy
+
     def run(arrays: Sequence[np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
         with torch.no_grad():
-            given = call(*(torch.from_numpy(np.ascontiguousarray(each)) for each in arrays))
+            given = network(*(tensor_of(np.ascontiguousarray(each)) for each in arrays))
         return [_array(each) for each in _flat(given)]
 
     return run
@@ -147,22 +156,29 @@ def _array(tensor: Any) -> np.ndarray[Any, Any]:
 
 def _read_weights(declaration: Declaration, file: Path, key: bytes | None, mode: str) -> _Read:
     module = _make_module(declaration, file)
-    state = _state(declaration.model_format, file)
-    module.load_state_dict(state)
+    module.load_state_dict(_state(declaration.model_format, file))
     module.eval()
-    parameters = inspect.signature(module.forward).parameters.values()
-    names = [each.name for each in parameters if each.default is inspect.Parameter.empty
-             and each.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]  # fmt: skip
-    return module, [InputInfo(name) for name in names], ["output"], 0
+    return module, _parameters_of(module.forward), ["output"], 0
+
+
+def _parameters_of(function: Callable[..., Any]) -> list[InputInfo]:
+    """The inputs that a forward function must have."""
+    parameters = inspect.signature(function).parameters.values()
+    return [
+        InputInfo(each.name)
+        for each in parameters
+        if each.default is inspect.Parameter.empty
+        and each.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
+    ]
 
 
 def _state(model_format: str, file: Path) -> dict[str, Any]:
     if model_format == "safetensors":
-        from safetensors.numpy import load_file
-
         return {name: torch.from_numpy(array) for name, array in load_file(file).items()}
     state = torch.load(file, weights_only=True)
-    return state.get("state_dict", state) if isinstance(state, dict) else state
+    if not isinstance(state, dict):
+        raise RuntimeError(f"{file.name} holds {type(state).__name__}, not a dict of weights")
+    return state.get("state_dict", state)
 
 
 def _make_module(declaration: Declaration, file: Path) -> Any:
@@ -190,14 +206,73 @@ def _function_in(text: str, folders: Sequence[Path]) -> Callable[[], Any]:
     sys.modules[found[0].stem] = module
     spec.loader.exec_module(module)
     try:
-        return getattr(module, function)
+        maker: Callable[[], Any] = getattr(module, function)
     except AttributeError:
         raise RuntimeError(f"there is no {function} in {found[0]}") from None
+    return maker
+
+
+# -- files that hold the whole model, and MindSpore's weights
+
+
+class _Cell:
+    """A cell of MindSpore's, which takes MindSpore's tensors."""
+
+    def __init__(self, mindspore: Any, cell: Any) -> None:
+        cell.set_train(False)
+        self.cell = cell
+        self.tensor_of = mindspore.Tensor
+
+    def __call__(self, *tensors: Any) -> Any:
+        return self.cell(*tensors)
+
+
+def _read_mindir(declaration: Declaration, file: Path, key: bytes | None, mode: str) -> _Read:
+    from mindtorch import mindspore
+    from mindtorch.mindspore.mindir.values import data_type
+
+    graph = mindspore.load(file, dec_key=key, dec_mode=mode)
+    names = {data_type(name): name for name in ITEM_SIZES}
+    given = [(name, names.get(number), shape) for name, shape, number in graph.inputs]
+    inputs, batch = _without_batch(declaration, given)
+    return _Cell(mindspore, mindspore.nn.GraphCell(graph)), inputs, ["output"], batch
+
+
+def _read_checkpoint(declaration: Declaration, file: Path, key: bytes | None, mode: str) -> _Read:
+    from mindtorch import mindspore
+
+    cell = _make_module(declaration, file)
+    missing, _ = mindspore.load_param_into_net(cell, mindspore.load_checkpoint(str(file)))
+    if missing:
+        raise RuntimeError(f"{file.name} has no weights for {', '.join(missing[:5])}")
+    return _Cell(mindspore, cell), _parameters_of(cell.construct), ["output"], 0
+
+
+def _without_batch(
+    declaration: Declaration, given: Sequence[tuple[str, str | None, Sequence[int]]]
+) -> tuple[list[InputInfo], int]:
+    """The inputs' shapes of one instance, and the size of a batch that the file asks for."""
+    inputs, batches = [], set()
+    for number, (name, dtype, shape) in enumerate(given):
+        if not declaration.with_batch_dim or number in declaration.without_batch_dim_inputs:
+            inputs.append(InputInfo(name, dtype, tuple(shape)))
+            continue
+        if not shape:
+            raise RuntimeError(f"input {name} has no axis of instances: declare it in "
+                               "without_batch_dim_inputs, or with_batch_dim=False")  # fmt: skip
+        inputs.append(InputInfo(name, dtype, tuple(shape[1:])))
+        batches.add(shape[0] if shape[0] > 0 else 0)
+    if len(batches - {0}) > 1:
+        raise RuntimeError(f"inputs have the batch sizes {sorted(batches)}: declare those without "
+                           "such an axis, or with_batch_dim=False")  # fmt: skip
+    return inputs, max(batches, default=0)
 
 
 _READERS: dict[str, Any] = {
     "pth": _read_weights,
     "safetensors": _read_weights,
+    "ckpt": _read_checkpoint,
+    "mindir": _read_mindir,
 }
 
 

@@ -14,7 +14,7 @@ from .device_info import AclOptions, Context, GpuOptions
 
 __all__ = ["Declaration", "Model", "declare_model", "declare_servable"]
 
-FORMATS = ("mindir", "mindir_opt", "mindir_lite", "onnx", "pth", "ckpt", "safetensors")
+FORMATS = ("mindir", "onnx", "pth", "ckpt", "safetensors")
 
 
 @dataclass(frozen=True)
@@ -119,8 +119,9 @@ def declare_model(
     check_str("model_format", model_format)
     check_int("batch_size", batch_size, 0)
     kind = model_format.lower()
-    if kind == "om":
-        raise RuntimeError("OM files hold code for Ascend; export the model as MindIR or ONNX")
+    if kind in ("om", "mindir_opt", "mindir_lite"):
+        raise RuntimeError(f"{model_format} files hold what Ascend or MindSpore Lite runs; export "
+                           "the model as MindIR or ONNX")  # fmt: skip
     if kind not in FORMATS:
         raise RuntimeError(f"model format can only be one of {', '.join(FORMATS)}, case ignored")
     if config_file is not None:
