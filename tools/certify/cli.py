@@ -15,7 +15,7 @@ import mindtorch
 
 from ..cli_types import count, count_or_none, seed
 from ..compare.run_frameworks import make_place, missing_torch, run_process
-from ..progress import progress
+from ..progress import progress, telling
 from .certificate import (
     FLOOR,
     GRADIENT_FLOOR,
@@ -54,14 +54,14 @@ def add_certify_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", type=Path, help="the file; SCRIPT.certificate.json unless given"
     )
-    parser.add_argument("script", type=Path)
+    parser.add_argument("script", type=Path, help="the script to certify")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own arguments")
 
 
 def add_verify_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--script", type=Path, help="where the script is now")
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("certificate", type=Path, metavar="FILE")
+    parser.add_argument("certificate", type=Path, metavar="FILE", help="what certify wrote")
 
 
 def _record(
@@ -82,14 +82,15 @@ def _record(
             if value is not None:
                 command += [f"--{name}", str(value)]
         path = os.pathsep.join(filter(None, [_home(), os.environ.get("PYTHONPATH")]))
-        ended, _, errors = run_process(
-            [*command, str(script.resolve()), *arguments],
-            env={**os.environ, "PYTHONPATH": path},
-            cwd=place,
-        )
+        shown = "real PyTorch" if framework == "torch" else "mindtorch"
+        with telling(lambda: f"mindtorch: {script} under {shown}"):
+            ended, _, errors = run_process(
+                [*command, str(script.resolve()), *arguments],
+                env={**os.environ, "PYTHONPATH": path},
+                cwd=place,
+            )
         if ended or not record.exists():
             tail = "\n".join(errors.splitlines()[-30:])
-            shown = "real PyTorch" if framework == "torch" else "mindtorch"
             status = 2 if ended == 2 else 1
             raise _FailedError(status, f"{script} failed under {shown}:\n{tail}")
         return Certificate.load(record)

@@ -18,6 +18,7 @@ import numpy as np
 
 import mindtorch
 from mindtorch.module_hooker import torch_disable, torch_enable
+from mindtorch.traceback_filtering import fold_frames_of
 
 from ..run_script import (
     ScriptNotFoundError,
@@ -72,6 +73,7 @@ def prepare(framework: str, seed: int, threads: int, dtype: str | None = None) -
         torch_enable()
         declare_before_import()
     torch = importlib.import_module("torch")
+    fold_frames_of(Path(str(torch.__file__)).parent)
     for name in ("nn", "nn.functional", "optim", "utils.data", "autograd", "linalg", "fft"):
         importlib.import_module(f"torch.{name}")
     torch.set_num_threads(threads)

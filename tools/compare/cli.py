@@ -21,6 +21,7 @@ from pathlib import Path
 from mindtorch.kernels.support.atomic_file import write_whole
 
 from ..cli_types import count, seed, size
+from ..progress import telling
 from .compare_runs import compare_sides
 from .distance import Side
 from .findings import ENDINGS, EXACT, FOLLOWS, ROUNDING, SETTINGS, Agreement, Difference
@@ -59,7 +60,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dtype", choices=dtypes, help="default dtype, batches and model inputs")
     parser.add_argument("--amp", action="store_true", help="call models under bfloat16 autocast")
     parser.add_argument("--graph", action="store_true", help="compile models in mindtorch's run")
-    parser.add_argument("--threads", type=count, default=len(os.sched_getaffinity(0)), metavar="N")
+    cores = len(os.sched_getaffinity(0))
+    parser.add_argument(
+        "--threads", type=count, default=cores, metavar="N", help="threads of both runs (the cores)"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the result as JSON")
     parser.add_argument("--html", type=Path, metavar="FILE", help="write the report as a page")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the records of both runs")
@@ -77,7 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-m", "--module", action="store_true", help="SCRIPT is a module's name, as of python -m"
     )
-    parser.add_argument("script", type=Path)
+    parser.add_argument("script", type=Path, help="the script that is run twice")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own arguments")
 
 
@@ -238,7 +242,8 @@ def layers_that_differ(first: Record, second: Record) -> list[Difference]:
 def diagnose(options: argparse.Namespace, folder: Path, run: Runner = run_both) -> Outcome:
     """Run both sides (with `run`), compare, and look closer where they differ."""
     with run(options, folder, Look()) as (sides, failures):
-        agreement = agreement_of(sides, options.tolerance)
+        with telling(lambda: "mindtorch compare: comparing the two records"):
+            agreement = agreement_of(sides, options.tolerance)
         written = [set(side.record.written_outside) for side in sides]
         chosen = ("only", "dtype", "amp", "graph", "seed")
         outcome = Outcome(

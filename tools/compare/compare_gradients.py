@@ -46,8 +46,7 @@ def _gradients(step: StepComparison) -> None:
         a, b = pair.first, pair.second
         evidence = [x for x in b.reruns
                     if not x.part.startswith("output") and step.weighs(x, a)]  # fmt: skip
-        inner = (each for each in step.pairs if step.is_inside(each, pair))
-        innocent = not any(each.number in step.blamed for each in inner)
+        innocent = not any(each.number in step.blamed for each in step.within(pair))
         if evidence and innocent and pair.number not in step.blamed:
             step.blamed.add(pair.number)
             worst = max(evidence, key=lambda each: each.apart)

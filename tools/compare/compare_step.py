@@ -28,6 +28,7 @@ from .findings import (
     Agreement,
     Difference,
     EventRow,
+    RowsLeftOut,
     tolerance_at,
 )
 from .record_format import Event, Rerun, Step
@@ -82,6 +83,7 @@ class StepComparison:
         self.inputs: dict[int, float] = {}
         self.blamed: set[int] = set()
         self.rows: list[EventRow] = []
+        self.rows_left_out = RowsLeftOut()
         self.largest_output = self.largest_gradient = self.largest_update = 0.0
 
     # -- what is found ---------------------------------------------------------------------------
@@ -117,6 +119,7 @@ class StepComparison:
         compare_starts(self)
         pairing = align(self.a.events, self.b.events)
         self.pairs = pairing.pairs
+        self._within = _descendants(self.pairs)
         self._events(pairing.parting)
         compare_gradients(self)
         compare_updates(self)
@@ -252,7 +255,7 @@ class StepComparison:
     def _draws(self, pair: Pair) -> None:
         """Random numbers: drawn by both, from the same state, and dropout keeps the same."""
         a, b = pair.first, pair.second
-        inner = any(self.is_inside(each, pair) and each.first.draws for each in self.pairs)
+        inner = any(each.first.draws for each in self.within(pair))
         if inner or not (a.draws or b.draws):
             return
         before = self.previous
@@ -280,7 +283,7 @@ class StepComparison:
         if math.isfinite(value):
             self.largest_output = max(self.largest_output, value)
         evidence = [x for x in b.reruns if x.part.startswith("output") and self.weighs(x, a)]
-        inner = [each for each in self.pairs if self.is_inside(each, pair)]
+        inner = self.within(pair)
         innocent = not any(each.number in self.blamed for each in inner)
         notes = [shapes_note(x, y) for x, y in zip(a.outputs, b.outputs, strict=False)]
         note = next((each for each in notes if each), "")
@@ -328,25 +331,21 @@ class StepComparison:
             text += f" and {worst.second:.1e} from its own result"
         return text
 
-    def is_inside(self, inner: Pair, outer: Pair) -> bool:
-        """Whether an event happened within another's call."""
-        if outer.first.kind != "module" or inner.number <= outer.number:
-            return False
-        return inner.first.index in self._descendants().get(outer.first.index, ())
+    def within(self, pair: Pair) -> list[Pair]:
+        """The events that happened within a module's call."""
+        return self._within.get(pair.first.index, []) if pair.first.kind == "module" else []
 
-    def _descendants(self) -> dict[int, set[int]]:
-        """For each module's event the indices of those within it."""
-        if not hasattr(self, "_inside"):
-            parents = {pair.first.index: pair.first.parent for pair in self.pairs}
-            found: dict[int, set[int]] = {}
-            for index in parents:
-                parent = parents[index]
-                while parent >= 0:
-                    found.setdefault(parent, set()).add(index)
-                    parent = parents.get(parent, -1)
-            self._inside = found
-        return self._inside
 
+def _descendants(pairs: Sequence[Pair]) -> dict[int, list[Pair]]:
+    """For each event, by its index on the first side, those within it."""
+    parents = {pair.first.index: pair.first.parent for pair in pairs}
+    found: dict[int, list[Pair]] = {}
+    for pair in pairs:
+        parent = pair.first.parent
+        while parent >= 0:
+            found.setdefault(parent, []).append(pair)
+            parent = parents.get(parent, -1)
+    return found
 
 
 def alike(a: Any, b: Any, allowed: float) -> bool:

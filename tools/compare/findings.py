@@ -25,6 +25,7 @@ __all__ = [
     "Count",
     "Difference",
     "EventRow",
+    "RowsLeftOut",
     "StepRow",
     "tolerance_at",
 ]
@@ -109,6 +110,24 @@ class EventRow:
 
 
 @dataclass
+class RowsLeftOut:
+    """The calls of a step that a table does not show, by kind, and the largest difference in
+    them."""
+
+    modules: int = 0
+    functions: int = 0
+    largest: float = 0.0
+
+    def __str__(self) -> str:
+        kinds = ((self.modules, "modules"), (self.functions, "functions"))
+        parts = [f"{count} calls of {kind}" for count, kind in kinds if count]
+        if not parts:
+            return ""
+        size = f"their largest difference is {self.largest:.1e}" if self.largest else "they agree"
+        return f"left out: {' and '.join(parts)}; {size}"
+
+
+@dataclass
 class StepRow:
     """One step: the losses and gradient norms of both sides, the largest differences, the times."""
 
@@ -140,7 +159,7 @@ class Agreement:
     rows: list[EventRow] = field(default_factory=list)
     steps: list[StepRow] = field(default_factory=list)
     accuracies: tuple[float, float] | None = None
-    seconds: tuple[float, float] | None = None
+    rows_left_out: RowsLeftOut = field(default_factory=RowsLeftOut)
     rerun_count: int = 0
     rerun_failures: list[str] = field(default_factory=list)
     calls_left_out: int = 0

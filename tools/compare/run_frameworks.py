@@ -19,6 +19,7 @@ from typing import IO, Any
 import mindtorch
 from mindtorch._distribution import install_extra
 
+from ..progress import telling
 from .distance import Side
 from .record_format import ARRAYS, LEFT, UNWRITTEN, ArrayReader, load_record
 
@@ -224,7 +225,13 @@ def run_one(
         command.append(str(options.script.resolve()))
     command += options.arguments
     variables = environment(library, RUNS[position - 1], options.threads)
-    status, output, errors = run_process(command, options.timeout, env=variables, cwd=place)
+
+    def done() -> str:
+        count = steps_in(folder) if (folder / "steps.jsonl").exists() else 0
+        return f"mindtorch compare: under {label}: {count} step{'' if count == 1 else 's'}"
+
+    with telling(done):
+        status, output, errors = run_process(command, options.timeout, env=variables, cwd=place)
     (folder / "stdout.txt").write_text(output)
     (folder / "stderr.txt").write_text(errors)
     known = (folder / "record.json").exists()

@@ -208,6 +208,7 @@ class Outcome:
         content: dict[str, Any] = asdict(self.agreement)
         content["differences"] = [plain_difference(each) for each in self.differences]
         content["rows"] = [asdict(each) for each in self.detail.rows]
+        content["rows_left_out"] = asdict(self.detail.rows_left_out)
         content["full_step"] = self.detail.full_step
         content |= {
             "verdict": self.kind,

@@ -10,11 +10,13 @@ import numpy as np
 from mindtorch.engine import dtypes
 from mindtorch.engine.autograd import inplace
 from mindtorch.engine.dispatch import call_of
+from mindtorch.engine.implementations import Implementations
 from mindtorch.engine.ops import elementwise as pointwise
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant, from_array
 
 from .._api.arguments import require_power
+from .._api.public import Public
 from ..functions._powers import power_of_number
 
 if TYPE_CHECKING:
@@ -58,7 +60,11 @@ def _is_equal(self: Any, other: Any) -> Any:
 
 
 def _in_place_operator(op: Any) -> Callable[[Any, Any], Any]:
+    others = Implementations()
+
     def method(self: Any, other: Any) -> Any:
+        if others and (found := others.call((self, other), {})) is not NotImplemented:
+            return found
         if not isinstance(other, EngineTensor):
             number = type(other) in NUMBERS
             other = constant(other) if number else _as_operand(other)
@@ -66,6 +72,8 @@ def _in_place_operator(op: Any) -> Callable[[Any, Any], Any]:
                 return NotImplemented
         return inplace.apply_in_place(op, self, self, other)
 
+    made: Any = method
+    made.public = Public(op.name, method, explained=False, implementations=others)
     return method
 
 

@@ -8,8 +8,9 @@ import numpy as np
 
 from mindtorch.engine import dtypes
 from mindtorch.engine.autograd import inplace, tape
-from mindtorch.engine.dispatch import call_of
+from mindtorch.engine.dispatch import call_of, in_frames_as
 from mindtorch.engine.dtype_support import refuse, require_numbers
+from mindtorch.engine.implementations import Implementations
 from mindtorch.engine.ops import elementwise as ops
 from mindtorch.engine.ops import elementwise_special as special
 from mindtorch.engine.ops import movement
@@ -19,6 +20,7 @@ from mindtorch.engine.tensor import constant, of_numpy
 from .. import return_types
 from .._api.arguments import as_int, check_form, check_value, require_power, require_tensor
 from .._api.out_rules import FOUND, ONLY_BOOLEAN, Out
+from .._api.public import Public
 from .._api.publish import (
     METHODS,
     binary,
@@ -219,8 +221,15 @@ def sub(input: Any, other: Any, *old: Any, alpha: Any = 1) -> Any:  # noqa: A002
     return _difference(operand(input, "sub", "input"), other)
 
 
+_add_others, _sub_others = Implementations(), Implementations()
+
+
 def _add_(self: Any, other: Any, *old: Any, alpha: Any = 1) -> Any:
     """``self += alpha * other``."""
+    if _add_others:
+        found = _add_others.call((self, other, *old), {"alpha": alpha})
+        if found is not NotImplemented:
+            return found
     if old:
         alpha, (other,) = other, old_factor("add_", "alpha", "other", self, other, old)
     if alpha.__class__ is int and alpha == 1 and isinstance(other, EngineTensor) and (
@@ -235,6 +244,10 @@ def _add_(self: Any, other: Any, *old: Any, alpha: Any = 1) -> Any:
 
 def _sub_(self: Any, other: Any, *old: Any, alpha: Any = 1) -> Any:
     """``self -= alpha * other``."""
+    if _sub_others:
+        found = _sub_others.call((self, other, *old), {"alpha": alpha})
+        if found is not NotImplemented:
+            return found
     if old:
         alpha, (other,) = other, old_factor("sub_", "alpha", "other", self, other, old)
     if _is_fused(self, other, alpha):
@@ -245,10 +258,12 @@ def _sub_(self: Any, other: Any, *old: Any, alpha: Any = 1) -> Any:
 
 
 METHODS.update({"add_": _add_, "sub_": _sub_, "subtract_": _sub_})
-for _written in (_add_, _sub_):  # Python's errors of arguments have these names
-    _written.__name__ = _written.__qualname__ = _written.__name__[1:]
+for _written, _others in ((_add_, _add_others), (_sub_, _sub_others)):
+    in_frames_as(_written.__name__[1:], _written)
     _shown = ShownSignature(_written, name=_written.__name__, method=True)
     _written.__signature__ = _shown  # type: ignore[attr-defined]
+    _record = Public(_written.__name__, _written, explained=False, implementations=_others)
+    _written.public = _record  # type: ignore[attr-defined]
 
 
 @function()

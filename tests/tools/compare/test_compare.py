@@ -102,7 +102,6 @@ def test_two_runs_of_one_library_agree(
     assert all(row["gradient"] == 0 and row["bits"] for row in result["rows"][3:])
     assert len(result["losses"]) == 6 and {epoch for *_, epoch in result["losses"]} == {0, 1}
     assert result["accuracies"][0] == result["accuracies"][1]
-    assert min(result["seconds"]) > 0
     shown = capsys.readouterr().out
     assert "agree: largest difference of a loss 0.0e+00" in shown
     assert report.read_text().splitlines()[-1] == shown.splitlines()[-1]
