@@ -15,9 +15,9 @@ from .cli_types import count, count_or_none, size
 
 __all__ = ["DESCRIPTION", "add_arguments", "main"]
 
-DESCRIPTION = """In MindSpore Serving's protocols and KServe's. DIR/NAME/VERSION holds a model file,
-DIR/NAME/servable_config.py its methods. New versions are taken up while the server runs. Exit status
-0: ended in order, by Ctrl+C or SIGTERM; 2: wrong arguments, or nothing to serve."""
+DESCRIPTION = """In MindSpore Serving's protocols and KServe's. DIR/NAME/VERSION holds a model
+file, DIR/NAME/servable_config.py its methods. New versions are taken up while the server runs. Exit
+status 0: ended in order, by Ctrl+C or SIGTERM; 2: wrong arguments, or nothing to serve."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
