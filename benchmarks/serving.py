@@ -84,13 +84,14 @@ net = LeNet().eval()
 batch = int(sys.argv[2])
 x = np.random.rand(batch, 1, 32, 32).astype("float32")
 times = []
+used = time.process_time()
 end = time.perf_counter() + float(sys.argv[3])
 with torch.no_grad():
     while time.perf_counter() < end:
         began = time.perf_counter()
         net(torch.from_numpy(x)).numpy()
         times.append(time.perf_counter() - began)
-print(min(times), sum(times) / len(times))
+print(min(times), (time.process_time() - used) / len(times))
 """
 
 
@@ -110,13 +111,14 @@ def make_models(folder: Path, batch: int) -> None:
 
 
 def own_seconds(folder: Path, batch: int, seconds: float) -> tuple[float, float]:
-    """How long the model takes for a batch without a server: the least, and the mean."""
+    """How long the model takes for a batch without a server: the least, and what it needs of a
+    processor on average, which is more where other processes share its caches."""
     given = subprocess.run(
         [sys.executable, "-c", OWN, str(folder / "lenet"), str(batch), str(seconds)],
         env=environment(), check=True, capture_output=True, text=True,
     )  # fmt: skip
-    least, mean = map(float, given.stdout.split())
-    return least, mean
+    least, used = map(float, given.stdout.split())
+    return least, used
 
 
 def free_port() -> int:
@@ -323,30 +325,55 @@ PROTOCOLS = ("mindspore gRPC", "kserve gRPC", "kserve REST", "mindspore REST")
 # -- what is measured
 
 
+def processor_seconds(pid: int) -> float:
+    """What a process has used so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def throughput(folder: Path, options: argparse.Namespace) -> None:
-    """Instances per second with 32 clients, beside the model's own."""
+    """Instances per second with 32 clients beside the model's own, and the processor's time that
+    the model, the worker, the front and the clients need for a request of a whole batch."""
     best: dict[tuple[str, int], float] = {}
+    used: dict[str, list[float]] = {}
     own = 0.0
+    alone: list[float] = []
     with serving(folder) as server:
+        worker = server.status()["versions"][0]["workers"][0]["pid"]
+        pids = (worker, server.process.pid, os.getpid())
         for _ in range(options.rounds):
-            own = max(own, options.batch / own_seconds(folder, options.batch, 1.0)[0])
             for rows in (1, 32, options.batch):
+                least, mean = own_seconds(folder, options.batch, 1.0)
+                own = max(own, options.batch / least)
+                alone.append(mean)
                 for protocol in PROTOCOLS:
                     clients = clients_of(server, protocol, 32, rows)
+                    before = [processor_seconds(pid) for pid in pids]
                     seen = asyncio.run(load(clients, options.seconds))
+                    after = [processor_seconds(pid) for pid in pids]
                     assert not seen.failures, seen.failures[:3]
                     best[protocol, rows] = max(best.get((protocol, rows), 0.0), rows * seen.rate)
+                    if rows == options.batch:
+                        found = [(b - a) / len(seen.seconds)
+                                 for a, b in zip(before, after, strict=True)]  # fmt: skip
+                        used[protocol] = min(used.get(protocol, found), found, key=sum)
     print(f"own throughput, batch {options.batch}, one thread: {own:,.0f} instances/s")
     for (protocol, rows), rate in best.items():
         print(f"  {protocol:15} {rows:3} instances a request: {rate:8,.0f} instances/s, "
               f"{rate / rows:6,.0f} requests/s, {own / rate:5.2f}x the model's time")  # fmt: skip
+    print(f"processor time of {options.batch} instances: the model alone {1e6 * min(alone):.0f} to "
+          f"{1e6 * max(alone):.0f} us")  # fmt: skip
+    for protocol, found in used.items():
+        told = ", ".join(f"{name} {1e6 * each:.0f}" for name, each in
+                         zip(("worker", "front", "clients"), found, strict=True))  # fmt: skip
+        print(f"  {protocol:15} {told} us")
 
 
 def latency(folder: Path, options: argparse.Namespace) -> None:
     """Of one client with one instance, beside the model's own."""
     with serving(folder) as server:
-        least, mean = own_seconds(folder, 1, 1.0)
-        print(f"own time of one instance: {1000 * least:.3f} ms at least, {1000 * mean:.3f} mean")
+        least, _ = own_seconds(folder, 1, 1.0)
+        print(f"own time of one instance: {1000 * least:.3f} ms")
         for protocol in PROTOCOLS:
             medians = []
             for _ in range(options.rounds):

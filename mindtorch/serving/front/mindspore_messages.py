@@ -28,17 +28,27 @@ def columns_of_instances(instances: Any) -> dict[str, Column]:
         raise ServingError(TOO_LARGE, f"{len(instances)} instances, {MAX_INSTANCES} are allowed")
     if not instances:
         raise ServingError(INVALID, "Instances count of request cannot be 0")
-    names = list(instances[0].items)
-    for number, instance in enumerate(instances):
-        if len(instance.items) != len(names) or any(n not in instance.items for n in names):
+    rows = [instance.items for instance in instances]
+    names = list(rows[0])
+    for number, items in enumerate(rows):
+        if len(items) != len(names) or any(name not in items for name in names):
             raise ServingError(
                 INVALID,
-                f"instance {number} has the inputs {sorted(instance.items)}, the first one "
-                f"{sorted(names)}",
+                f"instance {number} has the inputs {sorted(items)}, the first one {sorted(names)}",
             )
-    return {
-        name: join([_block(instance.items[name], name)] for instance in instances) for name in names
-    }
+    return {name: _column([items[name] for items in rows], name) for name in names}
+
+
+def _column(tensors: list[Any], name: str) -> Column:
+    """The tensors one after another. Most are numbers of one form, which are looked at once."""
+    first = _block(tensors[0], name)
+    if first.dtype not in TEXT_TYPES and len(tensors) > 1:
+        number, dims, size = tensors[0].dtype, tensors[0].shape.dims, len(first.data)
+        data = [tensor.data for tensor in tensors
+                if tensor.dtype == number and tensor.shape.dims == dims]  # fmt: skip
+        if len(data) == len(tensors) and size and all(len(each) == size for each in data):
+            return [Block(first.dtype, first.shape, len(data), b"".join(data))]
+    return join([[first], *([_block(tensor, name)] for tensor in tensors[1:])])
 
 
 def _block(tensor: Any, name: str) -> Block:
