@@ -278,7 +278,7 @@ GAPS: tuple[Gap, ...] = (
         "precision_mode='fp16', stages in C++", "all",
         "raise; they are Ascend's and MindSpore Lite's"),
     Gap("feature", "mindtorch serve: replicas on Ray, files of Lite", "all",
-        "not written: one server on one machine; MindIR files and weights are read"),
+        "not written: one server on one machine; MindIR, ONNX and weights are read"),
     Gap("module", "mindspore.nn.probability, boost beyond GradientAccumulation, nn's thor cells",
         "all", "torch.distributions is there"),
     Gap("argument", "torch.cuda.amp.GradScaler() without CUDA", "all",

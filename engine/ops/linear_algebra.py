@@ -13,8 +13,9 @@ from ..dtype_support import without
 from ..dtypes import c_name, scalar_type_name
 from ..op import Op
 from ..tensor import Tensor, constant, full_flat
+from .comparison import equal, where
 from .complex import conj, imag, make_complex
-from .elementwise import add, divide, equal, multiply, negative, subtract, where
+from .elementwise import add, divide, multiply, negative, subtract
 from .indexing import tril, triu
 from .movement import reshape, transpose, unsqueeze
 from .reduction import sum_

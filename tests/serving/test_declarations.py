@@ -273,6 +273,25 @@ def test_files_of_mindspore(servable: Servable, name: str) -> None:
     np.testing.assert_allclose(outputs[0][2], wanted[0], rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.parametrize("open_batch", [True, False])
+def test_files_of_onnx(servable: Servable, tmp_path: Path, open_batch: bool) -> None:
+    net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU(), torch.nn.Linear(4, 2)).eval()
+    x = torch.randn(5, 3)
+    shapes = {"dynamic_axes": {"x": {0: "n"}, "y": {0: "n"}}} if open_batch else {}
+    file = tmp_path / "net.onnx"
+    torch.onnx.export(net, (x,), str(file), input_names=["x"], output_names=["y"], **shapes)
+    model = register.declare_model("net.onnx", "ONNX")
+    loaded = load_model(model.declaration, tmp_path)
+    assert loaded.inputs == [InputInfo("x", "float32", (3,))]
+    assert (loaded.outputs, loaded.fixed) == (["y"], not open_batch)
+    outputs, errors = BatchedModel(loaded, "net").rows([x.numpy()[:4]], 4)
+    assert errors == {}
+    np.testing.assert_allclose(outputs[0], net(x).detach().numpy()[:4], rtol=1e-5, atol=1e-6)
+    file.write_bytes(b"no model")
+    with pytest.raises(Exception, match="ONNX model"):
+        load_model(model.declaration, tmp_path)
+
+
 def test_encrypted_files(servable: Servable) -> None:
     folder = TESTS / "golden" / "mindir"
     model = register.declare_model("encrypted_gcm.mindir", "MindIR")

@@ -9,9 +9,9 @@ import numpy as np
 
 from mindtorch.engine import dtypes
 from mindtorch.engine.ops import (
+    activations,
     attention,
     convolution,
-    elementwise,
     linear_algebra,
     normalization,
     pooling,
@@ -145,7 +145,7 @@ def _max_pool(w: Writer, node: Any) -> Any:
     if x.aval.ndim != 4:
         raise UnsupportedOperatorError("max_pool of other axes than height and width")
     maker = w.makers.get(x.number)
-    least = 0.0 if maker is not None and maker.op is elementwise.relu else -math.inf
+    least = 0.0 if maker is not None and maker.op is activations.relu else -math.inf
     name, _ = _windows(w, node, w.of(x), least, x.aval.shape[2:])
     return w.MaxPool(
         name, pad_mode="VALID", kernel_size=_four(given["kernel_size"]), format="NCHW",

@@ -19,6 +19,7 @@ from mindtorch.engine.ops import (
     indexing,
     movement,
     reduction,
+    rounding,
     scan,
     sorting,
 )
@@ -56,7 +57,7 @@ def _remainder(w: Writer, node: Any) -> str:
     return str(w.FloorMod(*[w.typed(v, made) for v in node.inputs]))
 
 
-@writes(elementwise.round_)
+@writes(rounding.round_)
 def _round(w: Writer, node: Any) -> str:
     return str(w.Rint(w.of(node.inputs[0])))
 

@@ -84,8 +84,6 @@ def load_model(
     if declaration.context is not None and declaration.context.in_half:
         raise RuntimeError("precision_mode='fp16' is not supported on the CPU; use 'origin'")
     _use_threads(declaration)
-    if declaration.model_format not in _READERS:
-        raise RuntimeError(f"{file.name}: {declaration.model_format} files are not read yet")
     if key is not None and declaration.model_format != "mindir":
         raise RuntimeError(f"dec_key is for MindIR files, {file.name} is none")
     network, inputs, outputs, batch = _READERS[declaration.model_format](
@@ -238,6 +236,27 @@ def _read_mindir(declaration: Declaration, file: Path, key: bytes | None, mode: 
     return _Cell(mindspore, mindspore.nn.GraphCell(graph)), inputs, ["output"], batch
 
 
+def _read_onnx(declaration: Declaration, file: Path, key: bytes | None, mode: str) -> _Read:
+    try:
+        import onnx
+
+        import mindtorch.onnx as reading
+    except ImportError as error:
+        raise RuntimeError(f"{file.name} needs {error.name}: pip install 'mindtorch-engine[export]'"
+                           ) from None  # fmt: skip
+    module = reading.load(file)
+    graph = onnx.load(file, load_external_data=False).graph
+    tensors = {each.name: each.type.tensor_type for each in graph.input}
+    given = []
+    for name in module.input_names:
+        tensor = tensors[name]
+        dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type).name
+        shape = [each.dim_value or -1 for each in tensor.shape.dim]
+        given.append((name, dtype if dtype in ITEM_SIZES else None, shape))
+    inputs, batch = _without_batch(declaration, given)
+    return module, inputs, list(module.output_names), batch
+
+
 def _read_checkpoint(declaration: Declaration, file: Path, key: bytes | None, mode: str) -> _Read:
     from mindtorch import mindspore
 
@@ -273,6 +292,7 @@ _READERS: dict[str, Any] = {
     "safetensors": _read_weights,
     "ckpt": _read_checkpoint,
     "mindir": _read_mindir,
+    "onnx": _read_onnx,
 }
 
 

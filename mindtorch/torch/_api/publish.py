@@ -181,18 +181,6 @@ def explained_where_known(name: str, value: Any) -> Any:
     ) else value
 
 
-def put_over(namespace: dict[str, Any], name: str, function: Any) -> None:
-    """Put a function into a module's ``namespace`` in place of another, where pickle finds it.
-
-    Where the other one asks ``__torch_function__``, so does the new one.
-    """
-    asking = getattr(namespace.get(name), "__asking__", None)
-    if asking is not None and not hasattr(function, "__asking__"):
-        function = asking(function)
-    function.__module__, function.__qualname__ = namespace["__name__"], name
-    namespace[name] = function
-
-
 def of_numbers(first: Any, second: Any) -> tuple[Any, Any]:
     """The operands; two numbers as tensors of the types that torch gives them."""
     if isinstance(first, EngineTensor) or isinstance(second, EngineTensor):
