@@ -277,7 +277,7 @@ def test_files_of_mindspore(servable: Servable, name: str) -> None:
 def test_files_of_onnx(servable: Servable, tmp_path: Path, open_batch: bool) -> None:
     net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU(), torch.nn.Linear(4, 2)).eval()
     x = torch.randn(5, 3)
-    shapes = {"dynamic_axes": {"x": {0: "n"}, "y": {0: "n"}}} if open_batch else {}
+    shapes: Any = {"dynamic_axes": {"x": {0: "n"}, "y": {0: "n"}}} if open_batch else {}
     file = tmp_path / "net.onnx"
     torch.onnx.export(net, (x,), str(file), input_names=["x"], output_names=["y"], **shapes)
     model = register.declare_model("net.onnx", "ONNX")
