@@ -62,6 +62,7 @@ def main(options: argparse.Namespace) -> int:
         options: of the command line.
     """
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)
     if not options.directory.is_dir():
         print(f"mindtorch serve: there is no folder {options.directory}", file=sys.stderr)
         return 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
+import time
 import urllib.request
 import warnings
 from collections.abc import Callable, Iterator
@@ -439,9 +440,24 @@ def test_a_script_ends_and_its_server_goes_on(tmp_path: Path, which: str) -> Non
     if which == "server":
         with urllib.request.urlopen(f"http://127.0.0.1:{told[-2]}/v2/health/ready") as given:
             assert given.status == 200
-    process.terminate()
-    _, errors = process.communicate(timeout=30)
-    assert (process.returncode, errors) == (0, "")
+        process.terminate()
+        _, errors = process.communicate(timeout=30)
+        assert (process.returncode, errors) == (0, "")
+        return
+    children = Path(f"/proc/{process.pid}/task").glob("*/children")
+    workers = [pid for each in children for pid in each.read_text().split()]
+    assert len(workers) == 1
+    process.kill()
+    process.communicate(timeout=30)
+    for _ in range(100):  # they see that the server is gone
+        try:
+            state = Path(f"/proc/{workers[0]}/stat").read_text().rpartition(")")[2].split()[0]
+        except (FileNotFoundError, ProcessLookupError):
+            return
+        if state == "Z":
+            return
+        time.sleep(0.05)
+    raise AssertionError("the worker has not ended")
 
 
 def _free_port() -> int:

@@ -162,6 +162,24 @@ def test_requests_are_joined_to_batches(host: Host, address: str) -> None:
     assert sorted(row["y"].item() for row in given) == [2, 2, *[4] * 8]
 
 
+def test_requests_may_wait_for_others(host: Host, address: str) -> None:
+    client = Client(address, "things", "count")
+    host.servables.limits.max_wait_ms = 600
+    try:
+        began = time.monotonic()
+        futures = [client.infer_async({"x": 1}) for _ in range(2)]
+        assert [future.result()[0]["y"].item() for future in futures] == [2, 2]
+        assert time.monotonic() - began >= 0.6
+        assert {row["y"].item() for row in client.infer([{"x": 1}] * 4)} == {4}  # a full batch
+    finally:
+        host.servables.limits.max_wait_ms = 0
+
+
+def test_a_version_runs_once(host: Host, folder: Path) -> None:
+    with pytest.raises(WorkerStartError, match="things version 1 runs already"):
+        host.start([VersionConfig(folder, "things", 1)])
+
+
 def test_an_exchange_drops_nothing(host: Host, folder: Path, address: str) -> None:
     old = host.servables.resolve("things")
     pids = [worker.pid for worker in old.workers]

@@ -91,8 +91,11 @@ class Servables:
             configs: which.
 
         Raises:
-            WorkerStartError: one cannot be loaded.
+            WorkerStartError: one cannot be loaded, or runs already.
         """
+        for config in configs:
+            if config.number in self.running.get(config.name, {}):
+                raise WorkerStartError(f"{config.name} version {config.number} runs already")
         versions = [Version(config, self.limits, self.metrics) for config in configs]
         given = await asyncio.gather(*(v.start() for v in versions), return_exceptions=True)
         failures = [each for each in given if isinstance(each, BaseException)]
