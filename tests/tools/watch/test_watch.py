@@ -382,8 +382,9 @@ def test_a_watchpoint_that_is_not_there_is_status_2(
 def test_what_follows_from_the_first_nan_is_folded(capsys: pytest.CaptureFixture[str]) -> None:
     """One NaN in the loss was told by every parameter's gradient and change: sixteen lines a
     step."""
+    torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 1))
-    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    optimizer = torch.optim.SGD(model.parameters(), 1e-3)
     with watch("all", model=model) as seen:
         for step in range(1, 6):
             optimizer.zero_grad()
