@@ -21,7 +21,7 @@ __all__ = ["WRITERS", "Writer", "writes"]
 
 WRITERS = Writers(ELEMENTWISE)
 writes = WRITERS.writes
-_VERSION = 1  # what MindSpore 2.10 and Lite 2.0 both load
+_VERSION = 1  # which MindSpore 2.10 loads; Lite 2.0 reads no other
 _PRODUCER = "2.10.0"  # MindSpore refuses files without a version that it knows
 
 
