@@ -33,7 +33,7 @@ $(BIN)/python:
 # Real torchvision therefore does not import beside real torch (its operators need that build); under
 # mindtorch it does. README says how to have both.
 $(STAMP): constraints.txt pyproject.toml | $(BIN)/python
-	$(PIP) hatchling editables
+	$(PIP) hatchling
 	$(PIP) --no-build-isolation --editable '.[test,distributed,serving]'
 	$(PIP) torch pillow
 	$(PIP) --no-deps torchvision
