@@ -139,6 +139,8 @@ GAPS: tuple[Gap, ...] = (
         "not refused: they count as constants, as under reverse mode"),
     Gap("feature", "swap_tensors of a tensor that has views or is saved for backward", "all",
         "done; torch counts the references and refuses. An old backward pass raises in both"),
+    Gap("feature", "addbmm_ of a tensor smaller than the result", "all",
+        "RuntimeError, as for addmm_ and baddbmm_; torch's addbmm_ alone resizes the tensor"),
     Gap("feature", "gradient of as_strided_scatter by its first argument as PyTorch's", "all",
         "ours is the derivative; PyTorch 2.13's is 0 where it should pass, failing its gradcheck"),
     Gap("feature", "bits of a sum of 16-bit floats over axes apart in memory, on threads", "all",
