@@ -30,6 +30,7 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.transforms import autocast as casts
 
 from .kernel_signatures import Kernel
+from .other_spellings import respelled
 from .out_rules import ANY, Out
 from .out_variants import require_dtype, require_outs, store_out
 from .shown_signature import ShownSignature, is_open
@@ -44,6 +45,7 @@ from .signatures import (
 
 __all__ = ["Public", "record_of", "write_result"]
 
+_NOT_GIVEN: Any = object()
 _NUMPY_NAMES = {other: name for name, others in NUMPY_NAMES.items() for other in others}
 
 
@@ -230,13 +232,14 @@ def _function(public: Public, name: str) -> Callable[..., Any]:
         try:
             return body(*args, **given)
         except Exception:
-            wrong = wrong_call(name, args, kwargs)
+            again = respelled(public.body, name, args, kwargs)
+            wrong = None if again else wrong_call(name, args, kwargs)
             if wrong is not None:
                 raise wrong from None
-            named = by_torchs_names(public.body, given)
-            if named is None:
+            again = again or by_torchs_names(public.body, args, given)
+            if again is None:
                 raise
-        return body(*args, **named)
+        return body(*again[0], **again[1])
 
     return call
 
@@ -251,10 +254,13 @@ def _method(public: Public, name: str) -> Callable[..., Any]:
         try:
             return body(self, *args, **kwargs)
         except Exception:
-            wrong = wrong_call(name, args, kwargs, method=True)
-            if wrong is None:
+            again = respelled(public.body, name, (self, *args), kwargs, method=True)
+            wrong = None if again else wrong_call(name, args, kwargs, method=True)
+            if wrong is not None:
+                raise wrong from None
+            if again is None:
                 raise
-            raise wrong from None
+        return body(*again[0], **again[1])
 
     return call
 
@@ -269,10 +275,18 @@ def _with_out(public: Public, name: str) -> Callable[..., Any]:
         try:
             result = body(*args, **kwargs)
         except Exception:
-            wrong = wrong_call(name, args, kwargs if out is None else kwargs | {"out": out})
-            if wrong is None:
+            again = respelled(public.body, name, args, kwargs)
+            shown = kwargs if out is None else kwargs | {"out": out}
+            wrong = None if again else wrong_call(name, args, shown)
+            if wrong is not None:
+                raise wrong from None
+            if again is None:
                 raise
-            raise wrong from None
+        else:
+            again = None
+        if again is not None:
+            args, kwargs = again
+            result = body(*args, **kwargs)
         if out is None:
             return result
         _require_outs(public, result, out, kwargs)
@@ -335,18 +349,25 @@ def _staged(public: Public, name: str, method: bool, takes_out: bool) -> Callabl
             result = body(*args, **given)
         except Exception as error:
             shown = kwargs if plain else given
-            wrong = error_of(args, shown if out is None else shown | {"out": out}, error)
+            again = respelled(public.body, name, args, kwargs, method)
+            wrong = None
+            if again is None:
+                wrong = error_of(args, shown if out is None else shown | {"out": out}, error)
             if wrong is not None:
                 raise wrong from None
-            renamed = by_torchs_names(public.body, given) if plain and public.explained else None
-            if renamed is None:
+            if plain and public.explained:
+                again = again or by_torchs_names(public.body, args, given)
+            if again is None:
                 raise
         else:
-            if out is None:
-                return result
-            _require_outs(public, result, out, given)
-            return store_out(result, out, public.name, (*args, *given.values()), rule)
-        return body(*args, **renamed)
+            again = None
+        if again is not None:
+            args, given = again
+            result = body(*args, **given)
+        if out is None:
+            return result
+        _require_outs(public, result, out, given)
+        return store_out(result, out, public.name, (*args, *given.values()), rule)
 
     return call
 
@@ -358,7 +379,9 @@ def _in_place(
     body, synonyms, casting = public.called, public.synonyms, casts.state
     policies = (autocast, None)
 
-    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def call(self: Any = _NOT_GIVEN, *args: Any, **kwargs: Any) -> Any:
+        if self is _NOT_GIVEN:
+            return call(_tensor_of(name, method, kwargs), **kwargs)
         if autocast is not None and casting.casting:
             found = casts.cast_call(policies, (self, *args), kwargs)
             if found is not None:
@@ -380,15 +403,26 @@ def _in_place(
                 raise refused
             return self if result is self else write_result(self, result)
         except Exception:
-            wrong = None if method else wrong_call(name, (self, *args), kwargs)
-            wrong = wrong or wrong_call(name, args, kwargs, method=True)
-            if wrong is None:
-                raise
-            raise wrong from None
+            again = respelled(public.body, name, (self, *args), kwargs, method=True)
+            if again is None:
+                wrong = None if method else wrong_call(name, (self, *args), kwargs)
+                wrong = wrong or wrong_call(name, args, kwargs, method=True)
+                if wrong is None:
+                    raise
+                raise wrong from None
         finally:
             state.written_to = None
+        return call(*again[0], **again[1])
 
     return call
+
+
+def _tensor_of(name: str, method: bool, kwargs: dict[str, Any]) -> Any:
+    """The tensor to write to, given by name; it is taken out of ``kwargs``."""
+    for each in () if method else ("input", *NUMPY_NAMES["input"]):
+        if each in kwargs:
+            return kwargs.pop(each)
+    raise wrong_call(name, (), kwargs) or TypeError(f"{name}() misses the tensor to write to")
 
 
 def _clash(target: Any, values: Any) -> RuntimeError | None:
