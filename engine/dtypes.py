@@ -17,6 +17,11 @@ class DType:
 
     __slots__ = ("category", "itemsize", "name", "np")
 
+    def __new__(cls, *args: Any) -> DType:
+        if len(args) != 3:
+            raise TypeError("cannot create 'torch.dtype' instances")
+        return super().__new__(cls)
+
     def __init__(self, name: str, numpy_type: Any, category: int) -> None:
         self.name = name
         self.np: np.dtype[Any] = np.dtype(numpy_type)

@@ -62,7 +62,10 @@ class _Taken:
         """
         own = self.positional[len(first) :]
         theirs = {each.name for each in form.parameters}
-        args, kwargs = first, {}
+        if first and "input" in own:  # of polygamma(n, input), which takes them the other way round
+            return (*first, *values.values()), {}
+        args: tuple[Any, ...] = first
+        kwargs: _Arguments = {}
         for place, each in enumerate(form.parameters):
             if each.name not in values:
                 continue
@@ -82,7 +85,7 @@ class _Taken:
         return args, kwargs
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _taken_by(body: Callable[..., Any]) -> _Taken | None:
     function = inspect.unwrap(body)
     return _Taken(function) if hasattr(function, "__code__") else None
@@ -102,19 +105,19 @@ def respelled(
     if taken is None:
         return None
     takes = taken.takes(args, kwargs)
-    if takes and None not in kwargs.values():
-        return None
     first = args[:1] if method else ()
     for form in every_form_of(name, method):
         values = form.bound(args[len(first) :], kwargs)
-        if values is None:
-            continue
+        if values is None or (form.hidden and taken.rest and not kwargs):
+            continue  # the body knows older forms itself
+        if form.hidden and taken.rest:
+            return (*first, *values.values()), {}
+        if takes and not form.hidden and None not in kwargs.values():
+            return None
         call = taken.filled(form, values, first)
-        if call is None or (takes and call[1].keys() == kwargs.keys()):
+        if call is None or not taken.takes(*call) or (takes and call[1].keys() == kwargs.keys()):
             continue
-        if not takes and call[0] == args and call[1].keys() == kwargs.keys():
-            continue
-        return call if taken.takes(*call) else None
+        return call
     return None
 
 

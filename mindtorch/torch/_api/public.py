@@ -65,7 +65,6 @@ class Public:
         checked: the body would take what torch refuses, so that arguments are checked first.
         not_none: as a method, it has no argument or an axis, which is not None.
         kinds_checked: calls that the cache meets first are checked by their arguments' kinds.
-        numbers_first: it has an older form, whose numbers come before the tensors.
         explained: an error is said in torch's words where the arguments fit no signature.
         signature: its name among the signatures, where that is another one.
         kernel: the kernel by whose signature torch finds wrong calls.
@@ -75,7 +74,7 @@ class Public:
 
     __slots__ = (
         "answers", "around", "autocast", "autocast_cuda", "body", "cacheable", "checked",
-        "explained", "kernel", "kinds_checked", "name", "not_none", "numbers_first", "out",
+        "explained", "kernel", "kinds_checked", "name", "not_none", "out",
         "signature", "synonyms",
     )  # fmt: skip
 
@@ -91,7 +90,6 @@ class Public:
         cacheable: bool = False,
         checked: bool = False,
         not_none: bool = False,
-        numbers_first: bool = False,
         kinds_checked: bool = False,
         explained: bool = True,
         signature: str | None = None,
@@ -108,7 +106,6 @@ class Public:
         self.cacheable = cacheable
         self.checked = checked
         self.not_none = not_none
-        self.numbers_first = numbers_first
         self.kinds_checked = kinds_checked
         self.explained = explained
         self.signature = signature
@@ -187,7 +184,7 @@ class Public:
         """The check of calls that the call cache meets first."""
         if self.kernel is not None:
             return self.kernel.check(self.body)
-        return kind_check(name, method, self.numbers_first) if self.kinds_checked else None
+        return kind_check(name, method) if self.kinds_checked else None
 
     def in_place(
         self, name: str, method: bool, apart: bool = False, autocast: str | None = None

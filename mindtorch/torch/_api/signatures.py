@@ -117,10 +117,9 @@ class Form:
             return None
         if len(args) > self.positional:
             args = (args,)
-        names = (each.name for each in self.parameters)
-        values = dict(zip(names, args, strict=False))
-        for each in self.parameters[len(args) :]:
-            found, value = _by_name(each, kwargs)
+        values = {}
+        for place, each in enumerate(self.parameters):
+            found, value = (True, args[place]) if place < len(args) else _by_name(each, kwargs)
             if found:
                 values[each.name] = value
         return values
@@ -374,7 +373,9 @@ def wrong_call(
             errors.append(str(error))
         else:
             return None
-    if not forms:
+    if not forms or any(
+        form.hidden and form.bound(args, kwargs) is not None for form in every_form_of(name, method)
+    ):
         return None
     count = len(args) + len(kwargs)
     plausible = [
@@ -428,20 +429,13 @@ def has_signature(name: str) -> bool:
     return name in _table() or name.removesuffix("_") in _table()
 
 
-def kind_check(
-    name: str, method: bool, numbers_first: bool
-) -> Callable[[Any, Any], None] | None:
+def kind_check(name: str, method: bool) -> Callable[[Any, Any], None] | None:
     """A check of the calls of a function or method by the kinds of their arguments; None where
-    the table has no such function.
-
-    ``numbers_first``: it has an older form, with numbers in front, which is let through.
-    """
+    the table has no such function."""
     if name not in _table() and f".{name}" not in _table():
         return None
 
     def error_of(args: Any, kwargs: Any) -> Exception | None:
-        if numbers_first and len(args) > 3:
-            return None
         return wrong_call(name, args[1:] if method else args, kwargs, method)
 
     return each_kind_once(error_of)

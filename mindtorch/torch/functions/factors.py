@@ -14,7 +14,7 @@ from mindtorch.engine.transforms.autocast import FULL
 
 from .. import linalg, return_types
 from .._api.out_rules import CASTABLE, EXACT, Out
-from .._api.publish import FUNCTIONS, METHODS, function, under_other_name
+from .._api.publish import FUNCTIONS, METHODS, function, store_out, under_other_name
 from ..linalg import _factorizations
 from .creation import eye
 from .linear_algebra import matmul
@@ -123,17 +123,27 @@ def triangular_solve(
     return return_types.triangular_solve(solution, clone)
 
 
-@function(name="lu")
-def packed_lu(A: Any, pivot: bool = True, get_infos: bool = False) -> Any:  # noqa: N803
+@function(name="lu", method=False, home="functional")
+def packed_lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:  # noqa: N803
     """``L`` and ``U`` in one matrix, the exchanged rows, and (``get_infos``) LAPACK's numbers.
 
     Args:
         pivot: exchange rows.
+        out: as many tensors as results.
     """
-    packed, pivots, info = linalg.lu_factor_ex(A, pivot=pivot)
-    if get_infos:
-        return return_types._lu_with_info(packed, pivots, info)
-    return packed, pivots
+    found = tuple(linalg.lu_factor_ex(A, pivot=pivot))[: 2 + bool(get_infos)]
+    if out is None:
+        return return_types._lu_with_info(*found) if get_infos else found
+    store_out(found, out, "lu")
+    return tuple(out)
+
+
+def _lu(self: Any, pivot: bool = True, get_infos: bool = False) -> Any:
+    """:func:`torch.lu` of the tensor; always a plain tuple."""
+    return tuple(packed_lu(self, pivot, get_infos))
+
+
+METHODS["lu"] = _lu
 
 
 @function(out=Out(EXACT, shown="linalg_lu_solve"), autocast=FULL, synonyms={"input": "b"})

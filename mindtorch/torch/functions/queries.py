@@ -25,7 +25,7 @@ from .._api.arguments import (
     require_tensor,
 )  # fmt: skip
 from .._api.out_rules import EXACT, Out
-from .._api.publish import FUNCTIONS, METHODS, function, store_out
+from .._api.publish import METHODS, function, namespace_function, store_out
 from .._api.shown_signature import ShownSignature
 from .._api.warn_caller import warn_caller
 from .._tensor.size_and_formats import (
@@ -51,7 +51,7 @@ def _define_namesakes() -> None:
 
         body.__name__ = body.__qualname__ = name
         body.__doc__ = f"``input.{name}()``."
-        FUNCTIONS[name] = body
+        namespace_function(name, body)
 
     for name in (
         "detach", "detach_", "get_device", "is_complex", "is_conj", "is_floating_point",
@@ -107,8 +107,7 @@ def _fill_in_place(input: Any, value: Any) -> Any:  # noqa: A002
     return input.fill_(value)
 
 
-FUNCTIONS["fill_"] = _fill_in_place
-
+namespace_function("fill_", _fill_in_place)
 
 
 @function(method=False, name="resize_as_")
@@ -198,7 +197,7 @@ def result_type(tensor1: Any, tensor2: Any) -> DType:
     return dtypes.result_type([x.aval for x in operands])
 
 
-@function(method=False)
+@function(method=False, home="functional")
 def broadcast_shapes(*shapes: Any) -> Size:
     """The shape to which tensors of these shapes broadcast."""
     result: list[int] = []

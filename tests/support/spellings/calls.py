@@ -89,7 +89,8 @@ def _other_types(given: list[Parameter], values: Values, base: Call) -> Iterator
         rest = base.args[i + 1 :]
         if isinstance(value, (tuple, list)) and value and isinstance(value[0], int):
             other = list(value) if isinstance(value, tuple) else tuple(value)
-            yield Call(f"{type(other).__name__} for {each}", (*base.args[:i], other, *rest), base.kwargs)
+            kind = type(other).__name__
+            yield Call(f"{kind} for {each}", (*base.args[:i], other, *rest), base.kwargs)
             yield Call(f"Size for {each}", (*base.args[:i], torch.Size(value), *rest), base.kwargs)
             yield Call(f"spread {each}", (*base.args[:i], *value, *rest), base.kwargs)
             if len(set(value)) == 1:

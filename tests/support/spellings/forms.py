@@ -146,7 +146,7 @@ def _default(text: str | None) -> Any:
         return float(text)
     except ValueError:
         enums = {"at::Reduction::Mean": 1, "MemoryFormat::Contiguous": torch.contiguous_format}
-        return enums.get(text, None)
+        return enums.get(text)
 
 
 def _of_python() -> Iterator[Form]:

@@ -18,6 +18,9 @@ Values = dict[str, Any]
 SAMPLES, ATTEMPTS = 3, 60
 _SHAPES = (3, 3), (4,), (2, 3, 4), (2, 3, 6, 6), (), (2, 3, 4, 4, 4)
 _DTYPES = torch.float32, torch.int64, torch.bool, torch.complex64, torch.uint8
+_NUMBERS = re.compile(
+    "^p$|eps|alpha|beta|lambd|margin|threshold|momentum|gain|^std$|mean$|^[ab]$|val$"
+)
 _SCALES = ("alpha", "beta", "value")
 _PLACES = re.compile("index|indices|target|sorted_sequence$|offsets|dims?$")
 
@@ -150,7 +153,7 @@ def _kind_by_name(each: Parameter) -> str:
         return "bool"
     if re.search("dim|^n$|^k$|size|stride|padding|groups|num|count|chunks|shift", each.name):
         return "int"
-    if re.search("^p$|eps|alpha|beta|lambd|margin|threshold|momentum|gain|^std$|mean$|^[ab]$|val$", each.name):
+    if _NUMBERS.search(each.name):
         return "float"
     if each.name in ("tensors", "arrays", "matrices", "operands"):
         return "Tensor[]"

@@ -55,6 +55,9 @@ for _place, _names in (
 ):
     for _name in _names.split():
         setattr(_place, _name, globals()[_name])
+        globals()[_name].__module__ = _place.__name__
+for _name in instancenorm.__all__[:3]:
+    globals()[_name].__module__ = instancenorm.__name__
 
 _name_apart([globals()[_name] for _name in _classes])
 _TEXTS.add_to(globals().values())

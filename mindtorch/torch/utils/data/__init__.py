@@ -1,5 +1,6 @@
 """Data sets, samplers and loaders."""
 
+from mindtorch.torch._api.public_names import own_names as _own_names
 from mindtorch.torch._compat.unsupported_names import absent_class, absent_function
 
 from . import _utils as _utils
@@ -52,3 +53,5 @@ __all__ = [
     "get_worker_info",
     "random_split",
 ]
+
+_own_names(globals())
