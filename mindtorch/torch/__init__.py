@@ -240,9 +240,9 @@ def _found_later(name: str) -> Any:
         module = importlib.import_module(f"{__package__}.{_LAZY_NAMES[name]}")
         value = getattr(module, name)
         _TEXTS.add_to([value])
+        globals()[name] = value = _explained(name, value)
         if not _is_public(getattr(value, "__module__", None) or ""):
             _belong_to(__name__, (value,))
-        globals()[name] = value = _explained(name, value)
         return value
     elif name == "torch":  # PyTorch's namespace holds itself, and annotations name it so
         return importlib.import_module(__package__)

@@ -275,8 +275,8 @@ __all__ = [
     "conv_transpose3d", "convolution", "copysign", "copysign_", "corrcoef", "cos", "cos_", "cosh",
     "cosh_", "cosine_embedding_loss", "cosine_similarity", "count_nonzero", "cov", "cpu",
     "critical", "cross", "ctc_loss", "cummax", "cummin", "cumprod", "cumprod_", "cumsum", "cumsum_",
-    "cumulative_trapezoid", "debug", "deg2rad", "deg2rad_", "det", "detach", "detach_",
-    "detach_copy", "diag", "diag_embed", "diagflat", "diagonal", "diagonal_copy",
+    "cumulative_trapezoid", "debug", "deg2rad", "deg2rad_", "dequantize", "det", "detach",
+    "detach_", "detach_copy", "diag", "diag_embed", "diagflat", "diagonal", "diagonal_copy",
     "diagonal_scatter", "diff", "digamma", "digamma_", "dist", "distributed", "distributions",
     "div", "divide", "dot", "dropout", "dropout_", "dsmm", "dsplit", "dstack", "eig", "einsum",
     "embedding", "embedding_bag", "embedding_renorm_", "empty", "empty_like", "empty_permuted",
@@ -1239,6 +1239,12 @@ def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def deg2rad_(input: Tensor) -> Tensor:
     """:func:`deg2rad` of the tensor, written over it; its type stays."""
 
+@_overload
+def dequantize(input: Tensor) -> Tensor:
+    """The numbers that levels stand for; of a tensor that is not quantised, float32 of it."""
+@_overload
+def dequantize(tensors: _Sequence[Tensor]) -> Tensor: ...
+
 def det(input: Tensor) -> Tensor:
     """The determinant."""
 
@@ -1976,7 +1982,7 @@ def lt_(input: Tensor, other: Tensor) -> Tensor:
 @_overload
 def lt_(input: Tensor, other: _float | _complex) -> Tensor: ...
 
-def lu(A: _Any, pivot: _bool = True, get_infos: _bool = False) -> _Any:
+def lu(A: _Any, pivot: _bool = True, get_infos: _bool = False, out: Tensor | None = None) -> _Any:
     """``L`` and ``U`` in one matrix, the exchanged rows, and (``get_infos``) LAPACK's numbers."""
 
 def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> _Any:

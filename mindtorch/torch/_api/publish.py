@@ -198,9 +198,9 @@ def put_over(namespace: dict[str, Any], name: str, function: Any) -> None:
     asking = getattr(namespace.get(name), "__asking__", None)
     if asking is not None and not hasattr(function, "__asking__"):
         function = asking(function)
-    covered = namespace.get(name)
-    if covered is not None and record_of(covered) is not None:
-        covered.__module__ = record_of(covered).body.__module__  # where pickle still finds it
+    covered = record_of(namespace.get(name))
+    if covered is not None and namespace["__name__"] == _FUNCTIONAL:
+        namespace[name].__module__ = covered.body.__module__  # where pickle still finds it
     function.__module__, function.__qualname__ = namespace["__name__"], name
     namespace[name] = function
 

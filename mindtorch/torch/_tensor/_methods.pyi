@@ -57,7 +57,8 @@ class Methods:
 
     def __mod__(self, other: _Any) -> Tensor: ...
 
-    def __or__(self, other: _Any) -> Tensor: ...
+    def __or__(self, other: _Any) -> Tensor:
+        """Return self|value."""
 
     def __rand__(self, other: _Any) -> Tensor: ...
 
@@ -70,7 +71,8 @@ class Methods:
 
     def __rmod__(self, other: _Any) -> Tensor: ...
 
-    def __ror__(self, other: _Any) -> Tensor: ...
+    def __ror__(self, other: _Any) -> Tensor:
+        """Return value|self."""
 
     def __rrshift__(self, other: _Any) -> Tensor: ...
 
@@ -117,7 +119,7 @@ class Methods:
         """``beta * input + alpha *`` the sum of the batch's products."""
 
     def addbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: _float | _complex = 1, alpha: _float | _complex = 1) -> Tensor:
-        """``beta * input + alpha *`` the sum of the batch's products."""
+        """:func:`addbmm` written over the tensor, which gets the result's shape, as in torch."""
 
     def addcdiv(self, tensor1: Tensor, tensor2: Tensor, *, value: _float | _complex = 1) -> Tensor:
         """``input + value * tensor1 / tensor2``."""
@@ -568,6 +570,12 @@ class Methods:
 
     def dense_dim(self) -> _int:
         """How many axes are stored densely: all of a strided tensor's."""
+
+    @_overload
+    def dequantize(self) -> Tensor:
+        """The numbers that levels stand for; of a tensor that is not quantised, float32 of it."""
+    @_overload
+    def dequantize(self) -> Tensor: ...
 
     def det(self) -> Tensor:
         """The determinant."""
@@ -1186,7 +1194,7 @@ class Methods:
     def lt_(self, other: _float | _complex) -> Tensor: ...
 
     def lu(self, pivot: _bool = True, get_infos: _bool = False) -> _Any:
-        """``L`` and ``U`` in one matrix, the exchanged rows, and (``get_infos``) LAPACK's numbers."""
+        """:func:`torch.lu` of the tensor; always a plain tuple."""
 
     def lu_solve(self, LU_data: Tensor, LU_pivots: Tensor) -> _Any:
         """``X`` with ``A X = b`` from the factors of ``A``."""

@@ -33,6 +33,7 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.transforms import vmap
 
 from .._api.arguments import as_device, as_shape, refuse_other_device
+from .._api.public_names import is_public
 from .._api.signatures import wrong_call
 from .._api.torch_function_mode import DisableTorchFunctionSubclass
 from .._compat.unsupported_names import refuse
@@ -311,10 +312,12 @@ shared_memory.KINDS.append(Tensor)
 def attach_methods(methods: dict[str, Any]) -> None:
     """Give the class the registered methods that it does not define itself; its own ones get its
     name."""
-    for part in PARTS[1:]:
+    for part in PARTS:
         for name, method in vars(part).items():
             if type(method) is FunctionType:
                 method.__module__, method.__qualname__ = "mindtorch.torch", f"Tensor.{name}"
     for name, method in methods.items():
+        if type(method) is FunctionType and not is_public(method.__module__):
+            method.__module__, method.__qualname__ = "mindtorch.torch", f"Tensor.{name}"
         if not any(name in part.__dict__ for part in PARTS):
             setattr(Tensor, name, method)

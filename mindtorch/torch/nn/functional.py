@@ -37,7 +37,9 @@ def _found_later(name: str) -> _Any:
     if name == "grad":
         return _import_module("mindtorch.torch.nn.grad")
     if name == "conv_tbc":
-        return _import_module("mindtorch.torch._compat.deprecated_functions").conv_tbc
+        found = _import_module("mindtorch.torch._compat.deprecated_functions").conv_tbc
+        found.__module__ = __name__
+        return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

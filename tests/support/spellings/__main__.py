@@ -7,7 +7,7 @@ import re
 
 from mindtorch.tools.progress import progress
 from tests.support.spellings.forms import every_form
-from tests.support.spellings.sweep import report, sweep
+from tests.support.spellings.sweep import Found, report, sweep
 
 
 def main() -> None:
@@ -22,7 +22,7 @@ def main() -> None:
     given = parser.parse_args()
     part, parts = map(int, given.part.split("/"))
     forms = [f for f in every_form() if re.search(given.only, f.path)][part::parts]
-    found = []
+    found: list[Found] = []
     for form in progress(forms, "overloads"):
         found += sweep(form, given.calls)
     print(report(found, given.show))

@@ -49,7 +49,8 @@ def sweep(form: Form, most: int) -> Iterator[Found]:
 
 
 def _by_name(form: Form, values: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    args, kwargs = [], {}
+    args: list[Any] = []
+    kwargs: dict[str, Any] = {}
     for each in form.parameters:
         if each.name in values:
             if each.keyword_only or kwargs or not each.required:
@@ -139,7 +140,9 @@ def _check_value(what: str, a: Any, b: Any, values: bool) -> None:
             _check_value(what, x, y, values)
     elif isinstance(a, (bool, int, float, complex, str, type(None))):
         assert type(a) is type(b), f"{what}: a {type(b).__name__} in place of {type(a).__name__}"
-        close = a == b or (isinstance(a, (float, complex)) and np.isclose(a, b, equal_nan=True))
+        numbers: Any = (a, b)
+        near = isinstance(a, (float, complex)) and bool(np.isclose(*numbers, equal_nan=True))
+        close = a == b or near
         assert close, f"{what}: {b!r} in place of {a!r}"
     else:
         assert str(a) == str(b) or type(a).__name__ == type(b).__name__, f"{what}: {b!r} for {a!r}"
@@ -180,7 +183,7 @@ def report(every: Iterable[Found], show: int) -> str:
     ]
     for kind, count in Counter(each.kind for each in failed).most_common():
         lines.append(f"\n{count:5d}  {kind}")
-        shown = {}
+        shown: dict[str, Found] = {}
         for each in failed:
             if each.kind == kind:
                 shown.setdefault(each.form.path, each)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mindtorch.torch._compat.missing_names import missing
 from mindtorch.torch._compat.unsupported_names import absent_class, absent_function
 from mindtorch.torch.nn.modules.module import Module
 

@@ -7,6 +7,8 @@ Made by `python -m mindtorch.tools.docs.stubs`.
 
 
 from mindtorch.torch._tensor.tensor import Tensor as Tensor
+from mindtorch.torch.nn.modules.activation import Module as Module
+from mindtorch.torch.nn.modules.instancenorm import _LazyNorm as _LazyNorm
 from mindtorch.torch.nn.modules.padding import _CircularPadNd as _CircularPadNd
 from mindtorch.torch.nn.modules.padding import _ConstantPadNd as _ConstantPadNd
 from mindtorch.torch.nn.modules.padding import _Pad as _Pad
@@ -14,6 +16,7 @@ from mindtorch.torch.nn.modules.padding import _ZeroPadNd as _ZeroPadNd
 from mindtorch.torch.nn.modules.pooling import _AdaptiveAvgPoolNd as _AdaptiveAvgPoolNd
 from mindtorch.torch.nn.modules.pooling import _AdaptiveMaxPoolNd as _AdaptiveMaxPoolNd
 from mindtorch.torch.nn.modules.pooling import _AvgPoolNd as _AvgPoolNd
+from mindtorch.torch.nn.modules.pooling import _FractionalMaxPool as _FractionalMaxPool
 from mindtorch.torch.nn.modules.pooling import _LPPoolNd as _LPPoolNd
 from mindtorch.torch.nn.modules.pooling import _MaxPoolNd as _MaxPoolNd
 from mindtorch.torch.nn.modules.pooling import _MaxUnpoolNd as _MaxUnpoolNd
@@ -63,6 +66,12 @@ class ConstantPad2d(_ConstantPadNd):
 class ConstantPad3d(_ConstantPadNd):
     """Padding (constant) of the last 3 axes."""
 
+class FractionalMaxPool2d(_FractionalMaxPool):
+    """Maxima of windows at pseudo-random places; see :func:`functional.fractional_max_pool2d`."""
+
+class FractionalMaxPool3d(_FractionalMaxPool):
+    """:class:`FractionalMaxPool2d` with three axes."""
+
 class LPPool1d(_LPPoolNd):
     """The p-norm of each window, over 1 spatial axes."""
 
@@ -71,6 +80,15 @@ class LPPool2d(_LPPoolNd):
 
 class LPPool3d(_LPPoolNd):
     """The p-norm of each window, over 3 spatial axes."""
+
+class LazyInstanceNorm1d(_LazyNorm):
+    """A :class:`InstanceNorm1d` that takes its number of features from its first input."""
+
+class LazyInstanceNorm2d(_LazyNorm):
+    """A :class:`InstanceNorm2d` that takes its number of features from its first input."""
+
+class LazyInstanceNorm3d(_LazyNorm):
+    """A :class:`InstanceNorm3d` that takes its number of features from its first input."""
 
 class MaxPool1d(_MaxPoolNd):
     """The largest element of each window, over 1 spatial axes."""
@@ -89,6 +107,9 @@ class MaxUnpool2d(_MaxUnpoolNd):
 
 class MaxUnpool3d(_MaxUnpoolNd):
     """The inverse of max pooling, over 3 spatial axes."""
+
+class MultiheadAttention(Module):
+    """Attention in ``num_heads`` parts of ``embed_dim / num_heads``."""
 
 class ReflectionPad1d(_Pad):
     """Padding (reflect) of the last 1 axes."""
