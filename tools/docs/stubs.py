@@ -293,10 +293,10 @@ def modules_stub() -> str:
     imports, lines = [], []
     for name in modules._classes:
         kind = getattr(modules, name)
-        places = {inspect.getfile(importlib.import_module(kind.__module__))}
+        home = importlib.import_module(kind.__base__.__module__)
+        places = {inspect.getfile(importlib.import_module(kind.__module__)), inspect.getfile(home)}
         places |= {inspect.getfile(f) for f in vars(kind).values() if inspect.isfunction(f)}
-        if not any(name in _bound(Path(place)) for place in places):
-            home = importlib.import_module(kind.__base__.__module__)
+        if not any(name in _bound(Path(p)) for p in places if Path(p).is_file()):
             base = kind.__base__.__name__
             imports.append(f"from {home.__name__} import {base} as {base}\n")
             lines.append(f'class {name}({base}):\n    """{_first_line(kind)}"""\n')

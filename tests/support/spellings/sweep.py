@@ -140,8 +140,8 @@ def _check_value(what: str, a: Any, b: Any, values: bool) -> None:
             _check_value(what, x, y, values)
     elif isinstance(a, (bool, int, float, complex, str, type(None))):
         assert type(a) is type(b), f"{what}: a {type(b).__name__} in place of {type(a).__name__}"
-        numbers: Any = (a, b)
-        near = isinstance(a, (float, complex)) and bool(np.isclose(*numbers, equal_nan=True))
+        second: Any = b
+        near = isinstance(a, (float, complex)) and bool(np.isclose(a, second, equal_nan=True))
         close = a == b or near
         assert close, f"{what}: {b!r} in place of {a!r}"
     else:

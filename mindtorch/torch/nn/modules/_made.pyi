@@ -7,8 +7,7 @@ Made by `python -m mindtorch.tools.docs.stubs`.
 
 
 from mindtorch.torch._tensor.tensor import Tensor as Tensor
-from mindtorch.torch.nn.modules.activation import Module as Module
-from mindtorch.torch.nn.modules.instancenorm import _LazyNorm as _LazyNorm
+from mindtorch.torch.nn.modules.batchnorm import _LazyNorm as _LazyNorm
 from mindtorch.torch.nn.modules.padding import _CircularPadNd as _CircularPadNd
 from mindtorch.torch.nn.modules.padding import _ConstantPadNd as _ConstantPadNd
 from mindtorch.torch.nn.modules.padding import _Pad as _Pad
@@ -16,7 +15,6 @@ from mindtorch.torch.nn.modules.padding import _ZeroPadNd as _ZeroPadNd
 from mindtorch.torch.nn.modules.pooling import _AdaptiveAvgPoolNd as _AdaptiveAvgPoolNd
 from mindtorch.torch.nn.modules.pooling import _AdaptiveMaxPoolNd as _AdaptiveMaxPoolNd
 from mindtorch.torch.nn.modules.pooling import _AvgPoolNd as _AvgPoolNd
-from mindtorch.torch.nn.modules.pooling import _FractionalMaxPool as _FractionalMaxPool
 from mindtorch.torch.nn.modules.pooling import _LPPoolNd as _LPPoolNd
 from mindtorch.torch.nn.modules.pooling import _MaxPoolNd as _MaxPoolNd
 from mindtorch.torch.nn.modules.pooling import _MaxUnpoolNd as _MaxUnpoolNd
@@ -66,12 +64,6 @@ class ConstantPad2d(_ConstantPadNd):
 class ConstantPad3d(_ConstantPadNd):
     """Padding (constant) of the last 3 axes."""
 
-class FractionalMaxPool2d(_FractionalMaxPool):
-    """Maxima of windows at pseudo-random places; see :func:`functional.fractional_max_pool2d`."""
-
-class FractionalMaxPool3d(_FractionalMaxPool):
-    """:class:`FractionalMaxPool2d` with three axes."""
-
 class LPPool1d(_LPPoolNd):
     """The p-norm of each window, over 1 spatial axes."""
 
@@ -107,9 +99,6 @@ class MaxUnpool2d(_MaxUnpoolNd):
 
 class MaxUnpool3d(_MaxUnpoolNd):
     """The inverse of max pooling, over 3 spatial axes."""
-
-class MultiheadAttention(Module):
-    """Attention in ``num_heads`` parts of ``embed_dim / num_heads``."""
 
 class ReflectionPad1d(_Pad):
     """Padding (reflect) of the last 1 axes."""
