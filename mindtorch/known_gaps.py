@@ -272,7 +272,9 @@ GAPS: tuple[Gap, ...] = (
     Gap("module", "mindspore.nn.probability, boost beyond GradientAccumulation, nn's thor cells",
         "all", "torch.distributions is there"),
     Gap("argument", "torch.cuda.amp.GradScaler() without CUDA", "all",
-        "warns and is off, as in PyTorch; torch.amp.GradScaler('cpu') scales, in both styles"),
+        "warns and is off, as in PyTorch, until it scales a loss inside of a function that "
+        "value_and_grad differentiates (MindTorch's style); torch.amp.GradScaler('cpu') scales, "
+        "in both styles"),
     Gap("argument", "torch.distributed.new_group(pg_options, device_id, use_local_synchronization)",
         "all", "raise"),
     Gap("argument", "mindspore.ops.matrix_diag(k, align, ...), matrix_diag_part, matrix_set_diag",

@@ -294,7 +294,8 @@ def modules_stub() -> str:
     for name in modules._classes:
         kind = getattr(modules, name)
         home = importlib.import_module(kind.__base__.__module__)
-        places = {inspect.getfile(importlib.import_module(kind.__module__)), inspect.getfile(home)}
+        own = importlib.import_module(kind.__module__)
+        places = {module.__file__ or "" for module in (own, home) if hasattr(module, "__file__")}
         places |= {inspect.getfile(f) for f in vars(kind).values() if inspect.isfunction(f)}
         if not any(name in _bound(Path(p)) for p in places if Path(p).is_file()):
             base = kind.__base__.__name__

@@ -7,7 +7,6 @@ Made by `python -m mindtorch.tools.docs.stubs`.
 
 
 from mindtorch.torch._tensor.tensor import Tensor as Tensor
-from mindtorch.torch.nn.modules.batchnorm import _LazyNorm as _LazyNorm
 from mindtorch.torch.nn.modules.padding import _CircularPadNd as _CircularPadNd
 from mindtorch.torch.nn.modules.padding import _ConstantPadNd as _ConstantPadNd
 from mindtorch.torch.nn.modules.padding import _Pad as _Pad
@@ -72,15 +71,6 @@ class LPPool2d(_LPPoolNd):
 
 class LPPool3d(_LPPoolNd):
     """The p-norm of each window, over 3 spatial axes."""
-
-class LazyInstanceNorm1d(_LazyNorm):
-    """A :class:`InstanceNorm1d` that takes its number of features from its first input."""
-
-class LazyInstanceNorm2d(_LazyNorm):
-    """A :class:`InstanceNorm2d` that takes its number of features from its first input."""
-
-class LazyInstanceNorm3d(_LazyNorm):
-    """A :class:`InstanceNorm3d` that takes its number of features from its first input."""
 
 class MaxPool1d(_MaxPoolNd):
     """The largest element of each window, over 1 spatial axes."""
