@@ -315,9 +315,11 @@ def attach_methods(methods: dict[str, Any]) -> None:
     for part in PARTS:
         for name, method in vars(part).items():
             if type(method) is FunctionType:
-                method.__module__, method.__qualname__ = "mindtorch.torch", f"Tensor.{name}"
+                method.__module__ = "mindtorch.torch"
+                if "." in method.__qualname__:  # others have their name alone in errors
+                    method.__qualname__ = f"Tensor.{name}"
     for name, method in methods.items():
         if type(method) is FunctionType and not is_public(method.__module__):
-            method.__module__, method.__qualname__ = "mindtorch.torch", f"Tensor.{name}"
+            method.__module__ = "mindtorch.torch"
         if not any(name in part.__dict__ for part in PARTS):
             setattr(Tensor, name, method)

@@ -249,6 +249,55 @@ def svd_lowrank(A: Any, q: int | None = 6, niter: int | None = 2, M: Any = None)
 
 
 @function(method=False)
+def lobpcg(
+    A: Any, k: int | None = None, B: Any = None, X: Any = None, n: int | None = None,  # noqa: N803
+    iK: Any = None, niter: int | None = None, tol: float | None = None,  # noqa: N803
+    largest: bool | None = None, method: str | None = None, tracker: Any = None,
+    ortho_iparams: Any = None, ortho_fparams: Any = None, ortho_bparams: Any = None,
+) -> Any:  # fmt: skip
+    """(eigenvalues, eigenvectors): the ``k`` greatest or least of ``A x = lambda B x``.
+
+    LAPACK finds all of them, so what says how torch's iteration goes (``X`` beyond its number of
+    columns, ``iK``, ``niter``, ``tol``, the parameters of orthogonalisation) changes nothing.
+
+    Args:
+        A: symmetric matrices.
+        k: how many; the columns of ``X``, else 1.
+        B: symmetric and positive matrices; None for the identity.
+        X: where the iteration would begin.
+        n: how many columns that has, without ``X``.
+        largest: the greatest, as for None; else the least.
+        method: "ortho" or "basic".
+        tracker: what is called on the way; there are no steps to call it in.
+    """
+    if tracker is not None:
+        raise NotImplementedError("lobpcg(tracker): there is no iteration to follow")
+    if method not in (None, "ortho", "basic"):
+        raise ValueError(f"unknown method: {method!r}")
+    rows = A.aval.shape[-1]
+    k = (1 if X is None else X.aval.shape[-1]) if k is None else k
+    columns = (k if n is None else n) if X is None else X.aval.shape[-1]
+    if rows < 3 * columns:
+        raise ValueError(
+            f"LOBPCG algorithm is not applicable when the number of A rows (={rows}) is smaller "
+            f"than 3 x the number of requested eigenpairs (={columns})"
+        )
+    if X is None:  # the generator goes on as torch's does
+        FUNCTIONS["randn"](*A.aval.shape[:-1], columns, dtype=A.aval.dtype)
+    lower = None if B is None else linalg.cholesky(B)
+    if lower is not None:
+        half = linalg.solve_triangular(lower, A, upper=False)
+        A = linalg.solve_triangular(lower, ops.adjoint(half), upper=False)  # noqa: N806
+    values, vectors = linalg.eigh(A)
+    if largest is None or largest:
+        values, vectors = values.flip(-1), vectors.flip(-1)
+    values, vectors = values[..., :k], vectors[..., :k]
+    if lower is not None:
+        vectors = linalg.solve_triangular(ops.adjoint(lower), vectors, upper=True)
+    return values, vectors
+
+
+@function(method=False)
 def pca_lowrank(A: Any, q: int | None = None, center: bool = True, niter: int = 2) -> Any:  # noqa: N803
     """The singular values and vectors of ``A``, of which (``center``) the columns' means are
     subtracted.

@@ -122,6 +122,16 @@ def resize_as_(input: Any, the_template: Any) -> Any:  # noqa: A002
     return input.resize_as_(the_template)
 
 
+def _resize_as(self: Any, tensor: Any) -> Any:
+    """A tensor of the same elements in the shape of ``tensor``, over this one's memory."""
+    warn_caller("non-inplace resize_as is deprecated")
+    return self.resize(*tensor.aval.shape)
+
+
+METHODS["resize_as"] = _resize_as
+METHODS["const_data_ptr"] = lambda self: self.data_ptr()
+
+
 @function()
 def positive(input: Any) -> Any:  # noqa: A002
     """``+input``."""

@@ -371,7 +371,7 @@ def _lp_pool(
     if spatial == 1 and isinstance(kernel_size, (tuple, list)):
         kind = type(kernel_size).__name__
         raise TypeError(f"mul(): argument 'other' (position 1) must be Tensor, not {kind}")
-    if norm_type in _INFINITE:
+    if isinstance(norm_type, float) and norm_type in _INFINITE:
         pool = (max_pool1d, max_pool2d, max_pool3d)[spatial - 1]
         sizes, least = pointwise.absolute(x), norm_type < 0
         sizes = pointwise.negative(sizes) if least else sizes
