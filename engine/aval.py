@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from functools import reduce
 from math import prod
 from operator import index
-from typing import Any
+from typing import Any, TypeVar
 
 from .devices import device as devices
 from .dtypes import NAMES_ONLY, DType
@@ -67,6 +67,17 @@ class Aval:
         return tuple(s * itemsize for s in self.strides)
 
 
+class UnstridedAval(Aval):
+    """That of a tensor without one memory of its own (sparse, nested, masked): equal to that of no
+    other tensor, so that nothing kept for plain tensors is taken for it."""
+
+    __slots__ = ()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (unstrided, (self.shape, self.dtype, self.device))
+
+
+Described = TypeVar("Described", bound=Aval)
 _LARGEST = 2**63 - 1
 
 # those in use, and the last ones made: more is not kept of shapes that are met once
@@ -137,6 +148,22 @@ def aval(
     return found
 
 
+def unstrided(
+    shape: Shape, dtype: DType, device: devices.Device = devices.cpu
+) -> Aval:
+    """The description of a tensor without one memory of its own."""
+    sizes = tuple([index(plain(n)) for n in shape])
+    key = (UnstridedAval, sizes, dtype, device)
+    found = _interned.get(key)
+    if found is None:
+        with _making:
+            found = _interned.get(key)
+            if found is None:
+                found = _filled(UnstridedAval, sizes, dtype, (0,) * len(sizes), device, False)
+                _interned[key] = found
+    return found
+
+
 def dense_like(x: Aval) -> Aval:
     """That of a tensor of the same shape, type and device, in C order."""
     return aval(x.shape, x.dtype, None, x.device)
@@ -163,7 +190,14 @@ def _new(
     natural = strides == contiguous_strides(shape)
     if max(prod(shape) * (dtype.itemsize if natural else 1), *strides, 0) > _LARGEST:
         raise _overflow(shape, natural)
-    result = object.__new__(Aval)
+    return _filled(Aval, shape, dtype, strides, device, weak)
+
+
+def _filled(
+    kind: type[Described], shape: Shape, dtype: DType, strides: Shape, device: devices.Device,
+    weak: bool,
+) -> Described:  # fmt: skip
+    result = object.__new__(kind)
     result.shape = shape
     result.strides = strides
     result.dtype = dtype

@@ -43,10 +43,17 @@ class OpTimes(Recorder):
         self._within.append(0)
         return record
 
+    def compiled(self, begin: int, end: int) -> None:
+        """Kernels were found or compiled: a line of its own."""
+        super().compiled(begin, end)
+        total = self.totals.setdefault(self.records.pop().name, [0, 0, 0])
+        for i, value in enumerate((1, end - begin, end - begin)):
+            total[i] += value
+
     def leave_record(self, record: Record) -> None:
         """The op or node has ended."""
         super().leave_record(record)
-        spent = record.end - record.start
+        spent = record.end - record.start - record.compiling
         within = self._within.pop()
         if self._within:
             self._within[-1] += spent

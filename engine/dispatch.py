@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from . import allocator
 from .autograd import tape
 from .bounded_cache import Bounded
+from .implementations import NO_OTHERS, Implementations
 from .state import AUTOCAST as AUTOCAST
 from .state import GRAD as GRAD
 from .state import INFERENCE as INFERENCE
@@ -64,6 +65,8 @@ _LOOK_UP = """\
 mode = state.mode
 plan = plans.get(({avals},))
 if plan is None or mode > GRAD:
+    if others and (found := others.call(({given},), {{}})) is not NotImplemented:
+        return found
     return op({given})
 """
 _CALL = """\
@@ -305,7 +308,7 @@ def _code_of(name: str, arity: int, known: bool, optional: int = 0) -> Any:
         head = f"mode, {given}, op, plan, params, empty, size, dtype, aval, run"
         lines = _run_text("", names)
     else:
-        head = f"{given}, op, params, plans"
+        head = f"{given}, op, params, plans, others"
         avals = ", ".join(_attributes("aval", names, optional))
         lines = _LOOK_UP.format(avals=avals, given=given) + _run_text("plan.", names, optional)
     text = f"def call({head}):\n{textwrap.indent(lines, '    ')}"
@@ -318,12 +321,19 @@ def bound(code: Any, *constants: Any) -> Callable[..., Any]:
     return types.FunctionType(code, _NAMES, code.co_name, constants)
 
 
-def call_of(op: Dispatch, arity: int, optional: int = 0) -> Callable[..., Any]:
+def call_of(
+    op: Dispatch, arity: int, optional: int = 0, others: Implementations = NO_OTHERS
+) -> Callable[..., Any]:
     """``op(*inputs)``, with the fewest steps, for an op without params whose kernel has one result.
 
-    Its frame has the op's name. ``optional``: so many of the last inputs may be None.
+    Its frame has the op's name.
+
+    Args:
+        optional: so many of the last inputs may be None.
+        others: what takes the inputs in place of the op, asked where no plan is known: other
+            classes' tensors have none.
     """
-    return bound(_code_of(op.name, arity, False, optional), op, _NO_PARAMS, op._plans)
+    return bound(_code_of(op.name, arity, False, optional), op, _NO_PARAMS, op._plans, others)
 
 
 def planned_call(op: Dispatch, plan: Plan, params: dict[str, Any]) -> Callable[..., Any]:

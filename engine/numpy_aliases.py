@@ -14,22 +14,13 @@ from .tensor import Storage, Tensor, as_array, capturing
 _windows: weakref.WeakKeyDictionary[Storage, Any] = weakref.WeakKeyDictionary()
 
 
-class Wanted:
-    """Whether it matters who looks: only where ops wait for their data (:mod:`.compile.lazy`)."""
-
-    on = False
-
-
-wanted = Wanted()
-
-
 def opened(tensor: Tensor) -> Any:
     """``tensor.array()``; :func:`is_seen` knows of it as long as it, or a view of it, lives."""
     capture = capturing()
     if capture is not None:
         capture.raw_write(tensor)
     array = tensor.array()
-    if not wanted.on or tensor.aval.device.type != "cpu" or not array.size:
+    if tensor.aval.device.type != "cpu" or not array.size:
         return array
     storage = tensor._shared.memory
     buffer = storage.buffer

@@ -11,6 +11,8 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
+from mindtorch.kernels.support.first_use_clock import clock as first_use
+
 from . import dtypes, kernel_gaps
 from .autograd import tape
 from .aval import Aval, dense_like, is_channels_last
@@ -118,6 +120,8 @@ class Op(Dispatch):
             does not take where ours would (:mod:`.dtype_support`).
         index_bounds: ``index_bounds(inputs, params)``: the inputs that are indices, with the sizes
             that they index (:mod:`.ops.index_bounds`).
+        inner: ``inner(*input avals)``: the op that torch computes it by, and the shapes that that
+            one is given; profilers show it.
         checks_values: the kernel may refuse the numbers that it finds in its inputs; so it may
             where there are ``index_bounds``.
 
@@ -147,6 +151,7 @@ class Op(Dispatch):
         autocast_cuda: Policy | None = None,
         dtypes: Callable[..., None] | None = None,
         index_bounds: Callable[[Any, Any], Any] | None = None,
+        inner: Callable[..., tuple[str, list[Any]]] | None = None,
         checks_values: bool = False,
     ) -> None:
         self.name = name
@@ -162,6 +167,7 @@ class Op(Dispatch):
         self.autocast_cuda = autocast_cuda
         self.dtypes = dtypes
         self.index_bounds = index_bounds
+        self.inner = inner
         self.checks_values = checks_values or index_bounds is not None
         words = name.strip("_").split("_")
         camel = "".join(w[:1].upper() + w[1:] for w in words)
@@ -217,7 +223,8 @@ class Op(Dispatch):
         if all(a.size == 0 or a.device is meta for a in plan.avals):
             plan.run = _run_nothing
         else:
-            plan.run = self.bound(plan.avals, in_avals, params)
+            with first_use:
+                plan.run = self.bound(plan.avals, in_avals, params)
         return plan
 
     def bound(self, avals: Any, in_avals: Any, params: dict[str, Any]) -> Callable[..., Any]:

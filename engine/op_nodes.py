@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+import itertools
+import time
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from .aval import Aval
@@ -47,23 +50,67 @@ class Node:
         return f"{made} = {self.op.name}({', '.join(given)})"
 
 
+def run_steps(
+    steps: Iterable[tuple[Callable[..., None], Sequence[Any]]], seconds: list[float] | None = None
+) -> None:
+    """The loop that runs graphs: ``step(*given)`` for each (step, given).
+
+    ``seconds``: takes how long each of them took (on CUDA: to launch).
+    """
+    if seconds is None:
+        for step, given in steps:
+            step(*given)
+        return
+    seconds.clear()
+    for step, given in steps:
+        began = time.perf_counter()
+        step(*given)
+        seconds.append(time.perf_counter() - began)
+
+
+def evaluate(node: Node, operands: list[Any]) -> Any:
+    """A node's results on real tensors, which the tape does not record."""
+    return node.op.evaluate(0, tuple(operands), node.params)
+
+
 def run_nodes(
-    nodes: list[Node], held: dict[int, Any], apply: Callable[[Node, list[Any]], Any],
-    dying: Sequence[Sequence[int]] = (),
+    nodes: Sequence[Node], held: dict[int, Any],
+    apply: Callable[[Node, list[Any]], Any] = evaluate, dying: Iterable[Sequence[int]] = (),
+    seconds: list[float] | None = None,
 ) -> None:  # fmt: skip
     """Put the results of ``apply(node, operands)`` into ``held``, by the values' numbers.
 
-    ``dying``: for each node the numbers that are dropped after it, see :func:`last_uses`.
+    Args:
+        dying: for each node the numbers that are dropped after it, see :func:`last_uses`.
+        seconds: as :func:`run_steps` has it.
     """
-    for place, node in enumerate(nodes):
-        made = apply(node, [None if v is None else held[v.number] for v in node.inputs])
-        results = made if isinstance(made, tuple) else (made,)
-        for value, result in zip(node.outputs, results, strict=True):
-            held[value.number] = result
-        if dying:
-            del made, results, result
-            for number in dying[place]:
-                del held[number]
+    dead = itertools.chain(dying, itertools.repeat(()))
+    steps = ((_apply_to, (n, apply, held, d)) for n, d in zip(nodes, dead, strict=False))
+    run_steps(steps, seconds)
+
+
+def _apply_to(node: Node, apply: Any, held: dict[int, Any], dead: Sequence[int]) -> None:
+    made = apply(node, [None if v is None else held[v.number] for v in node.inputs])
+    results = made if isinstance(made, tuple) else (made,)
+    for value, result in zip(node.outputs, results, strict=True):
+        held[value.number] = result
+    for number in dead:
+        del held[number]
+
+
+def run_until_error(nodes: Sequence[Node], held: dict[int, Any]) -> int:
+    """:func:`run_nodes` up to the node that raises; how many were done."""
+    done = 0
+
+    def count(node: Node, operands: list[Any]) -> Any:
+        nonlocal done
+        result = evaluate(node, operands)
+        done += 1
+        return result
+
+    with contextlib.suppress(Exception):  # the error has been raised, or will be
+        run_nodes(nodes, held, count)
+    return done
 
 
 def last_uses(nodes: list[Node], kept: set[int]) -> list[list[int]]:

@@ -16,6 +16,8 @@ that a module has already bound stay what they are. The switch is of the whole p
 that imports torch while another thread switches may get either side.
 
 The environment variable `MINDTORCH_ENABLE=0` switches the switch off: real torch on both sides.
+With `MINDTORCH_ENABLE=1` Python itself imports `mindtorch.tools.mstorch_enable` when it starts
+(`mindtorch_enable.pth`, which an installation has beside the package).
 """
 
 import importlib
@@ -38,6 +40,7 @@ else:
 __all__ = [
     "PACKAGES",
     "active_side",
+    "exchange_names_of_real_torch",
     "real_torch",
     "torch_as_mindtorch",
     "torch_disable",
@@ -218,6 +221,15 @@ def torch_disable() -> None:
     with _lock:
         _stack.append(_active)
         _switch(OURS)
+
+
+def exchange_names_of_real_torch() -> None:
+    """Let the module that imports the switch, and took names from real torch before, have ours."""
+    real = _set_aside[REAL]
+    if _active == OURS and "torch" in real:
+        from ._late_switch import exchange_earlier_names
+
+        exchange_earlier_names(real, PACKAGES)
 
 
 def torch_enable() -> None:

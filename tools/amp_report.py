@@ -28,6 +28,7 @@ from mindtorch.module_hooker import torch_disable
 
 from .cli_types import count
 from .run_script import ScriptNotFoundError, execute, report_failure
+from .watchpoints.training_steps import Steps
 
 __all__ = ["LayerReport", "Observer", "add_arguments", "main"]
 
@@ -47,6 +48,7 @@ class LayerReport:
     name: str
     kind: str
     calls: int = 0
+    not_finite: int = 0  # in float32 already
     elements: int = 0
     nonzero: int = 0
     overflow: int = 0  # at the level
@@ -119,6 +121,21 @@ class Observer:
     label: str = ""
     layers: dict[str, LayerReport] = field(default_factory=dict)
     busy: bool = False
+    backwards: int = 0
+    bad_losses: list[tuple[int, float]] = field(default_factory=list)
+
+    def on_loss(self, loss: Any) -> None:
+        """`loss.backward()` is called: in which step, counted from 1, it was NaN or infinite."""
+        self.backwards += 1
+        value = float(loss.detach().float().mean())
+        if not math.isfinite(value):
+            self.bad_losses.append((self.backwards, value))
+
+    def on_gradients(self, optimizer: Any) -> None:
+        """Nothing is asked of gradients here."""
+
+    def on_step(self, optimizer: Any) -> None:
+        """Nothing is asked of steps."""
 
     @contextmanager
     def watching(self) -> Iterator[Observer]:
@@ -141,9 +158,12 @@ class Observer:
             return jitted.function(*args, **kwargs)
 
         kinds[0].__call__, kinds[1].__call__ = watched, uncompiled
+        steps = Steps(mindtorch.torch, self)
+        steps.install()
         try:
             yield self
         finally:
+            steps.remove()
             kinds[0].__call__, kinds[1].__call__ = before
 
     def _unwatched(self, call: Callable[..., Any], network: Any, args: Any, kwargs: Any) -> Any:
@@ -248,6 +268,7 @@ class Observer:
     def _count(self, report: LayerReport, found: Any) -> None:
         size = np.abs(found)
         report.calls += 1
+        report.not_finite += int(np.count_nonzero(~np.isfinite(found)))
         report.elements += found.size
         report.nonzero += int(np.count_nonzero(found))
         report.underflow += int(np.count_nonzero((size > 0) & (size <= SMALLEST[self.dtype])))
@@ -305,6 +326,23 @@ class Observer:
                     found[report.kind].append(reason)
         return found
 
+    def findings(self) -> list[str]:
+        """What is wrong without any lowering: nothing that is said of 16 bits holds then."""
+        found = []
+        if self.bad_losses:
+            step, value = self.bad_losses[0]
+            many = len(self.bad_losses)
+            more = f" (and {many - 1} more of {self.backwards})" if many > 1 else ""
+            found.append(f"the loss of step {step} is {value} in float32 already{more}")
+        for report in self.layers.values():
+            if report.not_finite:
+                found.append(
+                    f"{report.name} ({report.kind}) gives {report.not_finite} NaN or infinite "
+                    "numbers in float32 already"
+                )
+                break
+        return found
+
     def loss_scale(self) -> float:
         """The power of two that leaves the largest gradient a factor of 2 below the largest
         number; 1 where no gradient underflows."""
@@ -332,16 +370,22 @@ def _draws(module: Any) -> bool:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
-    parser.add_argument("--level", choices=["O2", "O3"], default="O2")
-    parser.add_argument("--dtype", choices=list(BITS), default="float16")
+    parser.add_argument(
+        "--level", choices=["O2", "O3"], default="O2",
+        help="O2 (default): normalisation stays float32; O3: all is lowered",
+    )  # fmt: skip
+    parser.add_argument(
+        "--dtype", choices=list(BITS), default="float16", help="the 16 bits (default float16)"
+    )
     parser.add_argument("--steps", type=count, default=5, help="calls to watch (default 5)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers as JSON")
-    parser.add_argument("script", type=Path)
+    parser.add_argument("script", type=Path, help="a script that trains in float32")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own arguments")
 
 
 def main(options: argparse.Namespace) -> int:
-    """0: nothing to keep in float32; 1: a black list is suggested; 2: nothing was seen."""
+    """0: nothing to keep in float32; 1: a black list is suggested, or the loss is NaN or infinite;
+    2: nothing was seen."""
     torch_disable()
     observer = Observer(options.level, options.dtype, options.steps)
     try:
@@ -364,10 +408,10 @@ def main(options: argparse.Namespace) -> int:
         rows = [asdict(r) | {"lost_bits": r.lost_bits(), "own_lost_bits": r.lost_bits(own=True)}
                 for r in observer.layers.values()]  # fmt: skip
         result = {"level": observer.level, "dtype": observer.dtype, "layers": rows,
-                  "black_list": observer.black_list(),
+                  "black_list": observer.black_list(), "findings": observer.findings(),
                   "loss_scale": observer.loss_scale()}  # fmt: skip
         write_whole(options.json, json.dumps(result, indent=1) + "\n")
-    return 1 if observer.black_list() else 0
+    return 1 if observer.black_list() or observer.findings() else 0
 
 
 def show(observer: Observer) -> None:
@@ -388,6 +432,10 @@ def show(observer: Observer) -> None:
     console = Console()
     console = console if console.is_terminal else Console(width=130)
     console.print(table)
+    for line in observer.findings():
+        console.print(f"FOUND: {line}", style="bold red", highlight=False)
+    if observer.findings():
+        console.print("mindtorch run --watch overflow SCRIPT names the op that it begins in")
     kept = observer.black_list()
     usual = SINGLE_BITS - BITS[observer.dtype]
     console.print(f"rounding to {observer.dtype} alone loses about {usual:.0f} bits of 24")

@@ -23,7 +23,7 @@ from typing import Any
 import mindtorch
 from mindtorch.engine.switches import DESCRIPTIONS, variable
 
-from .progress import progress
+from .progress import progress, telling
 
 __all__ = ["Run", "add_arguments", "difference", "main"]
 
@@ -73,10 +73,12 @@ def run(options: argparse.Namespace, off: Collection[str]) -> Run:
     with tempfile.TemporaryDirectory(prefix="mindtorch-bisect-") as folder:
         notes = Path(folder) / "events"
         command = [sys.executable, "-m", "mindtorch.tools.bisect_child", str(notes)]
-        done = subprocess.run(
-            [*command, str(options.script), *options.arguments], env=environment, text=True,
-            stdin=subprocess.DEVNULL, capture_output=True, errors="replace", check=False,
-        )  # fmt: skip
+        without = " and ".join(off) if len(off) < len(DESCRIPTIONS) else "all"
+        with telling(lambda: f"mindtorch bisect: {options.script} without {without or 'nothing'}"):
+            done = subprocess.run(
+                [*command, str(options.script), *options.arguments], env=environment, text=True,
+                stdin=subprocess.DEVNULL, capture_output=True, errors="replace", check=False,
+            )  # fmt: skip
         text = notes.read_text(encoding="utf-8") if notes.exists() else ""
     events = [json.loads(line) for line in text.splitlines(True) if line.endswith("\n")]
     errors = done.stderr.splitlines()[-_TAIL:]
@@ -222,7 +224,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--graph", action="store_true", help="run the script as `mindtorch run --graph` does"
     )
-    parser.add_argument("script", type=Path)
+    parser.add_argument("script", type=Path, help="the script whose result changes")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own arguments")
 
 

@@ -8,10 +8,12 @@ import importlib.util
 import os
 import sys
 
+from mindtorch._distribution import install_extra
+
 __all__ = ["add_arguments", "complete", "main", "watchpoints"]
 
 _SHELLS = ("bash", "zsh", "fish", "tcsh", "powershell")
-_MISSING = "completion needs the package argcomplete: pip install 'mindtorch[completion]'"
+_MISSING = f"completion needs the package argcomplete: {install_extra('completion')}"
 
 
 def complete(parser: argparse.ArgumentParser) -> None:

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from rich.console import Console
@@ -27,6 +27,7 @@ from .run_script import report_failure
 __all__ = ["add_arguments", "main"]
 
 STEP = 1e-6
+BITS = 1e-12  # two ways of one arithmetic
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,11 +49,12 @@ class UsageError(Exception):
 
 
 def _load(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+    name = f"{path.stem}_script" if path.stem in sys.stdlib_module_names else path.stem
+    spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None or not path.is_file():
         raise UsageError(f"cannot open {str(path)!r}")
     module = importlib.util.module_from_spec(spec)
-    sys.modules.setdefault(path.stem, module)  # dataclasses look there
+    sys.modules.setdefault(name, module)  # dataclasses look there
     sys.path.insert(0, str(path.resolve().parent))
     before, sys.argv = sys.argv, [str(path)]
     try:
@@ -168,12 +170,30 @@ def _gradients(function: Callable[..., Any], inputs: list[Any]) -> dict[str, lis
     }  # fmt: skip
 
 
-def _apart(a: Any, b: Any) -> float:
-    """The largest difference, relative to the larger of 1 and the largest slope."""
+class _Apart(NamedTuple):
+    """The largest difference of two gradients, relative to the larger of 1 and the largest slope;
+    the place of that element, and what both have there."""
+
+    size: float
+    place: tuple[int, ...]
+    found: float
+    expected: float
+
+    def __str__(self) -> str:
+        place = f"[{', '.join(map(str, self.place))}]"
+        return f"{self.size:.1e} at {place}" if self.place else f"{self.size:.1e}"
+
+
+def _apart(a: Any, b: Any) -> _Apart:
     if not np.size(b):
-        return 0.0
-    difference = float(np.max(np.abs(a - b)) / max(1.0, float(np.max(np.abs(b)))))
-    return difference if np.isfinite(difference) else float("inf")
+        return _Apart(0.0, (), 0.0, 0.0)
+    difference = np.abs(a - b)
+    odd = ~np.isfinite(difference)
+    place = np.unravel_index(int(np.argmax(np.where(odd, np.inf, difference))), np.shape(b))
+    at = tuple(int(i) for i in place)
+    size = float(difference[at] / max(1.0, float(np.max(np.abs(b)))))
+    size = size if np.isfinite(size) else float("inf")
+    return _Apart(size, at if size else (), float(a[at]), float(b[at]))
 
 
 def main(options: argparse.Namespace) -> int:
@@ -190,15 +210,37 @@ def main(options: argparse.Namespace) -> int:
         report_failure(error)
         print(f"mindtorch gradcheck: {options.target} raised", file=sys.stderr)
         return 2
-    table = Table("argument", "shape", "backward", "differences", title="Largest difference of "
-                  "value_and_grad from", title_justify="left")  # fmt: skip
-    agree = True
+    return _report(found, _names(function, len(inputs)), options.tolerance)
+
+
+def _names(function: Callable[..., Any], count: int) -> list[str]:
+    """What the function calls its arguments."""
+    named = list(inspect.signature(function).parameters)
+    return [named[at] if at < len(named) else f"argument {at + 1}" for at in range(count)]
+
+
+def _report(found: dict[str, list[Any]], names: list[str], tolerance: float) -> int:
+    """Print how far the gradients are apart, by how much too far and where; the exit status."""
+    table = Table("argument", "shape", "from backward()", "from numerical slopes", title="Largest "
+                  "difference of value_and_grad's gradients, relative, and the element",
+                  title_justify="left")  # fmt: skip
+    allowed = {"backward()": BITS, "numerical slopes": tolerance}
+    wrong = []
     rows = zip(found["value_and_grad"], found["backward"], found["differences"], strict=True)
     for place, (ours, theirs, slopes) in zip(found["positions"], rows, strict=True):
-        apart = _apart(ours, theirs), _apart(ours, slopes)
-        agree &= apart[0] <= 1e-12 and apart[1] <= options.tolerance
-        table.add_row(str(place), str(np.shape(ours)), *(f"{value:.1e}" for value in apart))
-    console = Console(highlight=False)
+        name, both = names[place], (_apart(ours, theirs), _apart(ours, slopes))
+        table.add_row(name, str(np.shape(ours)), *map(str, both))
+        for (what, limit), apart in zip(allowed.items(), both, strict=True):
+            if not apart.size <= limit:
+                element = f"{name}[{', '.join(map(str, apart.place))}]" if apart.place else name
+                wrong.append(
+                    f"DIFFER: by {element} the gradient is {apart.found:.6g}, and "
+                    f"{apart.expected:.6g} by {what}: {apart.size:.1e} apart, {limit:g} allowed"
+                )
+    console = Console(highlight=False, markup=False)
     console.print(table)
-    console.print("agree" if agree else "DIFFER")
-    return 0 if agree else 1
+    for line in wrong:
+        console.print(line, soft_wrap=True)
+    if not wrong:
+        console.print(f"agree: {BITS:g} and {tolerance:g} are allowed")
+    return 1 if wrong else 0

@@ -11,6 +11,8 @@ from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import Any
 
+from mindtorch import traceback_filtering
+
 __all__ = [
     "ScriptNotFoundError", "end_with_parent", "execute", "report_failure", "run_op_by_op",
     "switch_in_spawned_processes",
@@ -118,5 +120,6 @@ def _from_script(traceback: TracebackType | None) -> TracebackType | None:
 def report_failure(error: BaseException) -> int:
     """Print the traceback of a script that raised, without our frames. Returns the exit status."""
     error.__traceback__ = _from_script(error.__traceback__)
+    traceback_filtering.install()
     sys.excepthook(type(error), error, error.__traceback__)
     return 130 if isinstance(error, KeyboardInterrupt) else 1

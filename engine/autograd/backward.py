@@ -8,12 +8,13 @@ import math
 import threading
 import types
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from operator import is_not
 from typing import Any
 
 from ..call_cache import vjp_cache
 from ..dispatch import VIEW
+from ..op_nodes import NodeValue
 from ..ops.elementwise import add
 from ..ops.movement import clone_like
 from ..reference_counts import holders
@@ -290,25 +291,15 @@ def _gradients_of(node: Any, gradients: list[Any], needed: list[bool]) -> Any:
         if state.interpreters and isinstance(node, Node):
             return node.apply_observed(gradients, needed)
         return node.apply(gradients, needed)
-    key: list[Any] = needed.copy()
-    tensors: list[Any] = []
     for g in gradients:
-        if g is None:
-            key.append(None)
-            continue
-        if g._sparse:
+        if g is not None and g._sparse:
             return node.apply(gradients, needed)
-        tensors.append(g)
-        key.append(g.aval)
-        if g.aval.weak:
-            key.append(g.flat.tobytes())
     saved = node.saved
     if saved:
         if saved is RELEASED:
             return node.apply(gradients, needed)  # which raises
         for (kind, at), x, version in zip(node.kept, saved, node.versions, strict=True):
             if x is None:
-                key.append(None)
                 continue
             if x.__class__ is PackedTensor or (
                 version > 0 if x._storage is None else x._storage.version != version
@@ -318,18 +309,44 @@ def _gradients_of(node: Any, gradients: list[Any], needed: list[bool]) -> Any:
                 edge = node.edges[at]
                 if edge is not None and edge[0].__class__ is not AccumulateGrad:
                     return node.apply(gradients, needed)  # raises: it was detached in place
-            tensors.append(x)
-            key.append(x.aval)
-            if x.aval.weak:
-                key.append(x.flat.tobytes())
-    plan = node.plan
-    if plan.kind == VIEW:  # views of one kind have one plan, wherever they begin
-        key.extend(node.params.values())
-    calls = plan.rules
+    key: list[Any] = needed.copy()
+    given = add_signature(key, (*gradients, *saved), node)
+    calls = node.plan.rules
     call = None if calls is None else calls.get(tuple(key))
     if call.__class__ is types.FunctionType:
-        return call(*tensors)
+        return call(*given)
     return vjp_cache.apply(node, gradients, needed, tuple(key))
+
+
+def add_signature(key: list[Any], tensors: Iterable[Any], node: Any = None) -> list[Any]:
+    """Add what gradients follow from, given a node's plan and which of them are asked for; the
+    tensors that are there.
+
+    This is the signature under which backward work is cached, of a node's rule in
+    :mod:`..call_cache.vjp_cache` and of whole passes in lazy mode. (The backward pass of a compiled
+    call is not looked up: it stays with the capture, whose guards hold.) Of a tensor it has the
+    aval, of a constant its elements, too, bit by bit: -0.0 is not 0.0, and NaN is NaN. Views of one
+    kind have one plan, wherever they begin.
+
+    Args:
+        tensors: gradients, and what the node has saved; None for one that is absent.
+        node: whose rules are meant.
+    """
+    given = []
+    append = key.append
+    for x in tensors:
+        if x is None:
+            append(None)
+            continue
+        given.append(x)
+        described = x.aval
+        append(described)
+        if described.weak:
+            flat = x.flat
+            append(flat.number if isinstance(flat, NodeValue) else flat.tobytes())
+    if node is not None and node.plan.kind == VIEW:
+        key.extend(node.params.values())
+    return given
 
 
 def _uses_of_leaves_with_hooks(roots: list[Any]) -> dict[int, int]:

@@ -18,6 +18,7 @@ import numpy as np
 from ..autograd.tape import Node as TapeNode
 from ..bounded_cache import Bounded
 from ..dispatch import GRAD, RECORDING_CALL, state
+from ..implementations import NO_OTHERS, Implementations
 from ..interpreter import Interpreter
 from ..op import Op, Plan, forget_plans, tables_of_plans
 from ..op_nodes import Node, NodeValue
@@ -198,7 +199,9 @@ def _key_of_list(first: Any, rest: tuple[Any, ...], kwargs: dict[str, Any]) -> A
 
 
 def cached(
-    function: Callable[..., Any], check: Callable[[Any, Any], None] | None = None
+    function: Callable[..., Any],
+    check: Callable[[Any, Any], None] | None = None,
+    others: Implementations = NO_OTHERS,
 ) -> Callable[..., Any]:
     """``function``, whose calls are cached. Its first argument is a tensor or has some in it.
 
@@ -208,6 +211,8 @@ def cached(
 
     Args:
         check: ``check(args, kwargs)`` of calls with a signature that is not known, may raise.
+        others: asked about calls with a signature that is not known. That of other classes' tensors
+            never becomes known: their avals are equal to no plain tensor's.
     """
     table = Bounded(_MOST_CALLS)
     tables_of_plans.append(table)
@@ -233,9 +238,13 @@ def cached(
             signature = tuple(key)
             known = get(signature, _UNKNOWN)
         except TypeError:
+            if others and (found := others.call(args, kwargs)) is not NotImplemented:
+                return found
             return function(*args, **kwargs)
         if known is _UNKNOWN:
             known = None
+            if others and (found := others.call(args, kwargs)) is not NotImplemented:
+                return found
             if signature not in met:
                 if check is not None:
                     check(args, kwargs)
@@ -279,11 +288,12 @@ def cached(
                     pass
             if known is _UNKNOWN and first is not _NOT_GIVEN:
                 return look_up(mode, (first, *args), kwargs)
-        if known is None:
-            return function(first, *args, **kwargs)
-        if known is _UNKNOWN:
-            return function(*args, **kwargs)
-        return known(mode, first)
+        if known is not None and known is not _UNKNOWN:
+            return known(mode, first)
+        given = args if first is _NOT_GIVEN else (first, *args)
+        if others and (found := others.call(given, kwargs)) is not NotImplemented:
+            return found
+        return function(*given, **kwargs)
 
     named: Any = call  # in frames as the function is
     named.__code__ = named.__code__.replace(co_name=function.__name__)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import gc
 import math
 import sys
 import time
@@ -405,10 +406,13 @@ class Jitted:
             capture.remove_boundary_hooks()
             if capture in captures:
                 captures.remove(capture)
+            if capture.around_collection in gc.callbacks:
+                gc.callbacks.remove(capture.around_collection)
             capture.exit()
 
         try:
             captures.append(capture)
+            gc.callbacks.insert(0, capture.around_collection)
             capture.enter()
             autocast.state.cache = {}  # casts belong to this capture
             result = self.function(*given[0], **given[1])

@@ -9,20 +9,21 @@ elementwise          add subtract multiply divide negative power power_two power
                      power_minus_two power_half power_minus_half power_minus_one square maximum
                      minimum fmax fmin floor_divide trunc_divide remainder fmod hypot atan2 copysign
                      nextafter clamp clamp_min clamp_max lerp addcmul add_scaled subtract_scaled
-                     addcdiv eq ne lt le gt ge logical_and logical_or logical_xor logical_not isnan
-                     isinf isfinite signbit bitwise_and bitwise_or bitwise_xor bitwise_not
-                     left_shift right_shift gcd lcm where sqrt rsqrt reciprocal exp exp2 expm1 log
-                     log2 log10 log1p sin cos tan asin acos atan sinh cosh asinh acosh atanh deg2rad
-                     rad2deg tanh tanh_gradient sigmoid sigmoid_gradient absolute sign sgn floor
-                     ceil round trunc frac relu threshold_gradient complex conj real imag
+                     addcdiv sqrt rsqrt reciprocal exp exp2 expm1 log log2 log10 log1p sin cos tan
+                     asin acos atan sinh cosh asinh acosh atanh deg2rad rad2deg tanh tanh_gradient
+                     sigmoid sigmoid_gradient absolute sign sgn complex conj real imag
+comparison           eq ne lt le gt ge logical_and logical_or logical_xor logical_not isnan isinf
+                     isfinite signbit bitwise_and bitwise_or bitwise_xor bitwise_not left_shift
+                     right_shift gcd lcm where
+rounding             floor ceil round trunc frac
 complex              angle view_as_real_copy view_as_complex_copy view_as_real view_as_complex
                      view_dtype
-activations          silu silu_gradient gelu gelu_gradient gelu_tanh gelu_tanh_gradient softplus
-                     softplus_gradient mish mish_gradient log_sigmoid log_sigmoid_gradient
-                     leaky_relu leaky_relu_gradient prelu elu elu_gradient hardtanh
-                     hardtanh_gradient hardsigmoid hardsigmoid_gradient hardswish hardswish_gradient
-                     shrink_gradient hardshrink softshrink threshold fake_quantize
-                     fake_quantize_gradient
+activations          relu threshold_gradient silu silu_gradient gelu gelu_gradient gelu_tanh
+                     gelu_tanh_gradient softplus softplus_gradient mish mish_gradient log_sigmoid
+                     log_sigmoid_gradient leaky_relu leaky_relu_gradient prelu elu elu_gradient
+                     hardtanh hardtanh_gradient hardsigmoid hardsigmoid_gradient hardswish
+                     hardswish_gradient shrink_gradient hardshrink softshrink threshold
+                     fake_quantize fake_quantize_gradient
 elementwise_special  erf erfc erfinv lgamma digamma trigamma zeta i0 i1 i0e i1e erfcx ndtr log_ndtr
                      ndtri entr igamma igammac frexp_mantissa frexp_exponent airy_ai bessel_j0
                      bessel_j1 bessel_y0 bessel_y1 modified_bessel_i0 modified_bessel_i1

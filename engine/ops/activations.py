@@ -10,21 +10,30 @@ import math
 from typing import Any
 
 from ..dtype_support import WHOLE, floats_only, without
+from ..dtypes import bool_
 from ..tensor import constant as c
 from .base import Elementwise
-from .elementwise import (
-    add,
-    exp,
-    greater,
-    multiply,
-    negative,
-    no_slope,
-    sigmoid,
-    subtract,
-    tanh,
-    threshold_gradient,
-    where,
+from .comparison import greater, where
+from .elementwise import add, exp, multiply, negative, no_slope, sigmoid, subtract, tanh
+
+# --- rectified linear unit --------------------------------------------------------------------
+
+
+def _no_bool(dtype: Any) -> None:
+    if dtype is bool_:
+        raise RuntimeError("Boolean inputs not supported for relu")
+
+
+relu = Elementwise(
+    "relu", (lambda g, out: threshold_gradient(g, out, c(0)),), refuses=_no_bool
 )
+# g where y > limit, else 0
+threshold_gradient = Elementwise(
+    "threshold_gradient",
+    (lambda g, y, z: threshold_gradient(g, y, z), no_slope, None),
+    grad_name="ThresholdBackwardBackward0",
+)
+
 
 # --- smooth ----------------------------------------------------------------------------------
 

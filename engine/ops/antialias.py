@@ -10,6 +10,7 @@ import numpy as np
 from mindtorch.kernels.codegen.interpolation_weights import cubic
 
 from ..tensor import constant, from_array
+from . import comparison as comparisons
 from . import elementwise as pointwise
 from .indexing import index_select
 from .linear_algebra import matmul
@@ -79,8 +80,8 @@ def _summed(x: Any, axis: int, weights: Any, first: Any, count: Any) -> Any:
         product = pointwise.addcmul(total, pixels, factor, constant(1))
         if not fused[there].all():
             apart = pointwise.add(total, pointwise.multiply(pixels, factor))
-            product = pointwise.where(row(fused), product, apart)
-        total = product if there.all() else pointwise.where(row(there), product, total)
+            product = comparisons.where(row(fused), product, apart)
+        total = product if there.all() else comparisons.where(row(there), product, total)
     return total
 
 

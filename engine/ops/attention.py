@@ -10,8 +10,9 @@ from ..aval import Aval, aval, broadcast_two
 from ..dispatch import state
 from ..tensor import constant, full_flat
 from .base import check_result
+from .comparison import equal, where
 from .convolution import NetworkOp
-from .elementwise import add, equal, multiply, where
+from .elementwise import add, multiply
 from .indexing import tril
 from .linear_algebra import adjoint, matmul
 from .reduction import amax

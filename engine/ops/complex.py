@@ -9,7 +9,8 @@ from ..dtypes import scalar_type_name
 from ..op import Op
 from ..tensor import constant
 from .base import LibraryElementwise
-from .elementwise import absolute, divide, equal, multiply, negative, where
+from .comparison import equal, where
+from .elementwise import absolute, divide, multiply, negative
 from .elementwise import check_parts as check_parts
 from .elementwise import conj as conj
 from .elementwise import imag as imag

@@ -12,8 +12,9 @@ from .. import dtypes
 from ..aval import Aval, Shape, aval
 from ..op import Op
 from ..tensor import constant
+from .comparison import greater_equal, where
 from .convolution import Ints, NetworkOp
-from .elementwise import greater_equal, maximum, where
+from .elementwise import maximum
 from .indexing import index_select
 from .movement import cast, select
 from .pooling import pick

@@ -1,7 +1,7 @@
 """Elementwise ops: a scalar function (``kernels/scalar/real.py``) and its partial derivatives.
 
 Sums over broadcast axes and casts back to an input's type happen in the tape, not here. Python
-numbers stand in rules as weak constants.
+numbers stand in rules as weak constants. Comparisons and ``where`` are in :mod:`.comparison`.
 """
 
 from __future__ import annotations
@@ -12,12 +12,23 @@ from typing import Any
 from .. import dtypes
 from ..aval import Aval, aval, broadcast_two
 from ..dtype_support import require_numbers, unordered, without
-from ..dtypes import bool_, float16, float32, float64, scalar_type_name
+from ..dtypes import float16, float32, float64, scalar_type_name
 from ..op import Op
 from ..result_strides import follow_all
 from ..tensor import Tensor, full_flat
 from ..tensor import constant as c
 from .base import Elementwise, LibraryElementwise, WholeDivision, refuse_bool, refuse_complex
+from .comparison import (
+    equal,
+    greater,
+    greater_equal,
+    is_nan,
+    less,
+    less_equal,
+    logical_and,
+    logical_or,
+    where,
+)
 from .copies import cast
 
 _NEGATIVE_BOOL = (
@@ -369,56 +380,6 @@ addcdiv = Elementwise(
     autocast_cuda="widest",
 )
 
-# --- comparison and logic --------------------------------------------------------------------
-
-equal = Elementwise("eq", arity=2, result="bool")
-not_equal = Elementwise("ne", arity=2, result="bool")
-less = Elementwise("lt", arity=2, result="bool", dtypes=without("complex", "lt_cpu"))
-less_equal = Elementwise("le", arity=2, result="bool", dtypes=without("complex", "le_cpu"))
-greater = Elementwise("gt", arity=2, result="bool", dtypes=without("complex", "gt_cpu"))
-greater_equal = Elementwise("ge", arity=2, result="bool", dtypes=without("complex", "ge_cpu"))
-logical_and = Elementwise("logical_and", arity=2, result="bool")
-logical_or = Elementwise("logical_or", arity=2, result="bool")
-logical_xor = Elementwise("logical_xor", arity=2, result="bool")
-logical_not = Elementwise("logical_not", arity=1, result="bool")
-is_nan = Elementwise("isnan", arity=1, result="bool")
-is_infinite = Elementwise("isinf", arity=1, result="bool")
-is_finite = Elementwise("isfinite", arity=1, result="bool")
-signbit = Elementwise("signbit", arity=1, result="bool")
-
-
-def _integers_only(name: str) -> Any:
-    def check(dtype: Any) -> None:
-        if dtype.category > 1:
-            kind = scalar_type_name(dtype)
-            raise NotImplementedError(f"\"{name}\" not implemented for '{kind}'")
-
-    return check
-
-
-bitwise_and = Elementwise("bitwise_and", arity=2, refuses=_integers_only("bitwise_and_cpu"))
-bitwise_or = Elementwise("bitwise_or", arity=2, refuses=_integers_only("bitwise_or_cpu"))
-bitwise_xor = Elementwise("bitwise_xor", arity=2, refuses=_integers_only("bitwise_xor_cpu"))
-bitwise_not = Elementwise("bitwise_not", arity=1, refuses=_integers_only("bitwise_not_cpu"))
-shift_left = Elementwise("left_shift", arity=2, refuses=_integers_only("lshift_cpu"))
-shift_right = Elementwise("right_shift", arity=2, refuses=_integers_only("rshift_cpu"))
-gcd = Elementwise("gcd", arity=2, refuses=_integers_only("gcd_cpu"))
-lcm = Elementwise("lcm", arity=2, refuses=_integers_only("lcm_cpu"))
-
-
-class _Where(Elementwise):
-    """The condition takes no part in promotion."""
-
-    def types(self, avals: Any) -> Any:
-        compute = dtypes.result_type(avals[1:])
-        return compute, compute
-
-
-where = _Where(
-    "where",
-    (None, lambda g, x: where(x, g, c(0)), lambda g, x: where(x, c(0), g)),
-)
-
 # --- functions -------------------------------------------------------------------------------
 
 
@@ -566,35 +527,6 @@ def _sgn_rule(g: Any, x: Any, out: Any) -> Any:
 
 
 sgn = Elementwise("sgn", (_sgn_rule,))
-floor = Elementwise(
-    "floor", (no_slope,), refuses=refuse_complex("floor"), dtypes=without("bool", "floor_vml_cpu")
-)
-ceil = Elementwise(
-    "ceil", (no_slope,), refuses=refuse_complex("ceil"), dtypes=without("bool", "ceil_vml_cpu")
-)
-round_ = Elementwise(
-    "round", (no_slope,), scalar="round_", dtypes=without("bool complex", "round_vml_cpu")
-)
-trunc = Elementwise(
-    "trunc", (no_slope,), refuses=refuse_complex("trunc"), dtypes=without("bool", "trunc_vml_cpu")
-)
-frac = Elementwise("frac", (lambda g: g,), dtypes=without("whole", "frac_cpu"))
-def _no_bool(dtype: Any) -> None:
-    if dtype is bool_:
-        raise RuntimeError("Boolean inputs not supported for relu")
-
-
-relu = Elementwise(
-    "relu", (lambda g, out: threshold_gradient(g, out, c(0)),), refuses=_no_bool
-)
-# g where y > limit, else 0
-threshold_gradient = Elementwise(
-    "threshold_gradient",
-    (lambda g, y, z: threshold_gradient(g, y, z), no_slope, None),
-    grad_name="ThresholdBackwardBackward0",
-)
-
-
 # --- complex numbers -------------------------------------------------------------------------
 
 # a complex number from its parts; their gradients are those of the real and imaginary part

@@ -11,19 +11,17 @@ from ..dtype_support import unordered, without
 from ..dtypes import DType
 from ..tensor import constant as c
 from .base import Elementwise, LibraryElementwise
+from .comparison import equal, less_equal, logical_and, where
 from .elementwise import (
     absolute,
     add,
     conj,
     cos,
     divide,
-    equal,
     exp,
     exp2,
-    less_equal,
     log,
     log1p,
-    logical_and,
     maximum,
     multiply,
     negative,
@@ -31,7 +29,6 @@ from .elementwise import (
     sgn,
     sin,
     subtract,
-    where,
 )
 from .movement import cast
 

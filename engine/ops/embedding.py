@@ -9,8 +9,9 @@ import numpy as np
 from .. import dtypes
 from ..aval import Aval, aval
 from ..tensor import constant, from_array
+from .comparison import not_equal, where
 from .convolution import NetworkOp
-from .elementwise import multiply, not_equal, where
+from .elementwise import multiply
 from .index_bounds import of_rows
 from .indexing import index_select
 from .movement import reshape

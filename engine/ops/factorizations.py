@@ -11,8 +11,9 @@ from ..aval import Aval, aval, broadcast_two, dense_like
 from ..dtypes import scalar_type_name
 from ..op import Op
 from ..tensor import Tensor, constant, from_array
+from .comparison import equal, where
 from .complex import conj, imag, make_complex, real
-from .elementwise import add, divide, equal, multiply, negative, subtract, where
+from .elementwise import add, divide, multiply, negative, subtract
 from .indexing import diag_embed, tril, triu
 from .linear_algebra import (
     LAPACK_TYPES,

@@ -10,7 +10,8 @@ from ..op import Op
 from ..result_strides import follow_indexed, preserved_strides
 from ..tensor import Tensor, constant, full_flat
 from .base import Update
-from .elementwise import add, divide, equal, logical_and, multiply, where
+from .comparison import equal, logical_and, where
+from .elementwise import add, divide, multiply
 from .index_bounds import along_axis, each_axis, of_all_elements
 from .movement import cast, clone, diagonal, expand, pad, permute, reshape, zeros_like_aval
 from .reduction import sum_to

@@ -13,8 +13,9 @@ from ..dtype_support import without
 from ..dtypes import c_name, scalar_type_name
 from ..op import Op
 from ..tensor import Tensor, constant, full_flat
+from .comparison import equal, where
 from .complex import conj, imag, make_complex
-from .elementwise import add, divide, equal, multiply, negative, subtract, where
+from .elementwise import add, divide, multiply, negative, subtract
 from .indexing import tril, triu
 from .movement import reshape, transpose, unsqueeze
 from .reduction import sum_
@@ -85,6 +86,13 @@ def _product_name(avals: Any, params: Any) -> str:
     return "BmmBackward0" if len(avals[0].shape) == 3 == len(avals[1].shape) else "MmBackward0"
 
 
+def _product_by(x: Aval, y: Aval) -> tuple[str, list[Any]]:
+    shapes = [list(x.shape), list(y.shape)]
+    if x.ndim == 3 == y.ndim:
+        return "bmm", shapes
+    return "mm", [[math.prod(shape[:-1]), shape[-1]] for shape in shapes]
+
+
 # the product of (batches of) matrices
 matmul = Op(
     "matmul", _matmul_aval, "matmul.matmul", vjp=(_matmul_left, _matmul_right),
@@ -92,6 +100,7 @@ matmul = Op(
     autocast="lower",
     autocast_cuda="lower",
     dtypes=_product_of_bool,
+    inner=_product_by,
 )  # fmt: skip
 
 
@@ -149,6 +158,11 @@ def _linear_name(avals: Any, params: Any) -> str:
     return "UnsafeViewBackward0" if avals[2] is None else "ViewBackward0"
 
 
+def _linear_by(x: Aval, weight: Aval, bias: Aval | None) -> tuple[str, list[Any]]:
+    shapes = [[math.prod(x.shape[:-1]), x.shape[-1]], list(weight.shape[::-1])]
+    return ("mm", shapes) if bias is None else ("addmm", [list(bias.shape), *shapes])
+
+
 # x @ weight^T + bias
 linear = Op(
     "linear", _linear_aval, "matmul.linear", vjp=(_linear_input, _linear_weight, _linear_bias),
@@ -156,6 +170,7 @@ linear = Op(
     autocast="lower",
     autocast_cuda="lower",
     dtypes=without("bool", "addmm_impl_cpu_"),
+    inner=_linear_by,
 )  # fmt: skip
 
 

@@ -11,18 +11,9 @@ from ..dtype_support import floats_only
 from ..tensor import constant
 from ..transforms.batch import detach
 from .base import Elementwise
+from .comparison import less, not_equal, where
 from .convolution import NetworkOp
-from .elementwise import (
-    absolute,
-    add,
-    divide,
-    less,
-    multiply,
-    negative,
-    not_equal,
-    subtract,
-    where,
-)
+from .elementwise import absolute, add, divide, multiply, negative, subtract
 from .index_bounds import of_classes
 from .movement import expand, reshape, unsqueeze
 from .reduction import scaled

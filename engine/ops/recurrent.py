@@ -15,8 +15,9 @@ from ..callbacks import callbacks
 from ..dispatch import state
 from ..dtypes import scalar_type_name
 from ..state import grad_mode
+from .activations import relu
 from .convolution import NetworkOp
-from .elementwise import add, multiply, relu, sigmoid, subtract, tanh
+from .elementwise import add, multiply, sigmoid, subtract, tanh
 from .linear_algebra import linear
 from .movement import cat, clone, slice_
 

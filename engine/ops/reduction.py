@@ -15,22 +15,8 @@ from ..dtype_support import without
 from ..op import Op
 from ..tensor import Tensor, constant, from_array
 from .base import Reduction, reduced_shape
-from .elementwise import (
-    absolute,
-    conj,
-    divide,
-    equal,
-    exp,
-    is_nan,
-    logical_and,
-    logical_or,
-    multiply,
-    power,
-    sgn,
-    sign,
-    subtract,
-    where,
-)
+from .comparison import equal, is_nan, logical_and, logical_or, where
+from .elementwise import absolute, conj, divide, exp, multiply, power, sgn, sign, subtract
 from .movement import expand, permute, reshape, unsqueeze, zeros_like_aval
 
 

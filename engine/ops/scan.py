@@ -13,7 +13,8 @@ from ..dispatch import state
 from ..dtype_support import without
 from ..op import Op
 from ..tensor import constant, from_array
-from .elementwise import add, conj, divide, exp, greater, log, multiply, negative, subtract, where
+from .comparison import greater, where
+from .elementwise import add, conj, divide, exp, log, multiply, negative, subtract
 from .indexing import scatter_add
 from .movement import flip, transpose, unsqueeze, zeros_like_aval
 from .reduction import prod_gradient, sum_

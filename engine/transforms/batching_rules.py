@@ -31,7 +31,8 @@ from ..ops import (
     sorting,
 )
 from ..ops.base import Elementwise, Reduction
-from ..ops.elementwise import add, less, multiply, where
+from ..ops.comparison import less, where
+from ..ops.elementwise import add, multiply
 from ..ops.indexing import gather, index_put, scatter, scatter_add
 from ..ops.indexing import index as index_at
 from ..ops.linear_algebra import matmul, swapped

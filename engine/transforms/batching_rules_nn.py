@@ -10,7 +10,8 @@ from typing import Any
 from .. import dtypes
 from ..op import Op
 from ..ops import attention, convolution, embedding, loss, movement, normalization, sampling
-from ..ops.elementwise import add, divide, equal, multiply, not_equal, subtract, where
+from ..ops.comparison import equal, not_equal, where
+from ..ops.elementwise import add, divide, multiply, subtract
 from ..ops.indexing import index
 from ..ops.reduction import sum_
 from ..tensor import Tensor, constant, full_flat

@@ -15,14 +15,17 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
+from mindtorch.kernels.support.first_use_clock import clock as first_use
+
 from ..autograd import inplace
-from ..compile.lazy.script_mode import pause
+from ..compile.lazy.pause import pause
 from ..dispatch import state
 from ..interpreter import Interpreter
 from ..op import Op
 from ..tensor import Tensor
 
-OP, NODE, USER = "cpu_op", "cpu_op", "user_annotation"
+OP, NODE, USER, COMPILE = "cpu_op", "cpu_op", "user_annotation", "compile"
+COMPILING = "mindtorch::find or compile kernels"
 _LIBRARY = str(Path(__file__).absolute().parents[2]) + os.sep
 
 
@@ -34,10 +37,13 @@ class Record:
         parent: the record around it.
         shapes, types: of the inputs, where shapes are recorded.
         memory: bytes that results of ops hold.
+        compiling: nanoseconds between start and end in which kernels were found or compiled; they
+            have a record of their own.
     """
 
     __slots__ = (
-        "end", "kind", "memory", "name", "parent", "shapes", "stack", "start", "thread", "types",
+        "compiling", "end", "kind", "memory", "name", "parent", "shapes", "stack", "start",
+        "thread", "types",
     )  # fmt: skip
 
     def __init__(self, name: str, kind: str, parent: Record | None) -> None:
@@ -49,6 +55,7 @@ class Record:
         self.types: Any = []
         self.stack: list[str] = []
         self.memory = 0
+        self.compiling = 0
         self.start = self.end = 0
 
 
@@ -77,11 +84,13 @@ class Recorder(Interpreter):
         self.outer = state.interpreters
         state.update(interpreters=(*self.outer, self))
         Recorder.active.append(self)
+        first_use.watchers.append(self.compiled)
 
     def stop(self) -> None:
         """Leave the door."""
         state.update(interpreters=tuple(x for x in state.interpreters if x is not self))
         Recorder.active.remove(self)
+        first_use.watchers.remove(self.compiled)
         self.resume()
 
     def enter(self, name: str, kind: str) -> Record:
@@ -90,6 +99,14 @@ class Recorder(Interpreter):
         self.open.append(record)
         record.start = time.perf_counter_ns()
         return record
+
+    def compiled(self, begin: int, end: int) -> None:
+        """Kernels were found, compiled or loaded: no time of the ops that are open."""
+        record = Record(COMPILING, COMPILE, None)
+        record.start, record.end = begin, end
+        self.records.append(record)
+        for each in self.open:
+            each.compiling += end - max(begin, each.start)
 
     def leave_record(self, record: Record) -> None:
         record.end = time.perf_counter_ns()
@@ -119,7 +136,23 @@ class Recorder(Interpreter):
         return result
 
     def apply(self, op: Op, inputs: Any, params: Any) -> Any:
-        return self.timed(op.name, op, inputs, params, fresh=op.view is None)
+        result = self.timed(op.name, op, inputs, params, fresh=op.view is None)
+        if op.inner is not None and self.records:
+            self.note_inner(op, inputs)
+        return result
+
+    def note_inner(self, op: Op, inputs: Any) -> None:
+        """The op that torch computes the last one by: all of its time is spent there."""
+        outer = next(x for x in reversed(self.records) if x.name == op.name and x.kind == OP)
+        assert op.inner is not None
+        name, shapes = op.inner(*[None if x is None else x.aval for x in inputs])
+        record = Record(name, OP, outer)
+        record.start, record.end, record.compiling = outer.start, outer.end, outer.compiling
+        record.memory, outer.memory = outer.memory, 0
+        if self.keep_shapes:
+            record.shapes, record.types = shapes, outer.types
+        record.stack = outer.stack
+        self.records.append(record)
 
     def apply_in_place(self, op: Op, target: Any, inputs: Any, params: Any) -> Any:
         return self.timed(

@@ -31,6 +31,7 @@ from numba.core import bytecode, caching, compiler_lock, errors, registry, seria
 from numba.core.runtime import rtsys
 
 from ..support.atomic_file import write_whole
+from ..support.first_use_clock import clock as first_use
 from ..support.fork_safe_lock import known, lock, reentrant_lock
 from .cache_loader import rebuild
 from .compile_lock import PATIENCE, Busy, Claim, Compiling
@@ -341,7 +342,7 @@ class Kernel(registry.CPUDispatcher):
     def compile(self, sig: Any) -> Any:
         """The machine code for a signature: from the cache, or compiled now."""
         try:
-            with held(), undisturbed():
+            with first_use, held(), undisturbed():
                 return super().compile(sig)
         finally:
             self._cache.release()

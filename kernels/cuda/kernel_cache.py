@@ -23,6 +23,7 @@ import numba
 from numba.core.serialize import dumps
 
 from mindtorch.kernels.codegen.jit import DiskCache, cache_root, made_directory
+from mindtorch.kernels.support.first_use_clock import clock as first_use
 
 _FORMAT = 1
 _dispatcher: Any = importlib.import_module("numba.cuda.dispatcher")
@@ -75,6 +76,7 @@ class Kernel(_dispatcher.CUDADispatcher):
     def compile(self, sig: Any) -> Any:
         """The kernel for a signature: from the disk, or compiled now."""
         try:
-            return super().compile(sig)
+            with first_use:
+                return super().compile(sig)
         finally:
             self._cache.release()

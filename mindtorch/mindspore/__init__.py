@@ -23,7 +23,7 @@ from . import nn as nn
 from . import ops as ops
 from . import train as train
 from . import version as version
-from ._absent import absent as _absent
+from ._absent import refusing as _refusing
 from ._argument_texts import TEXTS as _TEXTS
 from ._autodiff import grad as grad
 from ._autodiff import value_and_grad as value_and_grad
@@ -51,6 +51,7 @@ for _each in ("common", "communication", "graph", "nn", "ops", "train"):
     _offer(_each)
 
 _TEXTS.add_to(globals().values())
+_refuse = _refusing("mindspore", "FuncGraph", "export", "load")
 _LATER = ("boost", "dataset", "mint", "experimental", "mindrecord", "numpy", "scipy")
 
 
@@ -60,4 +61,4 @@ def __getattr__(name: str) -> _Any:
         import importlib
 
         return importlib.import_module(f"{__name__}.{name}")
-    raise _absent("mindspore", name)
+    return _refuse(name)

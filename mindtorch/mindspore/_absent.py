@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import sys
 from collections.abc import Callable
@@ -14,7 +15,7 @@ _PROCESSES = "tensors are not split over processes; data parallel training works
 _ASCEND = "kernels of Ascend's NPU; attention and experts are written with matmul and softmax"
 _DEVICES = "tensors are on the CPU: there are no streams, events or memory of a device to set"
 _GRAPH = "a graph compiler's own operation; Python's operators do it, inside of mindspore.jit too"
-_FILES = "files of graphs are not written; save_checkpoint and load_checkpoint keep parameters"
+_FILES = "graphs are not changed or hidden; mindspore.export and load keep them in MindIR files"
 
 # what the whole name matches, and the reason; the first that matches counts
 _REASONS: tuple[tuple[str, str], ...] = (
@@ -63,10 +64,13 @@ def absent(module: str, name: str) -> AttributeError:
     return AttributeError(f"{text}: {why} (docs/gaps.md)")
 
 
-def refusing(module: str) -> Callable[[str], Any]:
-    """A module's ``__getattr__``, which always raises."""
+def refusing(module: str, *later: str) -> Callable[[str], Any]:
+    """A module's ``__getattr__``, which raises but for the names of :mod:`.mindir` in ``later``:
+    they need packages that few programs do."""
 
     def get(name: str) -> Any:
+        if name in later:
+            return getattr(importlib.import_module(f"{__package__}.mindir.interfaces"), name)
         raise absent(module, name)
 
     return get

@@ -6,8 +6,14 @@ from importlib import import_module as _import_module
 from os import environ as _environ
 from typing import TYPE_CHECKING, Any
 
+from mindtorch._gc_pause import gc_paused as _gc_paused
+
+with _gc_paused():
+    from .functions import load as _load_functions
+
+    _load_functions()
+
 from mindtorch.engine import dtypes as _dtypes
-from mindtorch.engine.compile.lazy import script_mode as _always
 from mindtorch.engine.devices.device import Device as _Device
 from mindtorch.engine.dtypes import DType as _DType
 from mindtorch.engine.dtypes import bfloat16 as bfloat16
@@ -25,6 +31,7 @@ from mindtorch.engine.dtypes import uint16 as uint16
 from mindtorch.engine.dtypes import uint32 as uint32
 from mindtorch.engine.dtypes import uint64 as uint64
 from mindtorch.engine.switches import debug as _debug
+from mindtorch.traceback_filtering import install as _fold_tracebacks
 
 from . import version as version
 from ._api.default_device import set_default_device as set_default_device
@@ -76,7 +83,6 @@ from ._tensor.size_and_formats import strided as strided
 from ._tensor.tensor import Tensor as Tensor
 from ._tensor.tensor import attach_methods as _attach_methods
 from ._tensor_str import set_printoptions as set_printoptions
-from .functions import load as _load_functions
 
 __version__ = version.__version__
 device = _Device
@@ -95,7 +101,6 @@ cfloat = complex64
 cdouble = complex128
 legacy_contiguous_format = contiguous_format
 
-_load_functions()
 _attach_methods(METHODS | _REMOVED)
 _TEXTS.add_to({*FUNCTIONS.values(), *METHODS.values()})
 for _part in Tensor.__mro__:
@@ -264,6 +269,8 @@ else:
 
 if "MSA_LOG" in _environ:  # refuses a level of messages that there is not
     _import_module(f"{__package__}._compat.mindtorch_log").first_level()
-_always.begin_if_asked()
+if _environ.get("MINDTORCH_GRAPH", "") not in ("", "0"):
+    _import_module("mindtorch.engine.compile.lazy.script_mode").begin()
+_fold_tracebacks()
 if _debug.level:
     _import_module("mindtorch.engine.debug_report").begin()

@@ -13,7 +13,7 @@ from typing import Any
 
 import mindtorch.torch as torch
 
-ROOT = next(p for p in Path(__file__).resolve().parents if (p / "setup.cfg").exists())
+ROOT = next(p for p in Path(__file__).resolve().parents if (p / "pyproject.toml").exists())
 PAGE = ROOT / "docs" / "guide" / "one-call.md"
 WARM = 4  # calls before the one that is looked at
 _BLOCK = re.compile(r"(<!-- frames: (\w+) -->\n```\n).*?(```\n)", re.DOTALL)

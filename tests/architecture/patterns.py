@@ -128,15 +128,15 @@ def _methods_by_class(root: Path) -> dict[str, set[str]]:
 
 
 def patched(root: Path = REPOSITORY) -> list[str]:
-    """Assignments that exchange a method of an imported class, ours or another library's, or a hook
-    of the interpreter.
+    """Assignments that exchange a method of an imported class, ours or another library's.
 
-    What a class of ours keeps as its state is no method, and does not count.
+    What a class of ours keeps as its state is no method, and does not count; nor does
+    ``sys.excepthook``, which Python's reference says is there to be assigned to.
     """
     methods = _methods_by_class(root)
     found = []
     for source in product(root):
-        if not re.search(r"\b[A-Z]\w*\.\w+[^=\n]* = |\bsys\.\w+hook = ", source.text):
+        if not re.search(r"\b[A-Z]\w*\.\w+[^=\n]* = ", source.text):
             continue
         imported = _imported_modules(source.tree)
         for node, _ in statements(source.tree):
@@ -148,7 +148,7 @@ def patched(root: Path = REPOSITORY) -> list[str]:
                     continue
                 kind = owner.rpartition(".")[2]
                 is_method = kind[:1].isupper() and target.attr in methods.get(kind, {target.attr})
-                if is_method or (owner == "sys" and target.attr.endswith("hook")):
+                if is_method:
                     found.append(f"{source.path}:{node.lineno} {owner}.{target.attr}")
     return found
 

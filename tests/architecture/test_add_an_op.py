@@ -55,8 +55,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     unneeded = shutil.ignore_patterns("__pycache__")
     for folder in ("engine", "kernels", "mindtorch", "tools", "tests"):
         shutil.copytree(ROOT / folder, copy / folder, symlinks=True, ignore=unneeded)
-    for name in ("setup.cfg", "pyproject.toml"):
-        shutil.copy(ROOT / name, copy)
+    shutil.copy(ROOT / "pyproject.toml", copy)
     for path, code in steps():
         text = (copy / path).read_text()
         if code.startswith(" "):  # a row of a table

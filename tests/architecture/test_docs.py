@@ -13,7 +13,7 @@ import pytest
 
 from mindtorch.engine.switches import DESCRIPTIONS, variable
 
-ROOT = next(p for p in Path(__file__).resolve().parents if (p / "setup.cfg").exists())
+ROOT = next(p for p in Path(__file__).resolve().parents if (p / "pyproject.toml").exists())
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "docs").glob("*/*.md")])
 FOLDERS = ("mindtorch", "engine", "kernels", "tools", "tests", "benchmarks", "migration_examples",
            "docs", ".ci", ".vscode")  # fmt: skip

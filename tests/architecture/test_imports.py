@@ -229,7 +229,23 @@ def surface_packages() -> list[str]:
     return sorted(names)
 
 
-@pytest.mark.parametrize("name", surface_packages())
-def test_importing_a_package_loads_neither_torch_nor_numba(name: str) -> None:
+def test_importing_all_packages_loads_neither_torch_nor_numba() -> None:
     """Real torch is never ours to load, and numba waits for the first kernel that is called."""
+    loaded = modules_after_import(", ".join(surface_packages()))
+    assert loaded & (HEAVY | {"numba", "llvmlite"}) == set()
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", surface_packages())
+def test_a_package_can_be_imported_first(name: str) -> None:
+    """Whatever circle it is part of; names the package where the test above fails."""
     assert modules_after_import(name) & (HEAVY | {"numba", "llvmlite"}) == set()
+
+
+def test_a_training_script_loads_no_compiler_before_it_compiles() -> None:
+    """Modules, optimizers and loaders tell the compiler what changes without loading it."""
+    loaded = "print('mindtorch.engine.compile.ir.ir' in sys.modules)"
+    names = "mindtorch.torch.nn, mindtorch.torch.optim, mindtorch.torch.utils.data"
+    assert run_python(f"import sys, {names}; {loaded}").stdout.strip() == "False"
+    asked = "import sys, mindtorch.torch as torch; torch.compile(torch.relu); "
+    assert run_python(asked + loaded).stdout.strip() == "True"

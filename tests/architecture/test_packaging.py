@@ -1,7 +1,6 @@
-"""The package list, the links and what is built from them agree, on every supported Python."""
+"""The links and what is built from them agree, on every supported Python."""
 
 import ast
-import configparser
 import email
 import functools
 import json
@@ -10,16 +9,20 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import mindtorch
+from mindtorch._distribution import DISTRIBUTION
 from tests.support.paths import ROOT as REPOSITORY
 
+STARTUP = "mindtorch_enable.pth"
 LINKS = ("engine", "kernels", "tools")
 SOURCE_FOLDERS = ("mindtorch", "engine", "kernels", "tools", "migration_examples", "benchmarks")
 PYTHONS = ("3.11", "3.12", "3.13")
@@ -30,14 +33,14 @@ REMOVED = set(
 )
 
 
-def setup_cfg() -> configparser.ConfigParser:
-    config = configparser.ConfigParser()
-    config.read(REPOSITORY / "setup.cfg")
-    return config
+def pyproject() -> dict[str, Any]:
+    return tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
 
 
-def declared_packages() -> list[str]:
-    return setup_cfg()["options"]["packages"].split()
+def packages() -> list[str]:
+    """The names of all packages of an installation."""
+    folders = {Path(path).parent for path in map(installed_path, sources("mindtorch", *LINKS))}
+    return sorted(".".join(folder.parts) for folder in folders)
 
 
 def files_below(*folders: str) -> list[Path]:
@@ -62,8 +65,8 @@ def installed_path(source: Path) -> str:
 
 
 def expected_files() -> set[str]:
-    """What an installation must hold: every file of the four folders."""
-    return {installed_path(path) for path in files_below("mindtorch", *LINKS)}
+    """What an installation must hold: every file of the four folders, and the start's .pth."""
+    return {installed_path(path) for path in files_below("mindtorch", *LINKS)} | {STARTUP}
 
 
 def run(*command: str | Path, cwd: Path, **environment: str) -> str:
@@ -88,34 +91,27 @@ def test_links_are_relative_and_lead_to_their_folder(name: str) -> None:
     assert (REPOSITORY / "mindtorch" / name / "__init__.py").is_file()
 
 
-def test_package_list_is_the_tree() -> None:
-    """A package that is missing in setup.cfg works in the checkout and not when installed."""
-    folders = {Path(path).parent for path in map(installed_path, sources("mindtorch", *LINKS))}
-    in_tree = {".".join(folder.parts) for folder in folders}
-    assert declared_packages() == sorted(in_tree)
-
-
 def test_every_package_has_an_init() -> None:
     """A folder without one would be a namespace package, open to other distributions."""
-    for name in declared_packages():
+    for name in packages():
         path = REPOSITORY.joinpath("mindtorch", *name.split(".")[1:], "__init__.py")
         assert path.is_file(), name
 
 
 def test_dependencies_are_pinned_once() -> None:
-    """constraints.txt pins everything that setup.cfg, pyproject.toml or the Makefile installs."""
+    """constraints.txt pins everything that pyproject.toml or the Makefile installs."""
     lines = (REPOSITORY / "constraints.txt").read_text().split("\n")
     pins = dict(line.split("==") for line in lines if line and not line.startswith("#"))
     pinned = {re.sub(r"[-_.]+", "-", name).lower() for name in pins}
     assert len(pinned) == len(pins)
-    config = setup_cfg()
-    texts = [config["options"]["install_requires"], *config["options.extras_require"].values()]
-    wanted = [line for text in texts for line in text.splitlines() if not line.startswith("#")]
-    wanted += tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["build-system"]["requires"]
-    names = [re.match(r"[\w-]+", line) for line in wanted if line]
+    project = pyproject()["project"]
+    extras = project["optional-dependencies"]
+    wanted = [*project["dependencies"], *pyproject()["build-system"]["requires"]]
+    wanted += [line for lines in extras.values() for line in lines]
+    names = [re.match(r"[\w-]+", line) for line in wanted]
     assert {re.sub(r"_", "-", name[0]) for name in names if name} - pinned == set()
     for name in ("torch", "torchvision"):
-        assert f"{name}=={pins[name]}" in config["options.extras_require"]["compare"]
+        assert f"{name}=={pins[name]}" in extras["compare"]
     for script in ("Makefile", ".ci/run"):
         assert "==" not in (REPOSITORY / script).read_text(), "versions belong in constraints.txt"
 
@@ -143,8 +139,9 @@ def distributions(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]
         shutil.copytree(REPOSITORY / name, copy / name, symlinks=True, ignore=skipped)
     for path in filter(Path.is_file, REPOSITORY.iterdir()):
         shutil.copy(path, copy)
-    build = "from setuptools import build_meta; build_meta.build_sdist('..')"
-    run(sys.executable, "-c", build, cwd=copy)
+    before = set(copy.iterdir())
+    run(sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", folder, cwd=copy)
+    assert set(copy.iterdir()) == before, "building leaves nothing behind"
     (sdist,) = folder.glob("*.tar.gz")
     options = "--no-build-isolation --no-deps --no-index --wheel-dir".split()
     run(sys.executable, "-m", "pip", "wheel", *options, folder, sdist, cwd=folder)
@@ -160,21 +157,20 @@ def test_wheel_holds_every_file_once(distributions: tuple[Path, Path]) -> None:
         fields = email.message_from_bytes(wheel.read(metadata))
     assert len(names) == len(set(names))
     assert set(names) == expected_files()
+    assert fields["Name"] == DISTRIBUTION
     assert fields["Version"] == mindtorch.__version__
     assert fields["Requires-Python"] == "<3.14,>=3.11"
 
 
 def test_sdist_holds_every_file_once(distributions: tuple[Path, Path]) -> None:
-    """The links stay out of it: setup.cfg alone says where the packages lie."""
+    """Folders stand where the checkout has links."""
     with tarfile.open(distributions[0]) as sdist:
         members = [member for member in sdist.getmembers() if not member.isdir()]
     assert all(member.isfile() for member in members)
     names = [member.name.partition("/")[2] for member in members]
-    expected = [path.relative_to(REPOSITORY) for path in files_below("mindtorch", *LINKS)]
-    packaged = [name for name in names if name.partition("/")[0] in ("mindtorch", *LINKS)]
-    assert sorted(packaged) == sorted(path.as_posix() for path in expected)
-    assert not any(name.startswith("tests/") for name in names)
-    assert {"setup.cfg", "pyproject.toml", "LICENSE", "README.md", "constraints.txt"} <= set(names)
+    others = {"pyproject.toml", "LICENSE", "README.md", "constraints.txt", ".gitignore", "PKG-INFO"}
+    assert len(names) == len(set(names))
+    assert set(names) == expected_files() | others
 
 
 IMPORT_ALL = """
@@ -187,7 +183,7 @@ def test_wheel_works_outside_the_checkout(installation: Path) -> None:
     """Installed without links, every package imports from where it was installed."""
     # The CUDA kernels and event files need packages of extras; their own tests import them.
     extras = ("mindtorch.kernels.cuda.", "mindtorch.torch.utils.tensorboard")
-    names = [name for name in declared_packages() if not name.startswith(extras)]
+    names = [name for name in packages() if not name.startswith(extras)]
     output = run(
         *(sys.executable, "-c", IMPORT_ALL, *names),
         cwd=installation.parent,
@@ -195,6 +191,16 @@ def test_wheel_works_outside_the_checkout(installation: Path) -> None:
     )
     for name, path in json.loads(output).items():
         assert path == str(installation.joinpath(*name.split("."), "__init__.py"))
+
+
+def test_variable_switches_at_the_start_of_python(installation: Path) -> None:
+    """MINDTORCH_ENABLE=1 needs no line in the script: Python's start reads the .pth file."""
+    libraries = sysconfig.get_path("purelib")
+    startup = f"import site, sys; sys.path += [{libraries!r}]"
+    startup += f"; site.addsitedir({str(installation)!r})"
+    command = (sys.executable, "-I", "-S", "-c", f"{startup}; import torch; print(torch.__file__)")
+    output = run(*command, cwd=installation.parent, MINDTORCH_ENABLE="1")
+    assert output.strip() == str(installation / "mindtorch" / "torch" / "__init__.py")
 
 
 def test_console_script_leads_somewhere(installation: Path) -> None:
@@ -270,10 +276,10 @@ def test_sources_suit_python(version: str) -> None:
 
 
 def test_supported_pythons_are_stated_alike() -> None:
-    """setup.cfg's range, its classifiers and the versions tested here are the same three."""
-    config = setup_cfg()
-    assert config["options"]["python_requires"] == ">=3.11,<3.14"
-    stated = re.findall(r"Python :: (3\.\d+)", config["metadata"]["classifiers"])
+    """pyproject's range, its classifiers and the versions tested here are the same three."""
+    project = pyproject()["project"]
+    assert project["requires-python"] == ">=3.11,<3.14"
+    stated = re.findall(r"Python :: (3\.\d+)", "\n".join(project["classifiers"]))
     assert tuple(stated) == PYTHONS
 
 

@@ -36,7 +36,7 @@ def test_a_path_inside_of_mindspore_gives_the_facades_own_object(path, name, pla
 @pytest.mark.parametrize(
     ("part", "name", "why"),
     [
-        ("", "export", "save_checkpoint"),
+        ("", "export_split_mindir", "mindspore.export"),
         ("ops", "ApplyAdam", "optimizers of mindspore.nn"),
         ("ops", "Addcdiv", "use the function mindspore.ops.addcdiv"),
         ("ops.composite", "csr_mm", "to_dense"),

@@ -1,4 +1,4 @@
-"""`mindtorch compare` on a program that is a function, both sides in this process.
+"""`mindtorch compare` on a program that is a function, both runs in this process.
 
 All is as in the command but the processes: the same recorder, comparison and second look. Forty
 faults take a minute this way.
@@ -30,7 +30,7 @@ from mindtorch.tools.compare.record_format import (
     load_record,
 )
 from mindtorch.tools.compare.recorder import Recorder
-from mindtorch.tools.compare.run_sides import Look, labels
+from mindtorch.tools.compare.run_frameworks import Look, labels
 from mindtorch.tools.compare.verdict import Outcome
 
 __all__ = ["compared", "namespace", "record"]
@@ -104,19 +104,19 @@ def compared(
     folder: Path,
     *arguments: str,
     steps: int = 4,
-    sides: str = "torch,mindtorch",
+    frameworks: str = "torch,mindtorch",
 ) -> Outcome:
-    """Compare a faithful first side with a second one that has `fault`."""
+    """Compare a faithful first run with a second one that has `fault`."""
     parser = argparse.ArgumentParser()
     add_arguments(parser)
-    given = ["--sides", sides, "--threads", "1", "--keep", str(folder), *arguments, "program"]
-    options = parser.parse_args(given)
+    given = ["--frameworks", frameworks, "--threads", "1", "--keep", str(folder)]
+    options = parser.parse_args([*given, *arguments, "program"])
 
     @contextmanager
     def run(options: argparse.Namespace, place: Path, look: Look) -> Iterator[Any]:
         found = []
         with ExitStack() as stack:
-            both = labels(options.sides, options.graph)
+            both = labels(options.frameworks, options.graph)
             for position, (label, library) in enumerate(both):
                 chosen = Options(
                     options.steps,

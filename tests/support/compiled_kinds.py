@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import mindtorch.torch as ours
-from mindtorch.engine.compile import jit
+from mindtorch.engine.compile.jit import jit
 from mindtorch.engine.compile.lazy import script_mode
 
 KINDS = ("captured", "replayed", "script")

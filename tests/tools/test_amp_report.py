@@ -12,6 +12,7 @@ import pytest
 from mindtorch import torch
 from mindtorch.tools import amp_report
 from mindtorch.tools.amp_report import Observer
+from mindtorch.tools.cli import main
 
 nn = torch.nn
 
@@ -145,3 +146,21 @@ def test_the_options_have_defaults():
     options = parser.parse_args(["script.py", "--epochs", "1"])
     assert (options.level, options.dtype, options.steps) == ("O2", "float16", 5)
     assert options.arguments == ["--epochs", "1"]
+
+
+def test_a_loss_that_is_nan_is_a_finding(tmp_path, capsys):
+    """What 16 bits do is of no interest where float32 has no numbers; it exited with 0."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import torch\nmodel = torch.nn.Linear(4, 1)\n"
+        "for step in range(1, 11):\n    loss = model(torch.ones(2, 4)).square().mean()\n"
+        "    if step >= 7:\n        loss = loss * float('nan')\n    loss.backward()\n"
+    )
+    output = tmp_path / "report.json"
+    assert main(["amp-report", "--json", str(output), str(script)]) == 1
+    shown = capsys.readouterr().out
+    assert "FOUND: the loss of step 7 is nan in float32 already (and 3 more of 10)" in shown
+    assert "--watch overflow" in shown
+    assert json.loads(output.read_text())["findings"] == [
+        "the loss of step 7 is nan in float32 already (and 3 more of 10)"
+    ]

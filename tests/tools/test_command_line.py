@@ -56,7 +56,7 @@ def test_help_names_every_command_and_the_exit_statuses(
         assert word in text
 
 
-@pytest.mark.parametrize("arguments", [[], ["nonsense"], ["run"], ["env", "--nonsense"]])
+@pytest.mark.parametrize("arguments", [["nonsense"], ["run"], ["env", "--nonsense"]])
 def test_wrong_arguments_end_with_status_2(
     arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -65,6 +65,42 @@ def test_wrong_arguments_end_with_status_2(
         cli.main(arguments)
     assert ended.value.code == 2
     assert "usage: mindtorch" in capsys.readouterr().err
+
+
+def test_the_command_alone_prints_its_help(capsys: pytest.CaptureFixture[str]) -> None:
+    """It ended with an error that named no command."""
+    assert cli.main([]) == 0
+    assert "run a script with mindtorch" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (["compair", "x.py"], "there is no command 'compair'; did you mean: mindtorch compare"),
+        (["amp_report", "x.py"], "did you mean: mindtorch amp-report"),
+        (["train.py", "--lr", "1"], "did you mean: mindtorch run train.py"),
+        (["xyzzy"], "did you mean: mindtorch --help"),
+        (["compare", "--stpes", "3", "x.py"], "--stpes; did you mean --steps?"),
+        (["run", "--wach", "all", "x.py"], "--wach; did you mean --watch?"),
+    ],
+)
+def test_a_slip_gets_a_suggestion(
+    arguments: list[str], meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(arguments)
+    assert ended.value.code == 2
+    assert meant in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", sorted(set(cli.make_parser().commands) - {"torchrun"}))
+def test_every_command_says_what_it_does_and_what_its_arguments_are(name: str) -> None:
+    """Some told their exit statuses alone, and many arguments had no text."""
+    command = cli.make_parser().commands[name]
+    text = " ".join((command.description or "").split())
+    assert len(text) > 60 and not text.startswith("Exit status"), text
+    for action in command._actions:
+        assert action.help, f"{name}: {action.dest} has no help"
 
 
 def test_an_interrupt_is_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,7 +151,7 @@ def test_completion_without_argcomplete_says_what_to_install(
     """The extra is optional."""
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     assert cli.main(["completion", "bash"]) == 2
-    assert "mindtorch[completion]" in capsys.readouterr().err
+    assert "mindtorch-engine[completion]" in capsys.readouterr().err
 
 
 def test_names_of_watchpoints_are_completed() -> None:

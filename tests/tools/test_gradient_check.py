@@ -1,5 +1,8 @@
 """`mindtorch gradcheck`: right gradients pass, wrong ones are found, mistakes are told."""
 
+import re
+
+import numpy as np
 import pytest
 
 from mindtorch.tools.cli import main
@@ -79,3 +82,27 @@ def test_a_script_that_needs_arguments_is_told(tmp_path, capsys):
                     "p.parse_args()\n")  # fmt: skip
     assert main(["gradcheck", f"{path}:f", "--shape", "3"]) == 2
     assert "ends while it is imported" in capsys.readouterr().err
+
+
+def test_a_wrong_gradient_is_told_with_its_element(script, capsys):
+    """By how much, where, and what is allowed; the columns say what they hold."""
+    assert main(["gradcheck", f"{script}:wrong", "--shape", "2x3"]) == 1
+    shown = capsys.readouterr().out
+    for word in ("argument", "from backward()", "from numerical slopes"):
+        assert word in shown
+    found = re.search(
+        r"DIFFER: by x\[(\d), (\d)\] the gradient is 3, and (\S+) by numerical slopes: \S+ apart, "
+        r"1e-06 allowed", shown
+    )  # fmt: skip
+    assert found is not None, shown
+    x = np.random.default_rng(0).standard_normal((2, 3))
+    assert float(found[3]) == pytest.approx(2 * x[int(found[1]), int(found[2])], rel=1e-4)
+    assert f"[{found[1]}, {found[2]}]" in shown.split("DIFFER")[0]
+
+
+def test_a_script_may_have_a_name_of_pythons_own(tmp_path, capsys):
+    """gc.py was put in the place of Python's module."""
+    path = tmp_path / "gc.py"
+    path.write_text("def cube(x):\n    return x**3\n")
+    assert main(["gradcheck", f"{path}:cube", "--shape", "3"]) == 0
+    assert "agree" in capsys.readouterr().out

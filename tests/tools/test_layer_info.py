@@ -2,7 +2,9 @@
 
 import importlib
 import importlib.util
+import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -25,9 +27,9 @@ The max value in '0.bias' is 0.2500, min value is 0.2500, mean value is 0.2500.
 '1.weight' with shape: (3,), and type: float32.
 The max value in '1.weight' is 1.0000, min value is 1.0000, mean value is 1.0000.
 '1.bias' with shape: (3,), and type: float32.
-The max value in '1.bias' is 0.0000, min value is 0.0000, mean value is 0.0000.
+The max value in '1.bias' is 0.0000, min value is 0.0000, mean value is 0.0000.{zeros}
 '1.running_mean' with shape: (3,), and type: float32.
-The max value in '1.running_mean' is 0.0000, min value is 0.0000, mean value is 0.0000.
+The max value in '1.running_mean' is 0.0000, min value is 0.0000, mean value is 0.0000.{zeros}
 '1.running_var' with shape: (3,), and type: float32.
 The max value in '1.running_var' is 1.0000, min value is 1.0000, mean value is 1.0000.
 '1.num_batches_tracked' with shape: (), and type: int64.
@@ -94,7 +96,7 @@ def test_the_whole_text_is_as_documented(
     debug_layer_info(model, frame)
     output = model(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
     (2 * output).sum().backward()
-    assert capsys.readouterr().out == EXPECTED.format(frame=frame)
+    assert capsys.readouterr().out == EXPECTED.format(frame=frame, zeros=" Of 3 elements 3 zero.")
 
 
 def test_removing_the_handle_ends_the_printing(
@@ -123,7 +125,7 @@ def test_the_header_is_printed_once(
 def test_tuples_are_walked_and_keep_their_gradients(
     frame: str, torch: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """An inner tuple counts anew, and the model's result is not changed by being watched."""
+    """What is in a tuple says where, and the model's result is not changed by being watched."""
 
     class Pair(torch.nn.Module):
         def forward(self, x: Any) -> Any:
@@ -140,9 +142,9 @@ def test_tuples_are_walked_and_keep_their_gradients(
     lines = capsys.readouterr().out.splitlines()
     shapes = [line.split()[1] for line in lines if "with shape" in line]
     # The gradients arrive in the order in which backward reaches the two results.
-    assert shapes[:4] == ["inputs[0]", "outputs[0]", "outputs[0]", "outputs[1]"]
-    assert sorted(shapes[4:]) == ["outputs[0]", "outputs[0]"]
-    assert "The max value in outputs[1] is True, min value is True." in lines
+    assert shapes[:4] == ["inputs[0]", "outputs[0]", "outputs[1][0]", "outputs[1][1]"]
+    assert sorted(shapes[4:]) == ["outputs[0]", "outputs[1][0]"]
+    assert "The max value in outputs[1][1] is True, min value is True." in lines
 
 
 def test_a_recurrent_model_computes_under_watch_what_it_computes_alone(
@@ -311,5 +313,58 @@ def test_outputs_in_a_dict_are_told_by_their_keys(frame, capsys):
     (outputs["loss"].sum() + outputs["rest"][0].sum()).backward()
     lines = capsys.readouterr().out.splitlines()
     told = [line.split(" is")[0] for line in lines if "with shape" in line]
-    assert told == ["The inputs[0]", "The outputs['loss']", "The outputs[0]"] + told[3:]
-    assert sorted(told[3:]) == ["The outputs['loss']", "The outputs[0]"]
+    assert told == ["The inputs[0]", "The outputs['loss']", "The outputs['rest'][0]"] + told[3:]
+    assert sorted(told[3:]) == ["The outputs['loss']", "The outputs['rest'][0]"]
+
+
+def test_small_numbers_counts_and_names_are_shown(
+    frame: str, torch: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Gradients were 0.0000, a NaN hid the other numbers, an LSTM had three results of one name."""
+    model = torch.nn.ModuleDict({"lstm": torch.nn.LSTM(2, 3), "gru": torch.nn.GRU(2, 3)})
+    debug_layer_info(model, frame, params_info=False)
+    x = torch.ones(4, 2, 2)
+    output, _ = model["lstm"](x)
+    (output * 1e-8).sum().backward()
+    model["gru"](x.clone().index_fill_(0, torch.tensor([3]), float("nan")))
+    text = capsys.readouterr().out
+    for name in ("outputs[0] (output)", "outputs[1][0] (h_n)", "outputs[1][1] (c_n)"):
+        assert f"The {name} is a tensor" in text
+    assert "The outputs[1] (h_n) is a tensor" in text
+    assert (
+        "The max value in outputs[0] (output) is 1.000e-08, min value is 1.000e-08, "
+        "mean value is 1.000e-08."
+    ) in text
+    assert (
+        "The max value in inputs[0] is 1.0000, min value is 1.0000, mean value is 1.0000. "
+        "Of 16 elements 4 NaN."
+    ) in text
+    assert "Of 6 elements 6 NaN." in text
+
+
+@needs_torch
+def test_a_script_is_its_own_counterpart(tmp_path: Path, repository: Path) -> None:
+    """A model that a script defines at top level: what follows is not run a second time, and the
+    table comes first."""
+    text = f"""
+from mindtorch.tools import mstorch_enable, debug_layer_info
+{TWIN}
+net = Net()
+debug_layer_info(net, against="pytorch", inputs=torch.ones(3, 4))
+print("trained")
+"""
+    (tmp_path / "program.py").write_text(text)
+    result = subprocess.run(
+        [sys.executable, "program.py"], cwd=tmp_path, capture_output=True, text=True,
+        env={**os.environ, "PYTHONPATH": str(repository)}, timeout=300,
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    table, parameters = result.stdout.index(">>> largest"), result.stdout.index(">>> parameter")
+    assert table < parameters and result.stdout.count("trained") == 1
+
+
+def test_torchs_own_container_asks_for_a_factory() -> None:
+    torch = importlib.import_module("mindtorch.torch")
+    model = torch.nn.Sequential(torch.nn.Linear(2, 2))
+    with pytest.raises(CounterpartError, match=r"torch's own class.*pass `factory`"):
+        debug_layer_info(model, params_info=False, against="pytorch", inputs=torch.ones(1, 2))

@@ -62,8 +62,7 @@ def test_what_cannot_be_written_is_told_before_anything_runs(
 
 
 def test_a_command_that_is_not_there_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    """And none at all; the text names those there are."""
-    for arguments in (["nope"], []):
-        with pytest.raises(SystemExit) as ended:
-            cli.main(arguments)
-        assert ended.value.code == 2 and capsys.readouterr().err
+    """The text says how to find those there are."""
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["nope"])
+    assert ended.value.code == 2 and "mindtorch --help" in capsys.readouterr().err

@@ -10,6 +10,8 @@ import pytest
 
 import mindtorch.torch as ours
 from mindtorch.engine.dispatch import state
+from mindtorch.kernels.codegen.jit import from_source
+from mindtorch.kernels.support.first_use_clock import clock as first_use
 from mindtorch.torch import profiler
 from tests.support.surface import check
 
@@ -45,6 +47,7 @@ def test_a_table_has_torchs_columns_and_ops() -> None:
 def test_times_are_those_of_the_clock() -> None:
     """A block's total holds what it slept; its own time leaves its children out."""
     x = ours.randn(4)
+    x.exp()  # kernels of first calls have a row of their own
     begun = time.perf_counter()
     with profiler.profile() as found, profiler.record_function("outer"):
         time.sleep(0.02)
@@ -210,3 +213,36 @@ def test_steps_of_optimizers_are_shown() -> None:
     with profiler.profile() as found:
         optimizer.step()
     assert [e.count for e in found.key_averages() if e.key == "Optimizer.step#SGD.step"] == [1]
+
+
+def test_compiling_is_no_time_of_ops() -> None:
+    """What a first call spends on its kernel has a row of its own."""
+    name = "mindtorch::find or compile kernels"
+    with profiler.profile() as found, profiler.record_function("first call"), first_use, first_use:
+        time.sleep(0.05)
+    times = {e.key: e for e in found.key_averages()}
+    whole = next(e for e in found.events() if e.name == "first call").time_range.elapsed_us()
+    assert times[name].cpu_time_total >= 50_000 and times[name].count == 1
+    assert times["first call"].cpu_time_total + times[name].cpu_time_total == pytest.approx(whole)
+    assert found.key_averages().self_cpu_time_total == pytest.approx(whole)
+
+    source = "def thrice(x):\n    total = 0.0\n    for i in range(3):\n        total += x * i\n"
+    with profiler.profile() as found:
+        assert from_source(f"{source}    return total\n", "thrice", {})(2.0) == 6.0
+    assert {e.key for e in found.key_averages()} == {name}
+
+
+def test_products_have_the_op_that_torch_computes_them_by() -> None:
+    """Scripts look for aten::addmm, aten::mm and aten::bmm; names and shapes are PyTorch's."""
+    rows, weight, bias = ours.ones(6, 4), ours.ones(5, 4), ours.ones(5)
+    batch = ours.ones(2, 3, 4)
+    with profiler.profile(record_shapes=True) as found:
+        ours.nn.functional.linear(batch, weight, bias)
+        ours.nn.functional.linear(rows, weight)
+        batch @ batch.mT
+    events = {e.name: e for e in found.events()}
+    assert events["aten::addmm"].input_shapes[:3] == ([5], [6, 4], [4, 5])
+    assert events["aten::addmm"].cpu_parent.name == "aten::linear"
+    assert events["aten::mm"].input_shapes == ([6, 4], [4, 5])
+    assert events["aten::bmm"].input_shapes == ([2, 3, 4], [2, 4, 3])
+    assert events["aten::bmm"].cpu_parent.self_cpu_time_total == pytest.approx(0.0)

@@ -248,7 +248,7 @@ def check(ours: Certificate, theirs: Certificate) -> tuple[list[Difference], lis
             )
         if mine.gradients.keys() != real.gradients.keys():
             names = sorted(mine.gradients.keys() ^ real.gradients.keys())
-            told.append(f"step {place + 1}: only one side has a gradient of {', '.join(names)}")
+            told.append(f"step {place + 1}: only one run has a gradient of {', '.join(names)}")
         if mine.generator != real.generator:
             told.append(f"step {place + 1}: random numbers were drawn in another order or number")
         found += compare_step(place + 1, mine, real, theirs.allowed[place])

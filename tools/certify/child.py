@@ -1,6 +1,7 @@
 """Run a script under one library and write what its steps were.
 
-    python -m mindtorch.tools.certify.child --side torch|mindtorch --record FILE script.py [args]
+    python -m mindtorch.tools.certify.child --framework torch|mindtorch --record FILE \\
+        script.py [arguments]
 """
 
 from __future__ import annotations
@@ -171,7 +172,7 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m mindtorch.tools.certify.child", description=__doc__
     )
-    parser.add_argument("--side", choices=["torch", "mindtorch"], required=True)
+    parser.add_argument("--framework", choices=["torch", "mindtorch"], required=True)
     parser.add_argument("--record", type=Path, required=True, metavar="FILE")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--steps", type=int)
@@ -205,8 +206,8 @@ def main(arguments: list[str] | None = None) -> int:
     """StepRecorder one run; the exit status is the script's."""
     options = parse_arguments(arguments)
     end_with_parent()
-    torch = prepare(options.side, options.seed, options.threads)
-    run_op_by_op(options.side, torch)
+    torch = prepare(options.framework, options.seed, options.threads)
+    run_op_by_op(options.framework, torch)
     try:
         content = options.script.read_bytes()
     except OSError:

@@ -14,8 +14,8 @@ from typing import Any
 import mindtorch
 
 from ..cli_types import count, count_or_none, seed
-from ..compare.run_sides import make_place, missing_torch, run_process
-from ..progress import progress
+from ..compare.run_frameworks import make_place, missing_torch, run_process
+from ..progress import progress, telling
 from .certificate import (
     FLOOR,
     GRADIENT_FLOOR,
@@ -54,18 +54,18 @@ def add_certify_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", type=Path, help="the file; SCRIPT.certificate.json unless given"
     )
-    parser.add_argument("script", type=Path)
+    parser.add_argument("script", type=Path, help="the script to certify")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own arguments")
 
 
 def add_verify_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--script", type=Path, help="where the script is now")
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("certificate", type=Path, metavar="FILE")
+    parser.add_argument("certificate", type=Path, metavar="FILE", help="what certify wrote")
 
 
 def _record(
-    side: str, settings: dict[str, Any], script: Path, arguments: list[str]
+    framework: str, settings: dict[str, Any], script: Path, arguments: list[str]
 ) -> Certificate:
     """Run a script in a process of its own, in a copy of the working directory: what it writes is
     not there for the next run.
@@ -76,20 +76,21 @@ def _record(
     with tempfile.TemporaryDirectory(prefix="mindtorch-certify-") as folder:
         record, place = Path(folder) / "record.json", Path(folder) / "work"
         make_place(Path.cwd(), place, Path(folder))
-        command = [sys.executable, "-P", "-m", "mindtorch.tools.certify.child", "--side", side,
-                   "--record", str(record)]  # fmt: skip
+        command = [sys.executable, "-P", "-m", "mindtorch.tools.certify.child"]
+        command += ["--framework", framework, "--record", str(record)]
         for name, value in settings.items():
             if value is not None:
                 command += [f"--{name}", str(value)]
         path = os.pathsep.join(filter(None, [_home(), os.environ.get("PYTHONPATH")]))
-        ended, _, errors = run_process(
-            [*command, str(script.resolve()), *arguments],
-            env={**os.environ, "PYTHONPATH": path},
-            cwd=place,
-        )
+        shown = "real PyTorch" if framework == "torch" else "mindtorch"
+        with telling(lambda: f"mindtorch: {script} under {shown}"):
+            ended, _, errors = run_process(
+                [*command, str(script.resolve()), *arguments],
+                env={**os.environ, "PYTHONPATH": path},
+                cwd=place,
+            )
         if ended or not record.exists():
             tail = "\n".join(errors.splitlines()[-30:])
-            shown = "real PyTorch" if side == "torch" else "mindtorch"
             status = 2 if ended == 2 else 1
             raise _FailedError(status, f"{script} failed under {shown}:\n{tail}")
         return Certificate.load(record)

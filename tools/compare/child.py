@@ -1,6 +1,6 @@
 """Run a script under one library and record what it does.
 
-python -m mindtorch.tools.compare.child --side torch|mindtorch --record DIR script.py [args]
+python -m mindtorch.tools.compare.child --framework torch|mindtorch --record DIR script.py [args]
 """
 
 import argparse
@@ -18,6 +18,7 @@ import numpy as np
 
 import mindtorch
 from mindtorch.module_hooker import torch_disable, torch_enable
+from mindtorch.traceback_filtering import fold_frames_of
 
 from ..run_script import (
     ScriptNotFoundError,
@@ -43,7 +44,7 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m mindtorch.tools.compare.child", description=__doc__
     )
-    parser.add_argument("--side", choices=["torch", "mindtorch"], required=True)
+    parser.add_argument("--framework", choices=["torch", "mindtorch"], required=True)
     parser.add_argument("--record", type=Path, required=True, metavar="DIR")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=1)
@@ -64,14 +65,15 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def prepare(side: str, seed: int, threads: int, dtype: str | None = None) -> Any:
-    """The namespace of a side, seeded, with its threads and its default type set."""
-    if side == "mindtorch":
+def prepare(framework: str, seed: int, threads: int, dtype: str | None = None) -> Any:
+    """The namespace of a framework, seeded, with its threads and its default type set."""
+    if framework == "mindtorch":
         torch_disable()
     else:
         torch_enable()
         declare_before_import()
     torch = importlib.import_module("torch")
+    fold_frames_of(Path(str(torch.__file__)).parent)
     for name in ("nn", "nn.functional", "optim", "utils.data", "autograd", "linalg", "fft"):
         importlib.import_module(f"torch.{name}")
     torch.set_num_threads(threads)
@@ -165,7 +167,7 @@ class ModelCalls:
 
 
 def note_files_outside(torch: Any, record: Record, own: Path) -> None:
-    """Note each file that the script opens for writing outside the side's own working directory.
+    """Note each file that the script opens for writing outside the run's own working directory.
 
     What `torch.save` writes is opened where Python does not see it, or under another name first.
     """
@@ -237,8 +239,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = parse_arguments(arguments)
     end_with_parent()
     options.record.mkdir(parents=True, exist_ok=True)
-    torch = prepare(options.side, options.seed, options.threads, options.dtype)
-    record = Record(options.side, str(torch.__version__), options.threads)
+    torch = prepare(options.framework, options.seed, options.threads, options.dtype)
+    record = Record(options.framework, str(torch.__version__), options.threads)
     record.save(options.record)  # what is known of a run that is killed
     arrays = ArrayWriter(options.record / ARRAYS, ARRAY_LIMIT)
     chosen = Options(
@@ -255,7 +257,7 @@ def main(arguments: list[str] | None = None) -> int:
     recorder = Recorder(torch, record, arrays, options.record, chosen)
     note_files_outside(torch, record, Path.cwd())
     if not options.graph:
-        run_op_by_op(options.side, torch)
+        run_op_by_op(options.framework, torch)
     changed = ModelCalls(torch, options)
     convert = converter(torch, options.dtype)
     try:

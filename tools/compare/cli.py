@@ -21,6 +21,7 @@ from pathlib import Path
 from mindtorch.kernels.support.atomic_file import write_whole
 
 from ..cli_types import count, seed, size
+from ..progress import telling
 from .compare_runs import compare_sides
 from .distance import Side
 from .findings import ENDINGS, EXACT, FOLLOWS, ROUNDING, SETTINGS, Agreement, Difference
@@ -28,7 +29,7 @@ from .record_format import LEFT, Record, Step, load_steps
 from .report_html import write_page
 from .report_text import print_report
 from .repro_writer import write_reproduction
-from .run_sides import Look, SideFailedError, missing_torch, run_both, say
+from .run_frameworks import Look, RunFailedError, missing_torch, run_both, say
 from .verdict import Outcome
 
 __all__ = ["add_arguments", "diagnose", "main"]
@@ -39,7 +40,7 @@ MOST_LOOKS = 3
 FULL_BYTES = 2**29
 AROUND = 30
 
-Runs = AbstractContextManager[tuple[tuple[Side, Side], list[SideFailedError]]]
+Runs = AbstractContextManager[tuple[tuple[Side, Side], list[RunFailedError]]]
 Runner = Callable[[argparse.Namespace, Path, Look], Runs]
 ITEM = {"float64": 8, "complex64": 8, "int64": 8, "float32": 4, "int32": 4, "bfloat16": 4}
 
@@ -58,22 +59,37 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     dtypes = ("float32", "float64")
     parser.add_argument("--dtype", choices=dtypes, help="default dtype, batches and model inputs")
     parser.add_argument("--amp", action="store_true", help="call models under bfloat16 autocast")
-    parser.add_argument("--graph", action="store_true", help="compile models on the second side")
-    parser.add_argument("--threads", type=count, default=len(os.sched_getaffinity(0)), metavar="N")
+    parser.add_argument("--graph", action="store_true", help="compile models in mindtorch's run")
+    cores = len(os.sched_getaffinity(0))
+    parser.add_argument(
+        "--threads", type=count, default=cores, metavar="N", help="threads of both runs (the cores)"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the result as JSON")
     parser.add_argument("--html", type=Path, metavar="FILE", help="write the report as a page")
-    parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the records of both sides")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the records of both runs")
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the report as text too")
-    # Two runs of one library must agree: that is how the comparison itself is tested.
-    parser.add_argument("--sides", default="torch,mindtorch", help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--frameworks",
+        type=two_frameworks,
+        default="torch,mindtorch",
+        metavar="A,B",
+        help="what to run the script under: torch,mindtorch, or one of them twice",
+    )
     parser.add_argument(
         "--timeout", type=size, metavar="SECONDS", help="end a run that takes longer"
     )
     parser.add_argument(
         "-m", "--module", action="store_true", help="SCRIPT is a module's name, as of python -m"
     )
-    parser.add_argument("script", type=Path)
+    parser.add_argument("script", type=Path, help="the script that is run twice")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own arguments")
+
+
+def two_frameworks(text: str) -> str:
+    """Two names of frameworks: the reference run's and the candidate's."""
+    if text.count(",") != 1 or not set(text.split(",")) <= {"torch", "mindtorch"}:
+        raise argparse.ArgumentTypeError(f"must be two of torch and mindtorch, but got {text}")
+    return text
 
 
 def positive(text: str) -> float:
@@ -226,7 +242,8 @@ def layers_that_differ(first: Record, second: Record) -> list[Difference]:
 def diagnose(options: argparse.Namespace, folder: Path, run: Runner = run_both) -> Outcome:
     """Run both sides (with `run`), compare, and look closer where they differ."""
     with run(options, folder, Look()) as (sides, failures):
-        agreement = agreement_of(sides, options.tolerance)
+        with telling(lambda: "mindtorch compare: comparing the two records"):
+            agreement = agreement_of(sides, options.tolerance)
         written = [set(side.record.written_outside) for side in sides]
         chosen = ("only", "dtype", "amp", "graph", "seed")
         outcome = Outcome(
@@ -262,9 +279,9 @@ def compare(options: argparse.Namespace, folder: Path) -> int:
     return outcome.status
 
 
-def show_failures(failures: list[SideFailedError]) -> None:
+def show_failures(failures: list[RunFailedError]) -> None:
     for failure in failures:
-        head = f"the script failed under {failure.side} ({failure.status}):"
+        head = f"the script failed under {failure.framework} ({failure.status}):"
         print(f"mindtorch compare: {head}", file=sys.stderr)
         print("\n".join(f"  {line}" for line in failure.tail), file=sys.stderr)
 
@@ -278,12 +295,12 @@ def refused(options: argparse.Namespace) -> str:
             return f"cannot write {str(path)!r}: it is a folder, or its folder is not there"
     if options.keep is not None and options.keep.exists() and not options.keep.is_dir():
         return f"cannot keep records in {str(options.keep)!r}: it is a file"
-    return missing_torch() if "torch" in options.sides.split(",") else ""
+    return missing_torch() if "torch" in options.frameworks.split(",") else ""
 
 
 def main(options: argparse.Namespace) -> int:
-    """0: the sides agree, if need be but for rounding. 1: they differ, and where is printed. 2:
-    there was nothing to compare, because a side failed, does not do the same twice, or nothing was
+    """0: the runs agree, if need be but for rounding. 1: they differ, and where is printed. 2:
+    there was nothing to compare, because a run failed, does not do the same twice, or nothing was
     seen."""
     refusal = refused(options)
     if refusal:
@@ -296,7 +313,7 @@ def main(options: argparse.Namespace) -> int:
             folder = Path(stack.enter_context(temporary))
         try:
             return compare(options, folder)
-        except SideFailedError as failure:
+        except RunFailedError as failure:
             show_failures([failure])
         except OSError as error:  # e.g. no room for the working directories
             print(f"mindtorch compare: {error}", file=sys.stderr)

@@ -19,8 +19,19 @@ __all__ = ["compare_gradients", "gradient_distance", "norms"]
 def compare_gradients(step: StepComparison) -> None:
     """Losses, gradients of what calls gave, from the last to the first, and of parameters."""
     _losses(step)
+    _carried(step)
     _gradients(step)
     _parameter_gradients(step)
+
+
+def _carried(step: StepComparison) -> None:
+    """Whether a backward pass adds to gradients that are there in one run only."""
+    a, b = step.a.carried, step.b.carried
+    if bool(a) != bool(b):
+        name, run = a or b, step.names[not a]
+        note = f"{name} has a gradient under {run} only: no zero_grad() there?"
+        what = "gradients before the backward pass"
+        step.differs("backward", what, "", owner(name, step.model), note=note, cause=EXACT)
 
 
 def _losses(step: StepComparison) -> None:
@@ -46,8 +57,7 @@ def _gradients(step: StepComparison) -> None:
         a, b = pair.first, pair.second
         evidence = [x for x in b.reruns
                     if not x.part.startswith("output") and step.weighs(x, a)]  # fmt: skip
-        inner = (each for each in step.pairs if step.is_inside(each, pair))
-        innocent = not any(each.number in step.blamed for each in inner)
+        innocent = not any(each.number in step.blamed for each in step.within(pair))
         if evidence and innocent and pair.number not in step.blamed:
             step.blamed.add(pair.number)
             worst = max(evidence, key=lambda each: each.apart)

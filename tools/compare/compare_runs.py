@@ -12,8 +12,6 @@ from collections.abc import Iterator
 from itertools import zip_longest
 from typing import Any
 
-import numpy as np
-
 from .compare_gradients import norms
 from .compare_step import StepComparison
 from .distance import Distance, Side, owner
@@ -91,6 +89,7 @@ class _Comparison:
             ("starting value", self.a.parameters, self.b.parameters, self.result.parameters),
             ("starting buffer", self.a.buffers, self.b.buffers, self.result.buffers),
         ):
+            names = self.first.name, self.second.name
             for name in dict.fromkeys([*first, *second]):
                 a, b = first.get(name), second.get(name)
                 path = owner(name, self.a.model)
@@ -104,7 +103,7 @@ class _Comparison:
                 value = self.distance(a, b)
                 count.add(value, a.digest == b.digest)
                 if value > allowed:
-                    note = "" if a.shape == b.shape else f"{list(a.shape)} against {list(b.shape)}"
+                    note = self.distance.how_apart(a, b, names)
                     made = number and (self.result.real or value <= JUMP * max(before, FLOOR))
                     cause = FOLLOWS if made else EXACT
                     self.differs("start", what, name, path, number, value, note, cause)
@@ -149,6 +148,7 @@ class _Comparison:
         if first.full and second.full:
             result.full_step = first.number
             result.rows = compared.rows
+            result.rows_left_out = compared.rows_left_out
             result.rerun_count = sum(bool(event.reruns) for event in second.events)
             failures = [f"{x.label}: {x.rerun_failure}" for x in second.events if x.rerun_failure]
             result.rerun_failures = failures
@@ -171,9 +171,6 @@ class _Comparison:
             if value > ACCURACY_TOLERANCE:
                 note = f"{a_last:g} against {b_last:g}"
                 self.differs("loss", ACCURACY, "", "", max(0, count - 1), value, note)
-        times = [[t for x in self.result.steps if (t := x.seconds[at])] for at in (0, 1)]
-        if all(times):
-            self.result.seconds = (float(np.median(times[0])), float(np.median(times[1])))
 
 
 def compare_sides(

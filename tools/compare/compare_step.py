@@ -21,6 +21,7 @@ from .findings import (
     FLOOR,
     FOLLOWS,
     JUMP,
+    MODE,
     NEAR,
     OPEN,
     REAL,
@@ -28,6 +29,7 @@ from .findings import (
     Agreement,
     Difference,
     EventRow,
+    RowsLeftOut,
     tolerance_at,
 )
 from .record_format import Event, Rerun, Step
@@ -82,6 +84,7 @@ class StepComparison:
         self.inputs: dict[int, float] = {}
         self.blamed: set[int] = set()
         self.rows: list[EventRow] = []
+        self.rows_left_out = RowsLeftOut()
         self.largest_output = self.largest_gradient = self.largest_update = 0.0
 
     # -- what is found ---------------------------------------------------------------------------
@@ -114,14 +117,28 @@ class StepComparison:
     # -- in the order of events ------------------------------------------------------------------
 
     def run(self) -> None:
-        compare_starts(self)
         pairing = align(self.a.events, self.b.events)
         self.pairs = pairing.pairs
+        self._within = _descendants(self.pairs)
+        self._training_modes()
+        compare_starts(self)
         self._events(pairing.parting)
         compare_gradients(self)
         compare_updates(self)
         if self.a.full and self.b.full:
             self.rows = event_rows(self)
+
+    def _training_modes(self) -> None:
+        """Whether models are in training mode in both runs or in none: told before what follows
+        from it, such as other running means when the next step begins."""
+        for pair in self.pairs:
+            a, b = pair.first, pair.second
+            outer = self.a.events[a.parent].trained if a.parent >= 0 else None
+            if a.kind == "module" and a.trained != b.trained and outer != a.trained:
+                missing = "eval()" if a.trained < b.trained else "train()"
+                note = f"{self._mode_note(a, b)}: no {missing} there?"
+                self.differs(a.phase, MODE, a.label, a.path, note=note, cause=EXACT, pair=(a, b))
+                return
 
     def _events(self, parting: tuple[Event | None, Event | None] | None) -> None:
         wirings = Wiring(self.a), Wiring(self.b)
@@ -252,7 +269,7 @@ class StepComparison:
     def _draws(self, pair: Pair) -> None:
         """Random numbers: drawn by both, from the same state, and dropout keeps the same."""
         a, b = pair.first, pair.second
-        inner = any(self.is_inside(each, pair) and each.first.draws for each in self.pairs)
+        inner = any(each.first.draws for each in self.within(pair))
         if inner or not (a.draws or b.draws):
             return
         before = self.previous
@@ -280,7 +297,7 @@ class StepComparison:
         if math.isfinite(value):
             self.largest_output = max(self.largest_output, value)
         evidence = [x for x in b.reruns if x.part.startswith("output") and self.weighs(x, a)]
-        inner = [each for each in self.pairs if self.is_inside(each, pair)]
+        inner = self.within(pair)
         innocent = not any(each.number in self.blamed for each in inner)
         notes = [shapes_note(x, y) for x, y in zip(a.outputs, b.outputs, strict=False)]
         note = next((each for each in notes if each), "")
@@ -328,25 +345,21 @@ class StepComparison:
             text += f" and {worst.second:.1e} from its own result"
         return text
 
-    def is_inside(self, inner: Pair, outer: Pair) -> bool:
-        """Whether an event happened within another's call."""
-        if outer.first.kind != "module" or inner.number <= outer.number:
-            return False
-        return inner.first.index in self._descendants().get(outer.first.index, ())
+    def within(self, pair: Pair) -> list[Pair]:
+        """The events that happened within a module's call."""
+        return self._within.get(pair.first.index, []) if pair.first.kind == "module" else []
 
-    def _descendants(self) -> dict[int, set[int]]:
-        """For each module's event the indices of those within it."""
-        if not hasattr(self, "_inside"):
-            parents = {pair.first.index: pair.first.parent for pair in self.pairs}
-            found: dict[int, set[int]] = {}
-            for index in parents:
-                parent = parents[index]
-                while parent >= 0:
-                    found.setdefault(parent, set()).add(index)
-                    parent = parents.get(parent, -1)
-            self._inside = found
-        return self._inside
 
+def _descendants(pairs: Sequence[Pair]) -> dict[int, list[Pair]]:
+    """For each event, by its index on the first side, those within it."""
+    parents = {pair.first.index: pair.first.parent for pair in pairs}
+    found: dict[int, list[Pair]] = {}
+    for pair in pairs:
+        parent = pair.first.parent
+        while parent >= 0:
+            found.setdefault(parent, []).append(pair)
+            parent = parents.get(parent, -1)
+    return found
 
 
 def alike(a: Any, b: Any, allowed: float) -> bool:

@@ -14,6 +14,7 @@ __all__ = [
     "FLOOR",
     "FOLLOWS",
     "JUMP",
+    "MODE",
     "NEAR",
     "OPEN",
     "PHASES",
@@ -25,6 +26,7 @@ __all__ = [
     "Count",
     "Difference",
     "EventRow",
+    "RowsLeftOut",
     "StepRow",
     "tolerance_at",
 ]
@@ -40,6 +42,8 @@ FLOOR = 1e-6
 # What is of a whole run and of no step: looking closer at one tells nothing of it.
 STEPS, ACCURACY, SETTINGS = "number of steps", "printed accuracy", "settings of the layer"
 ENDINGS = (STEPS, ACCURACY, SETTINGS)
+
+MODE = "mode"  # training or evaluation, of a call
 
 
 @dataclass
@@ -63,11 +67,15 @@ class Difference:
     second: Event | None = None
     evidence: list[Rerun] = field(default_factory=list)
 
-    def __str__(self) -> str:
+    @property
+    def without_note(self) -> str:
+        """What differs, where and by how much."""
         where = f"{self.what} of {self.name}" if self.name else self.what
         size = "" if math.isnan(self.value) else f" by {self.value:.1e}"
-        note = f" ({self.note})" if self.note else ""
-        return f"{where} at step {self.step + 1}{size}{note}"
+        return f"{where} at step {self.step + 1}{size}"
+
+    def __str__(self) -> str:
+        return f"{self.without_note} ({self.note})" if self.note else self.without_note
 
     @property
     def is_real(self) -> bool:
@@ -109,6 +117,24 @@ class EventRow:
 
 
 @dataclass
+class RowsLeftOut:
+    """The calls of a step that a table does not show, by kind, and the largest difference in
+    them."""
+
+    modules: int = 0
+    functions: int = 0
+    largest: float = 0.0
+
+    def __str__(self) -> str:
+        kinds = ((self.modules, "modules"), (self.functions, "functions"))
+        parts = [f"{count} calls of {kind}" for count, kind in kinds if count]
+        if not parts:
+            return ""
+        size = f"their largest difference is {self.largest:.1e}" if self.largest else "they agree"
+        return f"left out: {' and '.join(parts)}; {size}"
+
+
+@dataclass
 class StepRow:
     """One step: the losses and gradient norms of both sides, the largest differences, the times."""
 
@@ -140,7 +166,7 @@ class Agreement:
     rows: list[EventRow] = field(default_factory=list)
     steps: list[StepRow] = field(default_factory=list)
     accuracies: tuple[float, float] | None = None
-    seconds: tuple[float, float] | None = None
+    rows_left_out: RowsLeftOut = field(default_factory=RowsLeftOut)
     rerun_count: int = 0
     rerun_failures: list[str] = field(default_factory=list)
     calls_left_out: int = 0

@@ -74,8 +74,6 @@ class _Watch:
             self.undo.append(functools.partial(setattr, owner, name, own))
 
     def install(self, torch: Any) -> None:
-        for name in ("sparse", "nested", "masked"):  # when imported they wrap functions themselves
-            getattr(torch, name, None)
         self.wrap(torch.nn.Module, "__call__", self._module)
         functional = torch.nn.functional
         spaces = {"torch": torch, "functional": functional, "tensor": torch.Tensor}

@@ -8,6 +8,7 @@ itself is left out of the times it reports. What it sees of a step is written wh
 
 import fnmatch
 import functools
+import itertools
 import json
 import time
 from collections.abc import Callable
@@ -23,12 +24,14 @@ from .options import Options, StopRecordingError
 from .record_format import ArrayWriter, Event, Record, RecordNotWrittenError, Step
 from .rerun_event import EventRerunner, HeldEvent, modes_of
 from .statistics import digest_of
-from .tensor_probe import TensorProbe, plain, settings_of, template, tensors_in
+from .tensor_probe import TensorProbe, filled, plain, settings_of, template, tensors_in
 
 __all__ = ["Recorder"]
 
 MOST_EVENTS = 20_000
+MOST_OUTSIDE = 8_000  # of them of functions outside models: a loop may prepare data
 MOST_INFERENCE_CALLS = 8  # in a step
+MOST_CARRIED = 4  # gradients that are looked at before a backward pass
 EVENT_BYTES = 2**29
 TORCH_LIKE = (*LIBRARY, "torchvision.transforms", "torchvision.datasets")
 # They write all of their first argument and read nothing of it: memory that nobody wrote before.
@@ -36,6 +39,11 @@ FILLING = frozenset(
     "bernoulli_ cauchy_ copy_ exponential_ fill_ geometric_ log_normal_ normal_ random_ uniform_ "
     "zero_".split()
 )
+
+
+def drops(event: Event) -> bool:
+    """Whether an event is a dropout's."""
+    return "dropout" in event.name.lower()
 
 
 class Recorder:
@@ -61,6 +69,7 @@ class Recorder:
         self.folder = folder
         self.file = (folder / "steps.jsonl").open("w", encoding="utf-8")
         self.room = EVENT_BYTES
+        self.outside = 0  # functions of this step that were called outside models
         self.step = Step(0)
         self.stack: list[Event] = []
         self.states: dict[int, np.ndarray] = {}
@@ -198,7 +207,9 @@ class Recorder:
         with self.probe.probing():
             event.trained = bool(getattr(module, "training", False))
             event.atomic = self._is_atomic(event, module)
-            self._end(event, result)
+            own = is_library(type(module))
+            run = functools.partial(type(module).forward, module)
+            self._end(event, result, (run, shape, given) if own else None)
             if outermost:
                 self.models.add_materialized(self.step)
             if outermost and self.models.is_root(module):
@@ -281,7 +292,8 @@ class Recorder:
             self.quiet -= 1
         if event is not None:
             with self.probe.probing():
-                self._end(event, given[0] if result is None and given else result)
+                made = given[0] if result is None and given else result
+                self._end(event, made, (run, shape, given) if space else None)
         return result
 
     def _phase_of(self, space: str, name: str, given: list[Any]) -> str:
@@ -311,7 +323,10 @@ class Recorder:
 
     def _begin(self, kind: str, path: str, name: str, given: list[Any], line: str) -> Event | None:
         """A new event; None where it is not to be recorded."""
-        if len(self.step.events) >= MOST_EVENTS or self.room <= 0:
+        outside = kind == "op" and not path and self.phase in ("data", "update")
+        self.outside += outside
+        full = len(self.step.events) >= MOST_EVENTS or self.room <= 0
+        if full or (outside and self.outside > MOST_OUTSIDE):
             self.step.events_left_out += 1
             return None
         if not self.wanted(path):
@@ -338,13 +353,30 @@ class Recorder:
             inputs=[self.probe.record(tensor, keeps) for tensor in given],
             generator=digest_of(state, "generator"),
         )
-        if keeps:
+        if keeps or drops(event):
             self.states[index] = state
         self.step.events.append(event)
         return event
 
-    def _end(self, event: Event, result: Any) -> None:
-        """The call of an event came back with `result`."""
+    def _mask(self, event: Event, called: tuple[Any, Any, list[Any]], state: Any) -> None:
+        """Which elements a dropout kept: it draws once more from the same `state`, for ones. What
+        it gave does not tell, since zeros are zeros in either case."""
+        run, shape, given = called
+        after = self.probe.generator()
+        torch = self.torch
+        args, kwargs = filled(shape, [torch.ones_like(given[0]), *given[1:]])
+        try:
+            torch.set_rng_state(torch.from_numpy(state))
+            kept = self.probe.array_of(run(*args, **kwargs))[0] > 0
+        finally:
+            torch.set_rng_state(torch.from_numpy(after))
+        event.mask = digest_of(np.packbits(kept), "mask")
+
+    def _end(
+        self, event: Event, result: Any, called: tuple[Any, Any, list[Any]] | None = None
+    ) -> None:
+        """The call of an event came back with `result`. `called`: what was called, the template of
+        its arguments and their tensors, of a function or layer of torch's own."""
         outputs = list(tensors_in(result, self.torch.Tensor))
         keeps = self.keeps(event.index)
         event.outputs = [self.probe.record(output, keeps) for output in outputs]
@@ -352,10 +384,10 @@ class Recorder:
         event.draws = digest_of(self.probe.generator(), "generator") != event.generator
         state = self.states.pop(event.index, None)
         if event.draws and state is not None:
-            event.drawn_from = self.probe.arrays.add(state, "uint8", True)
-        if "dropout" in event.name.lower() and outputs and event.draws:
-            kept = self.probe.array_of(outputs[0])[0] != 0
-            event.mask = digest_of(np.packbits(kept), "mask")
+            if keeps:
+                event.drawn_from = self.probe.arrays.add(state, "uint8", True)
+            if drops(event) and called is not None and called[2]:
+                self._mask(event, called, state)
         for position, output in enumerate(outputs):
             if output.requires_grad and not output.is_leaf:
                 output.register_hook(self._gradient_hook(event, position, keeps))
@@ -380,8 +412,16 @@ class Recorder:
         if self.active:
             self.end_manual_update()
             with self.probe.probing():
+                if not self.step.losses:
+                    self.step.carried = self._carried()
                 values = self.probe.array_of(loss)[0]
                 self.step.losses.append(float(values.mean(dtype=np.float64)))
+
+    def _carried(self) -> str:
+        """The first parameter that has a gradient, if that is not zero."""
+        left = ((n, each.grad) for n, each in self.models.parameters() if each.grad is not None)
+        some = itertools.islice(left, MOST_CARRIED)
+        return next((n for n, x in some if self.probe.record_afresh(x, False).largest), "")
 
     def seen_backward(self, returned: tuple[Any, ...] = ()) -> None:
         """What comes after `backward` (which gave back `returned`) is about the update, until a
@@ -454,6 +494,7 @@ class Recorder:
             raise StopRecordingError(0)
         self.step = Step(step.number + 1)
         self.calls, self.states, self.phase, self.inference_calls = {}, {}, "data", 0
+        self.outside = 0
         self.last_end = (self.loader_passes, time.perf_counter(), self.probe.overhead)
 
     def _write(self) -> None:

@@ -49,6 +49,7 @@ def page_data(outcome: Outcome) -> dict[str, Any]:
         "full_step": detail.full_step,
         "edges": ULP_EDGES,
         "steps": [step_data(row) for row in agreement.steps[::stride]],
+        "rows_left_out": str(detail.rows_left_out),
         "rows": [row_data(row) for row in detail.rows],
         "differences": [plain_difference(each) for each in outcome.differences[:200]],
         "counts": {

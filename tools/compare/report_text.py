@@ -12,7 +12,8 @@ from rich.text import Text
 
 from mindtorch.kernels.support.atomic_file import write_whole
 
-from .findings import Agreement, Count, EventRow, tolerance_at
+from .event_rows import OUTSIDE, chosen, weight
+from .findings import Agreement, Count, EventRow, RowsLeftOut, tolerance_at
 from .statistics import number_difference
 from .verdict import Outcome
 
@@ -80,21 +81,30 @@ def bits_table(agreement: Agreement) -> Table:
     return table
 
 
-def chosen_rows(rows: list[EventRow]) -> tuple[list[EventRow], str]:
-    """All calls, or those that differ most, still in their order."""
-    if len(rows) <= MOST_LAYERS:
-        return rows, ""
-    ranked = sorted(rows, key=lambda x: (not x.cause, -max(x.output, x.gradient or 0)))
-    chosen = {id(row) for row in ranked[:MOST_LAYERS]}
-    note = f", the {MOST_LAYERS} of {len(rows)} calls that differ most"
-    return [row for row in rows if id(row) in chosen], note
+def shown_rows(agreement: Agreement) -> tuple[list[EventRow], RowsLeftOut]:
+    """All calls, or those that say most, still in their order; and what is left out."""
+
+    def rank(row: EventRow) -> tuple[int, float]:
+        size = max(row.output, row.gradient or 0)
+        return weight(row.kind, row.path, row.phase, bool(row.cause)), -size
+
+    rows, before = agreement.rows, agreement.rows_left_out
+    if len(rows) > MOST_LAYERS:  # then what only prepares data, and agrees, has no place either
+        said = [row for row in rows if rank(row)[0] < OUTSIDE or rank(row)[1]]
+        rows = chosen(said or rows, MOST_LAYERS, rank)
+    known = {id(row) for row in rows}
+    others = [row for row in agreement.rows if id(row) not in known]
+    modules = sum(row.kind == "module" for row in others)
+    largest = max([before.largest, *(row.output for row in others)])
+    functions = before.functions + len(others) - modules
+    return rows, RowsLeftOut(before.modules + modules, functions, largest)
 
 
 def rows_table(agreement: Agreement) -> Table:
     """The relative differences of each call in the step recorded in full."""
-    rows, note = chosen_rows(agreement.rows)
+    rows, left_out = shown_rows(agreement)
     allowed = tolerance_at(agreement.full_step, agreement.tolerance)
-    title = f"Largest relative difference in step {agreement.full_step + 1}{note}"
+    title = f"Largest relative difference in step {agreement.full_step + 1}"
     columns = ("call", "kind", "output", "its gradient", "parameters' gradient")
     table = new_table(title, *columns, left=2)
     for row in rows:
@@ -103,9 +113,11 @@ def rows_table(agreement: Agreement) -> Table:
             cells[1] = Text(f"{figure(row.gradient)} (ties: {row.choices})", style="yellow")
         label = Text(row.label, style="bold red" if row.cause else "")
         table.add_row(label, row.name if row.kind == "module" else "function", *cells)
+    captions = [str(left_out)] if str(left_out) else []
     if any(row.choices for row in rows):
-        table.caption = "ties: elements whose gradient went to another one of (almost) equal value"
-        table.caption_justify = "left"
+        captions.append("ties: elements whose gradient went to another one of (almost) equal value")
+    if captions:
+        table.caption, table.caption_justify = "\n".join(captions), "left"
     return table
 
 
@@ -130,22 +142,13 @@ def losses_table(agreement: Agreement, names: tuple[str, str]) -> Table:
     return table
 
 
-def milliseconds(seconds: float) -> str:
-    return f"{seconds * 1e3:.2f} ms"
-
-
 def outcome_table(agreement: Agreement, names: tuple[str, str]) -> Table:
-    """Accuracy and time."""
+    """Accuracy."""
     table = new_table("Outcome", "", *names, "")
     if agreement.accuracies is not None:
         first, second = agreement.accuracies
         same = "the same" if first == second else f"differ by {abs(first - second):.2g}"
         table.add_row("last accuracy printed", f"{first:g}", f"{second:g}", same)
-    if agreement.seconds is not None:
-        first, second = agreement.seconds
-        factor = first / second
-        text = f"{factor:.2f}x as fast" if factor >= 1 else f"{1 / factor:.2f}x as slow"
-        table.add_row("time of a step, median", milliseconds(first), milliseconds(second), text)
     return table
 
 
@@ -173,7 +176,7 @@ def body(outcome: Outcome) -> RenderableType:
         parts.append(rows_table(detail))
     if agreement.losses:
         parts.append(losses_table(agreement, outcome.names))
-    if agreement.accuracies or agreement.seconds:
+    if agreement.accuracies:
         parts.append(outcome_table(agreement, outcome.names))
     if outcome.differences:
         parts.append(phases_table(outcome))

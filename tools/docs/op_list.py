@@ -17,10 +17,11 @@ from mindtorch.engine.op import Op
 PAGE = Path(ops.__file__ or "")
 # the files in the order in which a reader meets their subjects
 SUBJECTS = (
-    "copies", "elementwise", "complex", "activations", "elementwise_special", "reduction", "scan",
-    "softmax", "sorting", "movement", "indexing", "linear_algebra", "factorizations", "fft",
-    "convolution", "pooling", "resizing", "sampling", "normalization", "loss", "ctc", "embedding",
-    "attention", "recurrent", "detection", "histogram", "sparse_indices",
+    "copies", "elementwise", "comparison", "rounding", "complex", "activations",
+    "elementwise_special", "reduction", "scan", "softmax", "sorting", "movement",
+    "indexing", "linear_algebra", "factorizations", "fft", "convolution", "pooling", "resizing",
+    "sampling", "normalization", "loss", "ctc", "embedding", "attention", "recurrent", "detection",
+    "histogram", "sparse_indices",
 )  # fmt: skip
 _WIDTH = 21  # of the column of files
 _LIST = re.compile(r"(?<=\n\n)copies .*?(?=\n\"\"\"\n)", re.DOTALL)

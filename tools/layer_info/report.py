@@ -10,6 +10,7 @@ import numpy as np
 
 from mindtorch.module_hooker import real_torch
 
+from . import torch_counterpart
 from .torch_counterpart import LayerDifference, compare_with_torch, print_differences
 
 __all__ = ["LayerInfoHandle", "debug_layer_info"]
@@ -49,14 +50,31 @@ def _numpy_of(torch: Any, tensor: Any) -> tuple[np.ndarray, str]:
     return array, str(array.dtype)
 
 
+def _number(value: Any) -> str:
+    """Four places behind the point, and for numbers that those do not show four digits."""
+    size = abs(float(value))
+    return f"{value:.4f}" if size == 0 or 1e-3 <= size < 1e7 else f"{value:.3e}"
+
+
 def _statistics(prefix: str, array: np.ndarray) -> str:
-    """`The max value in ...` of an array that has elements and is not complex."""
+    """`The max value in ...` of an array that has elements and is not complex; and how many
+    elements are NaN, infinite or zero, where some are."""
     if array.dtype == np.bool_:
         return f"The max value in {prefix} is {array.max()}, min value is {array.min()}."
-    mean = array.mean(dtype=np.float64)
+    finite = array[np.isfinite(array)]
+    counts = (
+        (int(np.isnan(array).sum()), "NaN"),
+        (int(np.isinf(array).sum()), "infinite"),
+        (int((array == 0).sum()), "zero"),
+    )
+    said = ", ".join(f"{count} {word}" for count, word in counts if count)
+    text = f" Of {array.size} elements {said}." if said else ""
+    if not finite.size:
+        return text.strip()
+    mean = finite.mean(dtype=np.float64)
     return (
-        f"The max value in {prefix} is {array.max():.4f}, min value is {array.min():.4f}, "
-        f"mean value is {mean:.4f}."
+        f"The max value in {prefix} is {_number(finite.max())}, min value is "
+        f"{_number(finite.min())}, mean value is {_number(mean)}.{text}"
     )
 
 
@@ -68,11 +86,15 @@ def _print_parameter(torch: Any, name: str, tensor: Any) -> None:
     print(f"{name} is {array}." if array.ndim == 0 else _statistics(f"'{name}'", array))
 
 
-def _items(values: Any) -> list[tuple[str, Any]]:
-    """The items of a tuple or a dict, with what stands between brackets for each."""
-    if isinstance(values, dict):
-        return [(repr(key), value) for key, value in values.items()]
-    return [(str(position), value) for position, value in enumerate(values)]
+def _items(values: Any, before: str = "") -> list[tuple[str, Any]]:
+    """The items of a tuple or a dict, and of those within, each with where it stands: [1][0]."""
+    pairs = values.items() if isinstance(values, dict) else enumerate(values)
+    found: list[tuple[str, Any]] = []
+    for key, value in pairs:
+        place = f"{before}[{key!r}]"
+        inner = isinstance(value, (tuple, list, dict))
+        found += _items(value, place) if inner else [(place, value)]
+    return found
 
 
 class _Printer:
@@ -115,25 +137,28 @@ class _Printer:
                 stacklevel=2,
             )
 
-    def show_all(self, kind: str, values: Any) -> None:
-        """A tuple's or a dict's items; one within starts counting anew."""
-        for place, value in _items(values):
-            if isinstance(value, (tuple, list, dict)):
-                self.show_all(kind, value)
-            else:
-                self.show(f"{kind}[{place}]", value)
+    def show_all(self, kind: str, items: list[tuple[str, Any]]) -> None:
+        for place, value in items:
+            self.show(f"{kind}{place}", value)
 
-    def watch_gradients(self, name: str, values: Any) -> None:
-        for position, (place, value) in enumerate(_items(values)):
-            if isinstance(value, (tuple, list, dict)):
-                self.watch_gradients(name, value)
-            elif isinstance(value, self.torch.Tensor) and value.requires_grad:
+    def named_outputs(self, module: Any, output: Any) -> list[tuple[str, Any]]:
+        """The outputs with where each stands, and what torch's pages call it."""
+        inner = isinstance(output, (tuple, list, dict))
+        items = _items(output if inner else (output,))
+        if isinstance(module, self.torch.nn.RNNBase):
+            names = ("output", "h_n", "c_n")
+            return [(f"{at} ({x})", y) for (at, y), x in zip(items, names, strict=False)]
+        return items
+
+    def watch_gradients(self, name: str, items: list[tuple[str, Any]]) -> None:
+        for position, (place, value) in enumerate(items):
+            if isinstance(value, self.torch.Tensor) and value.requires_grad:
                 value.register_hook(functools.partial(self.show_gradient, name, position, place))
 
     def show_gradient(self, name: str, position: int, place: str, gradient: Any) -> None:
         if position == 0:
             self.banner("backward", name)
-        self.show(f"outputs[{place}]", gradient)
+        self.show(f"outputs{place}", gradient)
 
     def forward_hook(self, name: str, module: Any, inputs: Any, output: Any) -> None:
         if self.quiet:
@@ -141,9 +166,9 @@ class _Printer:
         if self.frame not in _announced:
             _announced.add(self.frame)
             print(f"\n>>> layer input and output info from {self.frame} :")
-        outputs = output if isinstance(output, (tuple, list, dict)) else (output,)
+        outputs = self.named_outputs(module, output)
         self.banner("forward", name)
-        self.show_all("inputs", inputs)
+        self.show_all("inputs", _items(inputs))
         self.show_all("outputs", outputs)
         self.watch_gradients(name, outputs)
 
@@ -159,12 +184,15 @@ def debug_layer_info(
     inputs: Any = None,
     factory: Any = None,
 ) -> LayerInfoHandle:
-    """Print the parameters of `model`, and its layers' inputs, outputs and gradients as it runs.
+    """Print the parameters of `model`, and its layers' inputs, outputs and gradients as it runs;
+    with `against` first the table of the layers' differences.
 
     Run the script once under each library and compare the two texts: with `frame="pytorch"` under
     real PyTorch, with `frame="mindtorch"` under us. Of a tensor are printed its shape, NumPy's name
-    of its dtype, the greatest, least and mean value; in the backward direction those of the
-    gradient with respect to the layer's output.
+    of its dtype, the greatest, least and mean of the finite values, and how many elements are NaN,
+    infinite or zero; in the backward direction those of the gradient with respect to the layer's
+    output. Parts of an output have their places, `outputs[1][0]`, those of recurrent layers also
+    their names.
 
     Args:
         model: an `nn.Module` of the frame's library.
@@ -188,6 +216,8 @@ def debug_layer_info(
         ValueError: `model` is no Module, or `frame` or `against` is not one of those.
         CounterpartError: the counterpart could not be made or run.
     """
+    if torch_counterpart.in_counterpart:
+        raise torch_counterpart.ModelReached
     if frame not in FRAMES:
         raise ValueError(f"For debug_layer_info, `frame` must be one of {FRAMES}, got {frame!r}.")
     torch = _namespace(frame)
@@ -203,15 +233,15 @@ def debug_layer_info(
         raise ValueError("For debug_layer_info, `inputs` and `factory` go with `against`.")
     if frame == "mindtorch":
         os.environ["MSA_LOG"] = "2"  # as the original does: no log lines between ours
-    if params_info:
-        print(f"\n>>> parameter and buffer info from {frame} :")
-        for name, tensor in (*model.named_parameters(), *model.named_buffers()):
-            _print_parameter(torch, name, tensor)
     printer = _Printer(torch, frame, type_info, tensor_info)
     handle = LayerInfoHandle([])
     if against is not None and inputs is not None:
         args = inputs if isinstance(inputs, tuple) else (inputs,)
         _show_differences(handle, model, args, {}, factory)
+    if params_info:
+        print(f"\n>>> parameter and buffer info from {frame} :")
+        for name, tensor in (*model.named_parameters(), *model.named_buffers()):
+            _print_parameter(torch, name, tensor)
     handle._handles += [
         module.register_forward_hook(functools.partial(printer.forward_hook, name))
         for name, module in model.named_modules()

@@ -1,5 +1,6 @@
 """A model's layers beside those of its real PyTorch counterpart, run in a process of its own."""
 
+import contextlib
 import importlib
 import importlib.util
 import inspect
@@ -25,6 +26,15 @@ __all__ = ["CounterpartError", "LayerDifference", "compare_with_torch", "main", 
 FACTORY_HELP = (
     "pass `factory`, a function of no arguments that makes the model, or 'module:name' of one"
 )
+
+
+in_counterpart = False  # whether this process makes a counterpart
+
+
+class ModelReached(BaseException):
+    """A script that is imported for its model has come to `debug_layer_info`: what makes the model
+    is known, and what follows, a training perhaps, is not run. No `Exception`: a script must not
+    handle it."""
 
 
 class CounterpartError(RuntimeError):
@@ -63,6 +73,10 @@ def locate(model: Any, factory: Any) -> str:
             f"{made!r} cannot be found by its name in another process; {FACTORY_HELP}"
         )
     module = made.__module__
+    if module.startswith(f"{mindtorch.__name__}.torch"):
+        raise CounterpartError(
+            f"the model is a {name}, torch's own class, which needs arguments; {FACTORY_HELP}"
+        )
     if module == "__main__" or importlib.util.find_spec(module) is None:
         return f"{Path(inspect.getfile(made)).resolve()}:{name}"
     return f"{module}:{name}"
@@ -194,14 +208,15 @@ def differences(theirs: Any, outputs: Any, ours: Any) -> list[LayerDifference]:
 def print_differences(rows: list[LayerDifference]) -> None:
     """The table, as `debug_layer_info(against="pytorch")` shows it."""
     print("\n>>> largest differences of the layers' outputs, mindtorch against pytorch :")
-    width = max([len(row.name) for row in rows] + [5])
+    width = max([len(row.name) for row in rows] + [7])
     kinds = max([len(row.kind) for row in rows] + [4])
     print(f"{'layer':<{width}}  {'kind':<{kinds}}  {'relative':>9}  {'ULP':>9}  {'cosine':>11}")
     for row in rows:
         ulp = "-" if row.ulp is None else f"{row.ulp:.0f}"
         cosine = "-" if row.cosine is None else f"{row.cosine:.9f}"
         relative = "0" if row.output == 0 else f"{row.output:.1e}"
-        print(f"{row.name:<{width}}  {row.kind:<{kinds}}  {relative:>9}  {ulp:>9}  {cosine:>11}")
+        name = row.name or "(model)"
+        print(f"{name:<{width}}  {row.kind:<{kinds}}  {relative:>9}  {ulp:>9}  {cosine:>11}")
     worst = max(rows, key=lambda row: row.output, default=None)
     if worst is not None and worst.output:
         print(f"the largest is that of {worst.name or 'the model'!s}")
@@ -250,7 +265,10 @@ def load_factory(place: str) -> Any:
         assert spec is not None and spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         sys.modules[spec.name] = module
-        spec.loader.exec_module(module)
+        reached: Any = importlib.import_module(f"{__spec__.parent}.torch_counterpart")
+        reached.in_counterpart = True
+        with contextlib.suppress(reached.ModelReached):
+            spec.loader.exec_module(module)
     else:
         module = importlib.import_module(source)
     found: Any = module

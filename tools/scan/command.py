@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from mindtorch._distribution import install_extra
 from mindtorch.tools.cli_types import size
 
 __all__ = ["DESCRIPTION", "add_arguments", "main"]
@@ -17,8 +18,11 @@ a path does not exist, or a file could not be read."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", nargs="+", type=Path, metavar="PATH")
+    parser.add_argument(
+        "paths", nargs="+", type=Path, metavar="PATH", help="a file, or a folder of files"
+    )
     parser.add_argument("--all", action="store_true", help="list supported names and all places")
+    parser.add_argument("--short", action="store_true", help="a line a file, and no names")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument(
         "--exclude", action="append", default=[], metavar="PATTERN",
@@ -41,8 +45,8 @@ def _fix(options: argparse.Namespace) -> int:
     try:
         from . import fix
     except ImportError:
-        print("mindtorch scan --fix needs the package libcst: pip install 'mindtorch[scan]'",
-              file=sys.stderr)  # fmt: skip
+        hint = install_extra("scan")
+        print(f"mindtorch scan --fix needs the package libcst: {hint}", file=sys.stderr)
         return 2
     from .files import UnreadableError, find_files, parse, read_source
 
@@ -94,7 +98,7 @@ def main(options: argparse.Namespace) -> int:
         print(report.as_json(found))
     else:
         console = Console(highlight=False, markup=False)
-        report.as_text(found, console, options.all)
+        report.as_text(found, console, options.all, options.short)
     if not found.files:
         print("mindtorch scan: no Python file was read", file=sys.stderr)
     return found.status

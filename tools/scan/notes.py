@@ -36,17 +36,14 @@ class Note(NamedTuple):
     called: bool = False
 
 
-_CUDA = "without a CUDA device it answers as PyTorch does on a machine that has none"
 _QUANTIZED = "no quantized tensors; keep float weights, or bfloat16 ones"
 _VISION_IO = "torchvision's C++ is not there; read images with PIL.Image.open and to_tensor"
 _JIT = "is compiled from Python: there is no code, no graph, and no file of TorchScript"
-_PINNED = "without a CUDA device memory is not pinned, and it warns, as PyTorch does there"
 _FLOAT8 = "the type has a name and a finfo; tensors of it raise"
 _NONE = "not in PyTorch 2.13 either; "
 
 NOTES: tuple[Note, ...] = (
     # arguments
-    Note("torch.utils.data.DataLoader", "different", _PINNED, "pin_memory", True),
     Note("torch.nn.EmbeddingBag", "different",
          "gap:EmbeddingBag(scale_grad_by_freq=True) as in PyTorch's CPU kernel",
          "scale_grad_by_freq", True),
@@ -76,19 +73,8 @@ NOTES: tuple[Note, ...] = (
     Note("torch.jit.trace_module", "different", _JIT),
     Note("torch.set_flush_denormal", "different", "gap:torch.set_flush_denormal(True)"),
     Note("torch.nn.init.orthogonal_", "different", "gap:bit-equal nn.init.orthogonal_"),
-    Note("torch.nn.init.trunc_normal_", "different",
-         "gap:bits of erfinv of float32 below 2**-12"),
     Note("torch.nn.CrossMapLRN2d", "different", "gap:CrossMapLRN2d's gradient as PyTorch's"),
     Note("torch.distributions.Wishart", "different", "gap:bits of Wishart samples"),
-    Note("torch.cuda.amp.*", "different", "gap:autocast of other devices than the CPU",
-         called=True),
-    Note("torch.cuda.*", "different", _CUDA),
-    Note("torch.Tensor.cuda", "different", _CUDA),
-    Note("torch.Tensor.pin_memory", "different", _CUDA),
-    Note("torch.nn.Module.cuda", "different", _CUDA),
-    Note("torch.backends.cudnn.*", "different",
-         "enabled and allow_tf32 reach cuDNN on CUDA; the others are kept and have no effect"),
-    Note("torch.backends.cuda.*", "different", "is kept and has no effect on the CPU"),
     Note("torch.nested.*", "different", "gap:torch.nested: the jagged layout, views and most "
          "functions"),
     Note("torch.masked.masked_tensor", "different",

@@ -22,6 +22,7 @@ _TITLES = {
     SUPPORTED: ("supported", "green"),
 }
 _SHOWN_PLACES = 3
+_SHOWN_FILES = 20
 
 
 def _percent(part: int, whole: int) -> float:
@@ -44,27 +45,60 @@ def _places(findings: list[Finding], every: bool) -> str:
     return f"{text} and {left} more" if left else text
 
 
-def _grouped(scan: Scan, status: str) -> dict[tuple[str, str], list[Finding]]:
-    groups: dict[tuple[str, str], list[Finding]] = defaultdict(list)
+def _by_name(scan: Scan) -> dict[str, list[Finding]]:
+    """Each name with the uses that there is most to say of: it stands in one list only."""
+    worst = {name: verdict.status for name, verdict in scan.names().items()}
+    found: dict[str, list[Finding]] = defaultdict(list)
     for each in scan.findings:
-        if each.verdict.status == status:
-            groups[each.verdict.name, each.verdict.reason].append(each)
-    return dict(sorted(groups.items()))
+        if each.verdict.status == worst[each.verdict.name]:
+            found[each.verdict.name].append(each)
+    return dict(sorted(found.items()))
 
 
 def _section(scan: Scan, status: str, every: bool) -> Text | None:
     """A heading and, for each name, what there is to say and where it is used."""
-    groups = _grouped(scan, status)
+    groups = {k: v for k, v in _by_name(scan).items() if v[0].verdict.status == status}
     if not groups:
         return None
     title, style = _TITLES[status]
     text = Text(f"{title}\n", style=style)
-    for (name, reason), findings in groups.items():
-        places = _places(findings, every)
-        text.append(f"  {name}\n", style="bold" if reason else "none")
-        if reason:
+    for name, findings in groups.items():
+        reasons = [x for x in dict.fromkeys(each.verdict.reason for each in findings) if x]
+        text.append(f"  {name}\n", style="bold" if reasons else "none")
+        for reason in reasons:
             text.append(f"      {reason}\n", style="none")
-        text.append(f"      {places}\n", style="dim")
+        text.append(f"      {_places(findings, every)}\n", style="dim")
+    return text
+
+
+def _files(scan: Scan, every: bool) -> Text | None:
+    """A line for each file that there is something to say of: how many names, and of what kind."""
+    uses: dict[str, list[Finding]] = defaultdict(list)
+    for each in scan.findings:
+        uses[each.file].append(each)
+    said = {}
+    for file, findings in uses.items():
+        kinds = {each.verdict.name: each.verdict.status for each in findings
+                 if each.verdict.status != SUPPORTED}  # fmt: skip
+        if kinds:
+            counts = [list(kinds.values()).count(x) for x in (MISSING, UNKNOWN, DIFFERENT)]
+            said[file] = (counts, len({each.verdict.name for each in findings}))
+    if not said or scan.files < 2:
+        return None
+    ranked = sorted(said.items(), key=lambda row: ([-n for n in row[1][0]], row[0]))
+    shown = ranked if every else ranked[:_SHOWN_FILES]
+    text = Text("files\n", style="bold")
+    words = ("not supported", "known only at run time", "with a difference")
+    for file, (counts, names) in shown:
+        parts = ", ".join(f"{n} {word}" for n, word in zip(counts, words, strict=True) if n)
+        text.append(f"  {os.path.relpath(file)}: {parts}, of {names} names\n", style="none")
+    others = scan.files - len(shown)
+    if len(ranked) > len(shown):
+        text.append(f"  and {len(ranked) - len(shown)} more of such files\n", style="none")
+        others = scan.files - len(ranked)
+    if others:
+        rest = f"{others} other file{'s' * (others != 1)}"
+        text.append(f"  {rest}: all names are supported\n", style="none")
     return text
 
 
@@ -84,13 +118,16 @@ def _summary(scan: Scan) -> str:
     return "\n".join(lines)
 
 
-def as_text(scan: Scan, console: Console, every: bool) -> None:
-    """Print the scan; `every`: with supported names and all places."""
+def as_text(scan: Scan, console: Console, every: bool, short: bool = False) -> None:
+    """Print the scan; `every`: with supported names and all places; `short`: without names."""
     shown = (MISSING, UNKNOWN, DIFFERENT, *([SUPPORTED] if every else []))
-    for status in shown:
+    for status in () if short else shown:
         section = _section(scan, status, every)
         if section is not None:
             console.print(section, soft_wrap=True)
+    files = _files(scan, every)
+    if files is not None:
+        console.print(files, soft_wrap=True)
     if scan.refused:
         console.print(Text("not read", style="bold red"))
         for path, why in sorted(scan.refused.items()):

@@ -10,26 +10,26 @@ from __future__ import annotations
 import contextlib
 import functools
 import linecache
+import math
 import os
 import pdb
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import numpy as np
 
-import mindtorch
 from mindtorch import torch
 from mindtorch.engine import dtypes
 from mindtorch.engine.autograd import inplace
-from mindtorch.engine.compile.lazy import script_mode
+from mindtorch.engine.compile.lazy.pause import pause
 from mindtorch.engine.dispatch import state
 from mindtorch.engine.interpreter import Interpreter
 from mindtorch.engine.op import Op
 from mindtorch.engine.tensor import Tensor
+from mindtorch.traceback_filtering import is_library
 
 from .conditions import LIMITS, Hit, Place, chosen, tensor_faults
 from .kernels import dead_units, has_other_than_zero
@@ -38,14 +38,6 @@ from .training_steps import Steps
 
 __all__ = ["Watch", "WatchpointError", "watch"]
 
-_ROOTS = tuple(
-    str(path) + os.sep
-    for path in {
-        Path(mindtorch.__file__).parent,
-        *(Path(mindtorch.__file__).parent.joinpath(n).resolve() for n in
-          ("engine", "kernels", "tools")),
-    }
-)  # fmt: skip
 # Their results are what they were given: extremes in them are the user's own.
 _MOVERS = frozenset("""
     masked_fill masked_scatter index_fill index_put constant_pad_nd scatter where copy_
@@ -70,7 +62,7 @@ class WatchpointError(RuntimeError):
 
 @functools.cache
 def _is_users(file: str) -> bool:
-    if file.startswith((*_ROOTS, "<frozen")):
+    if file.startswith("<frozen") or is_library(file):
         return False
     return os.path.basename(file) not in ("contextlib.py", "functools.py")
 
@@ -101,6 +93,11 @@ def _elements(tensor: Any) -> np.ndarray:
 def _largest(faults: dict[str, tuple[str, float]]) -> float:
     """The largest element that was told as too large, 0 where none was."""
     return faults["too_large"][1] if "too_large" in faults else 0.0
+
+
+def _headline(hit: Hit) -> tuple[Any, ...]:
+    """What hits that are told below one another have in common."""
+    return hit.check, hit.step, hit.place.file, hit.place.line
 
 
 class Watch(Interpreter):
@@ -143,11 +140,14 @@ class Watch(Interpreter):
         self.outer: Any = ()
         self.checks = StepChecks(self)
         self._undo = contextlib.ExitStack()
+        self.followers: list[bool] = []  # for each hit, whether it follows from an earlier one
+        self._folding = False
+        self._printed: Hit | None = None
 
     # -- standing at the door ---------------------------------------------------------------------
 
     def __enter__(self) -> Watch:
-        self._undo.callback(script_mode.pause())
+        self._undo.callback(pause())
         self.steps = Steps(torch, self.checks)
         if self.model is not None:
             self._adopt(self.model)
@@ -297,8 +297,9 @@ class Watch(Interpreter):
                 else:
                     old |= own.keys()
             for check, (words, value) in faults.items():
-                if check not in old or (check == "overflow" and self._new_nan(result, inputs)):
-                    self.tell(check, self._here(name), words, value)
+                led = check in old  # infinite elements have become NaN
+                if not led or (check == "overflow" and self._new_nan(result, inputs)):
+                    self.tell(check, self._here(name), words, value, led)
         elif not self.backward:
             self._look_at_activation(name.rstrip("_"), result)
 
@@ -343,13 +344,16 @@ class Watch(Interpreter):
 
     # -- telling ----------------------------------------------------------------------------------
 
-    def tell(self, check: str, place: Place, statistic: str, value: float) -> None:
-        """Note a hit, and do what the user wants done."""
+    def tell(
+        self, check: str, place: Place, statistic: str, value: float, led: bool = False
+    ) -> None:
+        """Note a hit, and do what the user wants done; `led`: what was given led to it."""
         key = (check, place.layer, place.op)
         count = self.counts[key] = self.counts.get(key, 0) + 1
         if count > _REPEATS:
             return
         hit = Hit(check, self.step, place, statistic, value)
+        self.followers.append(self._follows(hit, led))
         self.hits.append(hit)
         with self.away():
             self._react(hit, count)
@@ -360,26 +364,65 @@ class Watch(Interpreter):
         elif self.on_hit == "raise":
             raise WatchpointError(hit)
         elif self.on_hit != "collect":
-            print(f"watch: {hit}", file=sys.stderr)
-            source = linecache.getline(hit.place.file, hit.place.line).strip()
-            if source:
-                print(f"    {source}", file=sys.stderr)
-            if count == _REPEATS:
-                print("    (no more of these are shown)", file=sys.stderr)
+            if self.followers[-1]:
+                if not self._folding:
+                    print("    (what follows from it is counted at the end)", file=sys.stderr)
+                self._folding = True
+                return
+            self._print(hit, count)
             if self.on_hit == "debug":
                 frame = _user_frame()
                 if frame is not None:
                     pdb.Pdb().set_trace(frame)
 
+    def _follows(self, hit: Hit, led: bool) -> bool:
+        """Whether a hit is what an earlier one leads to: a figure that is no number, once NaN or
+        infinite elements were met; the change of a parameter whose gradient was told."""
+        before = self.hits
+        if hit.check != "overflow" and not math.isfinite(hit.value):
+            return any(h.check == "overflow" for h in before)
+        if hit.check == "overflow" and (led or hit.place.op.startswith("backward of")):
+            return any(h.check == "overflow" and h.step == hit.step for h in before)
+        same = (h for h in before if h.step == hit.step and h.place[:2] == hit.place[:2])
+        return hit.check == "weight_change_too_large" and any(
+            h.check == "gradient_exploding" for h in same
+        )
+
+    def _print(self, hit: Hit, count: int) -> None:
+        last, self._printed = self._printed, hit
+        if last is not None and last.place != hit.place and _headline(last) == _headline(hit):
+            where = ", ".join(filter(None, hit.place[:2]))
+            print(f"    also in {where}: {hit.statistic}", file=sys.stderr)
+        else:
+            print(f"watch: {hit}", file=sys.stderr)
+            source = linecache.getline(hit.place.file, hit.place.line).strip()
+            if source:
+                print(f"    {source}", file=sys.stderr)
+        if count == _REPEATS:
+            print("    (no more of these are shown)", file=sys.stderr)
+
     def summary(self) -> str:
-        """All hits, counted, in words."""
+        """All hits, counted, in words; those that follow from earlier ones by their check alone."""
         if not self.hits:
             return "watch: nothing was met"
-        lines = [f"watch: {len(self.counts)} watchpoints were met"]
-        for hit in {(h.check, h.place.layer, h.place.op): h for h in reversed(self.hits)}.values():
-            times = self.counts[hit.check, hit.place.layer, hit.place.op]
-            lines.append(f"  {times} x from {hit}")
-        return "\n".join([lines[0], *reversed(lines[1:])])
+        firsts: dict[Any, tuple[Hit, bool]] = {}
+        for hit, follows in zip(self.hits, self.followers, strict=True):
+            firsts.setdefault((hit.check, hit.place.layer, hit.place.op), (hit, follows))
+        lines: list[str] = []
+        followed: dict[str, tuple[int, int]] = {}
+        for key, (hit, follows) in firsts.items():
+            if follows:
+                places, times = followed.get(hit.check, (0, 0))
+                followed[hit.check] = (places + 1, times + self.counts[key])
+            else:
+                lines.append(f"  {self.counts[key]} x from {hit}")
+        count = len(lines)
+        head = f"watch: {count} watchpoint{'s were' if count != 1 else ' was'} met"
+        lines += [
+            f"  follows from that: {check} in {places} place{'s' * (places != 1)}, {times} times"
+            for check, (places, times) in followed.items()
+        ]
+        return "\n".join([head, *lines])
 
 
 def watch(

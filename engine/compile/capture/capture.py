@@ -101,6 +101,7 @@ class Capture(SymbolicTracer):
         self.changes = UndoLog()
         self.failed = False  # whether a kernel has raised
         self.unfinished: UndoLog | None = None  # a partition that failed and was taken back
+        self._collecting = False
 
     # --- the call -------------------------------------------------------------------------------
 
@@ -115,6 +116,17 @@ class Capture(SymbolicTracer):
         state.update(interpreters=self.outer)
         if self.sizes is not None:
             self._describe(PLAIN)
+
+    def around_collection(self, phase: str, _: Any) -> None:
+        """In ``gc.callbacks``: finalizers of what the garbage collector finds, which may be
+        anybody's, are no part of the call, and the profile function does not look at them."""
+        if phase != "start":
+            if self._collecting:
+                self._collecting = False
+                sys.setprofile(self.profile)
+        elif threading.get_ident() == self.thread and sys.getprofile() == self.profile:
+            sys.setprofile(None)
+            self._collecting = True
 
     def add_argument(self, tensor: Tensor) -> None:
         """Note an argument of the call."""

@@ -11,8 +11,9 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from ...op_nodes import run_until_error
 from ...tensor import Storage, Tensor, fields_of, make, typed_buffer
-from ..ir.ir import Graph, Value, run_nodes, waits
+from ..ir.ir import Graph, Value, waits
 from ..runtime.partition import CONSTANT, InputSpec, copy_to_layout
 from .traced_storage import TracedStorage
 
@@ -79,22 +80,10 @@ class UndoLog:
         for node, inputs in zip(self.graph.nodes, self._inputs, strict=True):
             node.inputs = inputs
         held = {v.number: make(s.flat(made, arguments), v.aval) for v, s in self.sources}
-        done = self._run(held)
+        done = run_until_error(self.graph.nodes, held)
         self._redo_writes(done, held, made, arguments)
         self._hand_out(held, made)
         self._redo_gradients(done)
-
-    def _run(self, held: dict[int, Any]) -> int:
-        """How many ops were done."""
-        for place, node in enumerate(self.graph.nodes):
-            try:
-                run_nodes(
-                    [node], held,
-                    lambda node, given: node.op.evaluate(0, tuple(given), node.params),
-                )  # fmt: skip
-            except Exception:
-                return place
-        return len(self.graph.nodes)
 
     def _redo_writes(
         self, done: int, held: dict[int, Any], made: dict[Any, Any], arguments: list[Tensor]

@@ -11,7 +11,6 @@ from ...tensor import Tensor, own_attributes
 from ..guards import global_state
 from ..guards.recorder import GuardRecorder
 from ..guards.trace_rules import of_library
-from ..runtime.fallback_executor import FallbackExecutor
 from ..runtime.partition import ARGUMENT, Partition
 from .capture import Capture
 from .dtype_views import is_retyped
@@ -37,8 +36,8 @@ def impure(capture: Capture, recorder: GuardRecorder, before: Any) -> str:
     if recorder.impure:
         return recorder.impure
     for step in capture.steps:
-        if isinstance(step, Partition) and isinstance(step.executable, FallbackExecutor):
-            return step.executable.reason
+        if isinstance(step, Partition) and step.executable.refused:
+            return step.executable.refused
     if capture.hooked:
         return "a tensor has hooks"
     if capture.failed:

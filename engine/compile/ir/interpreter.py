@@ -6,10 +6,11 @@ from typing import Any
 
 from ...autograd.inplace import copy_data
 from ...dispatch import state
+from ...op_nodes import run_nodes
 from ...ops.movement import clone
 from ...state import grad_mode
 from ...tensor import Tensor, alias, make
-from .ir import Graph, run_nodes
+from .ir import Graph
 
 
 def interpret(graph: Graph, *inputs: Tensor) -> list[Tensor]:

@@ -11,10 +11,9 @@ from ...aval import Aval
 from ...devices.cuda import drawing
 from ...devices.device import empty_on
 from ...dispatch import KERNEL, SEVERAL
+from ...op import Plan
 from ...op_nodes import Node as Node
 from ...op_nodes import NodeValue
-from ...op_nodes import last_uses as last_uses
-from ...op_nodes import run_nodes as run_nodes
 from ...tensor import Tensor, as_array, capturing, make
 from ...transforms.vmap import draw
 from ..capture.tracing_error import refuse_data
@@ -46,15 +45,6 @@ def waits(tensor: Tensor) -> bool:
     return not tensor._sparse and type(tensor.flat) is Value
 
 
-class GraphPlan:
-    """How a :class:`GraphOp` runs: ``run(*flat outs, *flat ins)``."""
-
-    def __init__(self, avals: tuple[Aval, ...], run: Callable[..., None]) -> None:
-        self.avals = avals
-        self.run = run
-        self.kind = KERNEL if len(avals) == 1 else SEVERAL
-
-
 class GraphOp:
     """What stands for an op in nodes that eager execution does not have."""
 
@@ -63,9 +53,16 @@ class GraphOp:
     checks_values = False
     defaults: ClassVar[dict[str, Any]] = {}
 
-    def plan_for(self, inputs: Any, params: dict[str, Any]) -> GraphPlan:
+    def plan_for(self, inputs: Any, params: dict[str, Any]) -> Plan:
         """The plan for these inputs, values or tensors."""
         raise NotImplementedError
+
+    def plan(self, inputs: Any, avals: tuple[Aval, ...], run: Callable[..., None]) -> Plan:
+        """One that runs ``run(*flat outs, *flat ins)``."""
+        plan = Plan(avals, tuple([None if v is None else v.aval for v in inputs]))
+        plan.kind = KERNEL if len(avals) == 1 else SEVERAL
+        plan.run = run
+        return plan
 
     def scalar_step(self, aval: Aval, in_avals: Any) -> Any:
         return None
@@ -78,55 +75,57 @@ class GraphOp:
         return made
 
 
-class Draw(GraphOp):
-    """Draws random numbers: ``fill(out, *inputs)``.
+class FilledOp(GraphOp):
+    """An op whose one result is memory, ``described`` in its params, that a function fills.
 
-    Such nodes keep their order and are never dropped: each one moves the generator on.
+    Args:
+        filling: ``filling(**other params)`` gives the function, ``fill(out, *arrays of inputs)``.
+        draws: whether it draws random numbers, which devices do in their own way.
     """
 
-    name = "draw"
+    def __init__(
+        self, name: str, filling: Callable[..., Callable[..., None]], draws: bool = False
+    ) -> None:
+        self.name = name
+        self.filling = filling
+        self.draws = draws
 
-    def plan_for(self, inputs: Any, params: dict[str, Any]) -> GraphPlan:
-        fill, made = params["fill"], params["described"]
+    def plan_for(self, inputs: Any, params: dict[str, Any]) -> Plan:
+        made = params["described"]
+        fill = self.filling(**{name: x for name, x in params.items() if name != "described"})
         given = [v.aval for v in inputs if v is not None]
-        if made.device.type == "cuda":
-            return GraphPlan((made,), drawing(made, fill, given))
+        if self.draws and made.device.type == "cuda":
+            return self.plan(inputs, (made,), drawing(made, fill, given))
 
         def run(out: Any, *flats: Any) -> None:
             arrays = [as_array(x, a) for x, a in zip(flats, given, strict=True)]
             fill(as_array(out, made), *arrays)
 
-        return GraphPlan((made,), run)
+        return self.plan(inputs, (made,), run)
 
-    def aval(self, *inputs: Aval, described: Aval, fill: Any) -> Aval:
+    def aval(self, *inputs: Aval, described: Aval, **params: Any) -> Aval:
         return described
 
-    def __call__(self, *inputs: Tensor, described: Aval, fill: Any) -> Tensor:
-        return draw(described, fill, *inputs)
+    def __call__(self, *inputs: Tensor, described: Aval, **params: Any) -> Tensor:
+        return draw(described, self.filling(**params), *inputs)
 
 
-DRAW = Draw()
+def _draws(fill: Callable[..., None]) -> Callable[..., None]:
+    return fill
 
 
-class Make(GraphOp):
-    """Fills memory with the array that ``function(*arguments)`` gives: numbers, filled tensors and
-    sequences that hang on sizes."""
+def _makes(function: Callable[..., Any], arguments: Any) -> Callable[..., None]:
+    def fill(out: Any) -> None:
+        out[...] = function(*arguments)
 
-    name = "make"
-
-    def plan_for(self, inputs: Any, params: dict[str, Any]) -> GraphPlan:
-        made, function, arguments = params["described"], params["function"], params["arguments"]
-
-        def run(out: Any) -> None:
-            as_array(out, made)[...] = function(*arguments)
-
-        return GraphPlan((made,), run)
-
-    def aval(self, *, described: Aval, function: Any, arguments: Any) -> Aval:
-        return described
+    return fill
 
 
-MAKE = Make()
+# Random numbers: such nodes keep their order and are never dropped, since each moves the generator
+# on.
+DRAW = FilledOp("draw", _draws, draws=True)
+# ``function(*arguments)``: numbers, filled tensors and sequences that hang on sizes.
+MAKE = FilledOp("make", _makes)
 
 
 class Graph:

@@ -2,52 +2,42 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import Any
 
+from ...op_nodes import run_until_error
 from ...tensor import NO_DATA, Tensor, fields_of, make, typed_buffer
-from ..ir.ir import Value, run_nodes, waits
+from ..ir.ir import Value, waits
 from ..runtime.partition import copy_to_layout
 
 
-class Computed:
-    """The values of the ops before the one that fails, computed one op after another.
+def computed_before(path: list[Any], given: list[Tensor]) -> dict[int, Tensor]:
+    """The values of the ops before the one that fails, computed one op after another; by number.
 
     Args:
         path: the trace nodes of the pending ops.
         given: the tensors from outside, in the order of the path.
     """
+    inputs = [node.value for node in path if node.op is None]
+    held = {v.number: make(x.flat, v.aval) for v, x in zip(inputs, given, strict=True)}
+    run_until_error([node for node in path if node.op is not None], held)
+    return held
 
-    def __init__(self, path: list[Any], given: list[Tensor]) -> None:
-        inputs = [node.value for node in path if node.op is None]
-        self._tensors = {
-            v.number: make(x.flat, v.aval) for v, x in zip(inputs, given, strict=True)
-        }
-        with contextlib.suppress(Exception):  # the error has been raised, or will be
-            run_nodes(
-                [node for node in path if node.op is not None], self._tensors,
-                lambda node, inputs: node.op.evaluate(0, tuple(inputs), node.params),
-            )  # fmt: skip
 
-    def __contains__(self, value: Value) -> bool:
-        return value.number in self._tensors
-
-    def flat(self, value: Value) -> Any:
-        """The value's array, which nothing else refers to."""
-        return self._tensors[value.number].flat[: value.aval.extent].copy()
-
-    def data(self, value: Value) -> Any:
-        """:meth:`flat`, or what stands for the data of a value that was not computed."""
-        return self.flat(value) if value in self else NO_DATA
+def _data(computed: dict[int, Tensor], value: Value) -> Any:
+    """The value's array, which nothing else refers to, or what stands for the data of one that was
+    not computed."""
+    found = computed.get(value.number)
+    return NO_DATA if found is None else found.flat[: value.aval.extent].copy()
 
 
 def keep_what_was_computed(
-    computed: Computed, given: list[Tensor], writes: list[Any], first_grads: Any,
+    computed: dict[int, Tensor], given: list[Tensor], writes: list[Any], first_grads: Any,
     waiting: list[Tensor],
 ) -> None:  # fmt: skip
     """Write what was written before the error, and give tensors the data that they have by then.
 
     Args:
+        computed: of :func:`computed_before`.
         given: the tensors from outside.
         writes: (storage, its record, the value that it has from then on), in order.
         first_grads: pairs of a leaf and the gradient that it had before.
@@ -56,23 +46,23 @@ def keep_what_was_computed(
     """
     for leaf, before in first_grads:
         gradient = leaf._grad
-        if gradient is not None and waits(gradient) and gradient.flat not in computed:
+        if gradient is not None and waits(gradient) and gradient.flat.number not in computed:
             leaf._grad = before
     for storage, record, value in writes:
-        if value not in computed:
+        if value.number not in computed:
             continue
         if record.owner is None:
-            storage.buffer = computed.flat(value)
+            storage.buffer = _data(computed, value)
         else:
             target = given[record.owner].flat
-            copy_to_layout(target, record.base_aval, computed.flat(value), value.aval)
+            copy_to_layout(target, record.base_aval, _data(computed, value), value.aval)
     for x in waiting:
         if x._storage is None:
-            x.flat = computed.data(x.flat)
+            x.flat = _data(computed, x.flat)
             continue
         memory = x._storage.memory
         if type(memory.buffer) is Value:
-            memory.buffer = computed.data(memory.buffer)
+            memory.buffer = _data(computed, memory.buffer)
         if memory.buffer is NO_DATA:
             x.flat = NO_DATA
             continue

@@ -20,7 +20,7 @@ from ...autograd import backward, inplace, tape
 from ...autograd.saved_tensors import saved_tensor_hooks
 from ...aval import aval
 from ...dispatch import recorded, state, tensor_of
-from ...numpy_aliases import may_be_seen, wanted
+from ...numpy_aliases import may_be_seen
 from ...op import Op
 from ...switches import switches
 from ...tensor import (
@@ -47,11 +47,10 @@ from ..capture.tracer import (
     user_line,
 )
 from ..ir.ir import DRAW, Value, waits
-from .backward_cache import TapeFingerprint, cache_entry, inputs_of, set_gradients
+from .backward_cache import cache_entry, inputs_of, kept_by, set_gradients, visit
 from .pending_ops import PendingOps
 from .trace_tree import TraceNode, TraceTree
 
-wanted.on = True
 _new = object.__new__
 _reference = weakref.ref
 # so many ops wait at most
@@ -67,7 +66,14 @@ class _LargeError(TracingError):
 
 
 class LazyTracer(PendingOps):
-    """One run of user code over a tree."""
+    """One run of user code over a tree.
+
+    Attributes:
+        pause: given the run of a whole script, ends lazy mode until what it gives is called;
+            :mod:`.script_mode` sets it.
+    """
+
+    pause: Callable[[LazyTracer], Callable[[], None]]
 
     is_capture = True
     graph_break = ""
@@ -457,21 +463,22 @@ class LazyTracer(PendingOps):
             or state.interpreters[-1:] != (self,)
         ):
             return False
-        visited = TapeFingerprint(roots, self.started, self.began)
-        if not visited.plain:
+        visited = visit(roots, self.started, self.began)
+        if visited is None:
             return False
-        for leaf in visited.leaves:
+        key, nodes, leaves = visited
+        for leaf in leaves:
             self.note_leaf(leaf, True)
         start, began, before = self.position, self.began, len(self.given)
         for cached in start.passes:
-            if cached.key == visited.key:
-                given = inputs_of(cached, visited, roots)
+            if cached.key == key:
+                given = inputs_of(cached, nodes, roots)
                 if given is not None:
                     self.given += given
                     self.position, self.count = cached.end, cached.count
                     set_gradients(cached, visited, self._tensor, run.retain_graph)
                     return True
-        kept = visited.kept()
+        kept = kept_by(nodes)
         run.run_nodes(roots)
         if self.began == began and len(start.passes) < MOST_PASSES:
             given = self.given[before:]

@@ -15,7 +15,7 @@ from ..capture.traced_storage import TracedStorage
 from ..capture.tracer import Tracer, ours
 from ..ir.ir import DRAW, Value
 from .autotune import Autotuner
-from .failed_sync import Computed, keep_what_was_computed
+from .failed_sync import computed_before, keep_what_was_computed
 from .trace_tree import MOST_NODES, MOST_PARTITIONS, TraceNode, TraceTree, partition_of
 
 # ops of so many iterations of a loop are pending at most, where nothing reads a value
@@ -183,7 +183,7 @@ class PendingOps(Tracer):
 
     def _keep_what_was_computed(self, waiting: list[Tensor]) -> None:
         """After an error: all is as eager calls leave it that end at the op that fails."""
-        computed = Computed(self.position.path(), self.given)
+        computed = computed_before(self.position.path(), self.given)
         keep_what_was_computed(
             computed, self.given, self.writes_in_order, self.first_grads.values(), waiting
         )

@@ -27,6 +27,7 @@ def begin(seen: TraceTree | None = None) -> None:
     if _active or state.interpreters or not switches.lazy:
         return
     run = LazyTracer(seen or TraceTree(), whole_script=True)
+    run.pause = _pause
     _active.append(run)
     scripts[:] = [run]
     captures.insert(0, run)
@@ -53,18 +54,16 @@ def trace_tree() -> TraceTree | None:
     return _active[-1].tree if _active else None
 
 
-def pause() -> Callable[[], None]:
-    """Run ops one by one until the function that is returned is called: whoever looks at each op
-    as it is made needs its numbers then."""
-    if not _active or not (_active[-1].disabled or _active[-1] in state.interpreters):
+def _pause(run: LazyTracer) -> Callable[[], None]:
+    """What :func:`.pause.pause` does where a script is in lazy mode."""
+    if not (run.disabled or run in state.interpreters):
         return _nothing
-    seen = _active[-1].tree
     end()
-    return functools.partial(begin, seen)
+    return functools.partial(begin, run.tree)
 
 
 def _nothing() -> None:
-    """Ops ran one by one before."""
+    """This thread's ops ran one by one before."""
 
 
 def _forget() -> None:
@@ -74,9 +73,3 @@ def _forget() -> None:
         run.exit()
         scripts.clear()
         captures.clear()
-
-
-def begin_if_asked() -> None:
-    """Begin where the environment has MINDTORCH_GRAPH=1."""
-    if os.environ.get("MINDTORCH_GRAPH", "") not in ("", "0"):
-        begin()

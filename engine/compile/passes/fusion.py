@@ -17,10 +17,10 @@ from mindtorch.kernels.scalar.facts import facts_of
 from ... import dtypes
 from ...aval import Aval
 from ...devices.device import cpu
-from ...op import find_kernel, layouts
+from ...op import Plan, find_kernel, layouts
 from ...ops.reduction import mean, sum_
 from ...symbolic_sizes import fixed
-from ..ir.ir import Graph, GraphOp, GraphPlan, Node
+from ..ir.ir import Graph, GraphOp, Node
 
 # below this a pass over memory costs less than the time to compile a loop of its own
 SMALLEST = 4096
@@ -53,15 +53,16 @@ class Fused(GraphOp):
         self.axis = axis
         self.kernel = "fused_reduction.plan" if sums else "elementwise.fused_plan"
 
-    def plan_for(self, inputs: Any, params: dict[str, Any]) -> GraphPlan:
+    def plan_for(self, inputs: Any, params: dict[str, Any]) -> Plan:
         avals = params["avals"]
         make = find_kernel(self, avals[0].device.type)  # type: ignore[arg-type]
         given = layouts([v.aval for v in inputs])
         if not self.sums:
-            return GraphPlan(avals, make(self.steps, self.results, layouts(avals), given))
-        made = layouts([params["whole"], *avals])
-        run = make(self.steps, self.results, self.sums, self.axis, made, given)
-        return GraphPlan(avals, run)
+            run = make(self.steps, self.results, layouts(avals), given)
+        else:
+            made = layouts([params["whole"], *avals])
+            run = make(self.steps, self.results, self.sums, self.axis, made, given)
+        return self.plan(inputs, avals, run)
 
     def aval(self, *inputs: Aval, avals: tuple[Aval, ...], whole: Any = None) -> Any:
         """The results' avals, which are those of the ops that it is made of."""

@@ -10,8 +10,8 @@ import functools
 from typing import Any
 
 from ...devices.device import cpu
-from ...op import Op, find_kernel, layouts
-from ..ir.ir import Graph, GraphOp, GraphPlan
+from ...op import Op, Plan, find_kernel, layouts
+from ..ir.ir import Graph, GraphOp
 
 
 class SubstitutedOp(GraphOp):
@@ -28,10 +28,14 @@ class SubstitutedOp(GraphOp):
         self.defaults = op.defaults  # type: ignore[misc]
         self.aval = op.aval
 
-    def plan_for(self, inputs: Any, params: dict[str, Any]) -> Any:
-        own = self.op.plan_for(inputs, params)
+    def suits(self, own: Plan, params: dict[str, Any]) -> Any:
+        """What runs in place of the op's own plan; None where the kernel does not suit."""
         make = find_kernel(self, cpu.type)  # type: ignore[arg-type]
-        quick = make(layouts(own.avals), layouts(own.in_avals), **params)
+        return make(layouts(own.avals), layouts(own.in_avals), **params)
+
+    def plan_for(self, inputs: Any, params: dict[str, Any]) -> Plan:
+        own = self.op.plan_for(inputs, params)
+        quick = self.suits(own, params)
         if quick is None:
             return own
 
@@ -39,7 +43,7 @@ class SubstitutedOp(GraphOp):
             if not quick(*flats):
                 own.run(*flats)
 
-        return GraphPlan(own.avals, run)
+        return self.plan(inputs, own.avals, run)
 
     def __call__(self, *inputs: Any, **params: Any) -> Any:
         return self.op(*inputs, **params)
@@ -58,7 +62,7 @@ def substitute_kernels(graph: Graph) -> int:
         if kernel is None or any(v.aval.device is not cpu for v in node.outputs):
             continue
         other = _substituted(node.op, kernel)
-        if isinstance(other.plan_for(node.inputs, node.params), GraphPlan):
+        if other.suits(node.plan(), node.params) is not None:
             node.op = other
             count += 1
     return count

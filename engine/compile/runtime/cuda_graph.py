@@ -45,7 +45,7 @@ def touches_host(executable: Executable) -> list[bool]:
     """For each step, whether it reads or writes memory of the host that is not constant."""
     found = [False] * len(executable.steps)
     places = {id(arguments): k for k, (_, arguments) in enumerate(executable.steps)}
-    for buffer in {id(s.buffer): s.buffer for s in executable.views.values()}.values():
+    for buffer in executable.buffers():
         if buffer.device is cpu and buffer.kind != "constant":
             for arguments, *_ in buffer.uses:
                 found[places[id(arguments)]] = True

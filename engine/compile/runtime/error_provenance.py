@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ir.ir import Node, run_nodes
-from .executable import Executable
+from ...op_nodes import run_steps
+from ..ir.ir import Node
 
 
 def name_line(error: BaseException, executable: Any) -> None:
@@ -18,11 +18,10 @@ def name_line(error: BaseException, executable: Any) -> None:
 def _failed(error: BaseException, executable: Any) -> Node | None:
     place = error.__traceback__
     while place is not None:
-        values = place.tb_frame.f_locals
-        if place.tb_frame.f_code is run_nodes.__code__:
-            return values.get("node")
-        if place.tb_frame.f_code is Executable.run.__code__:
-            given = values.get("given")
+        if place.tb_frame.f_code is run_steps.__code__:
+            given: Any = place.tb_frame.f_locals.get("given")
+            if executable.refused:  # a node is the step
+                return given[0] if given else None
             found = (n for n, step in zip(executable.nodes, executable.steps, strict=True)
                      if step[1] is given)  # fmt: skip
             return next(found, None)

@@ -2,41 +2,40 @@
 
     buffer    memory: an input's, an output's (new at each run), a constant's, or a part of the
               arena, where values whose lives do not overlap share bytes
-    view      where one value is: (buffer, first element, number of elements)
+    place     where one value is: (buffer, first element)
     step      (run, arguments): the arguments that change between runs are put in place before
 
 Nothing is allocated between the first kernel and the last one. An output has new memory unless
 that of the last run is held by nobody any more.
+
+A graph that cannot be bound to memory, or is not worth it, has its nodes for steps, and each of
+these makes memory for its results. One loop (:func:`...op_nodes.run_steps`) runs both.
 """
 
 from __future__ import annotations
 
 import bisect
-import itertools
 import operator
-import time
 import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from mindtorch.kernels.support.fork_safe_lock import lock
+from mindtorch.kernels.support.fork_safe_lock import lock, reentrant_lock
 
 from ...allocator import line_of_bytes, make_room
 from ...devices.cuda import kernels, on
 from ...devices.device import Device, cpu, empty_on
 from ...dispatch import VIEW
+from ...op_nodes import last_uses, run_nodes, run_steps
 from ...reference_counts import holders
 from ...switches import switches
+from ...tensor import make
 from ..ir.ir import Graph, Node, Value
 from .cuda_graph import CudaGraph, is_wanted
 
 _ALIGNMENT = 64
-
-
-class Unsupported(Exception):
-    """A graph that cannot be bound to memory; it is run by other means."""
 
 
 # whether executables take the time of each kernel (:mod:`..explain`)
@@ -44,15 +43,6 @@ timing = types.SimpleNamespace(on=False)
 
 
 _first = operator.itemgetter(0)
-
-
-def timed(steps: Sequence[tuple[Callable[..., None], list[Any]]]) -> list[float]:
-    """Run the steps; how many seconds each took (on CUDA: to launch)."""
-    ends = [time.perf_counter()]
-    for step, given in steps:
-        step(*given)
-        ends.append(time.perf_counter())
-    return [end - begin for begin, end in itertools.pairwise(ends)]
 
 
 class SharedArena:
@@ -79,18 +69,6 @@ class SharedArena:
         before, self.latest = self.latest, partition
         if before is not None:
             before.release()
-
-
-class BufferView:
-    """Where a value is: elements ``start`` to ``start + size`` of a buffer."""
-
-    __slots__ = ("buffer", "dtype", "size", "start")
-
-    def __init__(self, buffer: Buffer, start: int, size: int, dtype: Any) -> None:
-        self.buffer = buffer
-        self.start = start
-        self.size = size
-        self.dtype = dtype
 
 
 class Buffer:
@@ -120,22 +98,29 @@ class Buffer:
 
     def bind(self, flat: Any) -> None:
         """Let the steps work on another array from now on."""
-        self.flat = flat
+        self.flat = None  # a signal may come before all have it: the next run binds anew
         size = flat.size
         for arguments, place, start, stop in self.uses:
             arguments[place] = flat if not start and stop == size else flat[start:stop]
+        self.flat = flat
 
 
 class Executable:
-    """A graph bound to memory.
+    """A graph as steps, bound to memory where it can be.
 
     Args:
         graph: what to compute.
         inputs: values whose memory is given at each run.
-        outputs: values whose memory is new at each run. Each must have memory of its own: the
-            result of a node that is no view, named once.
+        outputs: values whose memory is new at each run. Where the graph is bound, each must have
+            memory of its own: the result of a node that is no view, named once.
         constants: values that never change, with their arrays.
         shared_arena: shared with executables of the same graph for other sizes.
+
+    Attributes:
+        refused: why the graph is not bound to memory, "" where it is.
+        nodes, names: what the steps are.
+        places: where each value is, by its number: a buffer, and the first element there.
+        seconds: how long each step took, where :data:`timing` is on.
     """
 
     def __init__(
@@ -144,24 +129,64 @@ class Executable:
     ) -> None:  # fmt: skip
         self.lock = lock() if shared_arena is None else shared_arena.lock
         self._shared_arena = shared_arena
-        self.views: dict[int, BufferView] = {}
+        self.places: dict[int, tuple[Buffer, int]] = {}
         self.steps: list[tuple[Callable[..., None], list[Any]]] = []
-        self.names: list[str] = []
         self.nodes: list[Node] = []
         self.inputs = [
-            self._add(v, Buffer("input", -1, v.aval.dtype.np, None, v.aval.device)) for v in inputs
+            self._add(v.number, Buffer("input", -1, v.aval.dtype.np, None, v.aval.device))
+            for v in inputs
         ]
         for value, flat in constants:
-            self._add(value, Buffer("constant", flat.size, flat.dtype, flat, value.aval.device))
+            made = Buffer("constant", flat.size, flat.dtype, flat, value.aval.device)
+            self._add(value.number, made)
         self._outputs = {v.number for v in outputs}
         self._anew = [None] * len(outputs)
+        self.outputs: list[Buffer] = []
         self.arena_bytes = 0
         self.seconds: list[float] = []
-        for node in graph.nodes:
-            self._bind(node)
-        self.outputs = [self.views[v.number].buffer for v in outputs]
+        self.refused = graph.refused
+        for node in () if self.refused else graph.nodes:
+            self.refused = self._bind(node)
+            if self.refused:
+                break
+        if self.refused:
+            self._leave_unbound(graph, inputs, outputs, constants)
+        else:
+            self._bind_outputs(outputs)
+        self.names = [node.op.name for node in self.nodes]
+
+    def _leave_unbound(self, graph: Graph, inputs: Any, outputs: Any, constants: Any) -> None:
+        """Have the nodes for steps."""
+        self.lock = reentrant_lock()  # each run has memory of its own
+        self.places, self.steps, self.nodes = {}, [], graph.nodes
+        self._given, self._results, self._constants = list(inputs), list(outputs), list(constants)
+        self._dying = last_uses(graph.nodes, self._outputs)
+        self._owned = {v.number for n in graph.nodes if n.op.view is None for v in n.outputs}
+
+    def _run_unbound(self, flats: Sequence[Any]) -> list[Any]:
+        """The outputs' arrays, new at each run, for these inputs' arrays."""
+        held = {v.number: make(flat, v.aval) for v, flat in zip(self._given, flats, strict=True)}
+        held.update((v.number, make(flat, v.aval)) for v, flat in self._constants)
+        run_nodes(
+            self.nodes, held, dying=self._dying, seconds=self.seconds if timing.on else None
+        )
+        return [self._own(held.pop(v.number).flat, v) for v in self._results]
+
+    def _own(self, flat: Any, value: Value) -> Any:
+        """The array of a result, copied unless nothing else can hold it."""
+        if value.number in self._owned and getattr(flat, "base", self) is None:
+            return flat
+        return flat[: value.aval.extent].copy()
+
+    def buffers(self) -> list[Buffer]:
+        """All of them, each once."""
+        return list({id(buffer): buffer for buffer, _ in self.places.values()}.values())
+
+    def _bind_outputs(self, outputs: Sequence[Value]) -> None:
+        """Lay out the memory, once all nodes are steps."""
+        self.outputs = [self.places[v.number][0] for v in outputs]
         self._makers = [empty_on(buffer.device) for buffer in self.outputs]
-        buffers = list({id(s.buffer): s.buffer for s in self.views.values()}.values())
+        buffers = self.buffers()
         arena = [buffer for buffer in buffers if buffer.kind == "arena"]
         for device in dict.fromkeys(buffer.device for buffer in arena):
             self._lay_out([buffer for buffer in arena if buffer.device is device], device)
@@ -175,48 +200,45 @@ class Executable:
             if buffer.kind in ("arena", "constant"):
                 buffer.bind(buffer.flat)
 
-    def _add(self, value: Value, buffer: Buffer) -> Buffer:
-        self.views[value.number] = BufferView(buffer, 0, value.aval.extent, value.aval.dtype.np)
+    def _add(self, number: int, buffer: Buffer) -> Buffer:
+        self.places[number] = buffer, 0
         return buffer
 
-    def _bind(self, node: Node) -> None:
+    def _bind(self, node: Node) -> str:
+        """Make a step of a node; why that cannot be, "" where it can."""
         plan = node.plan()
         if plan.kind == VIEW:
-            source = self.views[node.inputs[0].number]  # type: ignore[union-attr]
+            buffer, start = self.places[node.inputs[0].number]  # type: ignore[union-attr]
             value = node.outputs[0]
-            if value.aval.dtype.np != source.dtype or source.start + plan.run < 0:
-                raise Unsupported(f"{node!r} sees memory outside of its input")
-            self.views[value.number] = BufferView(
-                source.buffer, source.start + plan.run, plan.size, source.dtype
-            )
-            return
+            if value.aval.dtype.np != buffer.dtype or start + plan.run < 0:
+                return f"{node!r} sees memory outside of its input"
+            self.places[value.number] = buffer, start + plan.run
+            return ""
         arguments: list[Any] = []
         run, constants = getattr(plan.run, "direct", (plan.run, ()))
         scratch = getattr(run, "scratch", ())
         self.steps.append((run.planned if scratch else run, arguments))
-        self.names.append(node.op.name)
         self.nodes.append(node)
         for value in node.outputs:
             kind = "output" if value.number in self._outputs else "arena"
             made = value.aval
-            self._add(value, Buffer(kind, made.extent, made.dtype.np, None, made.device))
-            self._use(value.number, arguments)
+            self._add(value.number, Buffer(kind, made.extent, made.dtype.np, None, made.device))
+            self._use(value.number, made.extent, arguments)
         for used in node.inputs:
             if used is None:
                 arguments.append(None)
             else:
-                self._use(used.number, arguments)
+                self._use(used.number, used.aval.extent, arguments)
         arguments.extend(constants)
         for made in scratch:
-            number = -1 - len(self.views)  # of no value
-            buffer = Buffer("arena", made.extent, made.dtype.np, None, made.device)
-            self.views[number] = BufferView(buffer, 0, made.extent, made.dtype.np)
-            self._use(number, arguments)
+            number = -1 - len(self.places)  # of no value
+            self._add(number, Buffer("arena", made.extent, made.dtype.np, None, made.device))
+            self._use(number, made.extent, arguments)
+        return ""
 
-    def _use(self, number: int, arguments: list[Any]) -> None:
-        view = self.views[number]
-        buffer = view.buffer
-        buffer.uses.append((arguments, len(arguments), view.start, view.start + view.size))
+    def _use(self, number: int, size: int, arguments: list[Any]) -> None:
+        buffer, start = self.places[number]
+        buffer.uses.append((arguments, len(arguments), start, start + size))
         arguments.append(None)
         step = len(self.steps) - 1
         buffer.last = step
@@ -261,7 +283,7 @@ class Executable:
     ) -> list[Any]:
         """The outputs' arrays for these inputs' arrays.
 
-        The caller holds ``lock``.
+        The caller holds ``lock``. Without memory laid out beforehand they are new at each run.
 
         Args:
             reuses: for each output None, or the :class:`.grad_buffer_reuse.GradBufferReuse` that
@@ -269,6 +291,8 @@ class Executable:
             arguments: of the compiled call.
             as_kernels: without the CUDA graph, where there is one.
         """
+        if self.refused:
+            return self._run_unbound(flats)
         if self._on_cuda:
             self._order()
             if self.cuda_graph is not None and not as_kernels:
@@ -278,11 +302,7 @@ class Executable:
             if buffer.flat is not flat:
                 buffer.bind(flat)
         results = self.fresh_outputs(reuses, arguments)
-        if timing.on:
-            self.seconds = timed(self.steps)
-            return results
-        for step, given in self.steps:
-            step(*given)
+        run_steps(self.steps, self.seconds if timing.on else None)
         return results
 
     def fresh_outputs(self, reuses: Sequence[Any] = (), arguments: Any = ()) -> list[Any]:

@@ -19,8 +19,7 @@ from ..capture.index_checks import draws_in_vain
 from ..ir.ir import DRAW, Graph, Value
 from ..passes.pipeline import run_passes
 from .error_provenance import name_line
-from .executable import Executable, SharedArena, Unsupported, timing
-from .fallback_executor import FallbackExecutor
+from .executable import Executable, SharedArena, timing
 from .grad_buffer_reuse import GradBufferReuse
 from .parallel_compile import CompileWorkers
 
@@ -134,14 +133,9 @@ class Partition:
         results = [v for _, v in unbound.outputs] + [v for _, v in unbound.writes]
         self.avals = [v.aval for v in results]
         inputs = [v for v, _ in moving]
-        self.executable: Executable | FallbackExecutor
         self._workers = CompileWorkers(graph)
         try:
-            if graph.refused:
-                raise Unsupported(graph.refused)
             self.executable = Executable(graph, inputs, results, constants, self.arena)
-        except Unsupported as error:
-            self.executable = FallbackExecutor(graph, inputs, results, constants, str(error))
         except BaseException:
             self._workers.stop()
             raise
@@ -159,7 +153,7 @@ class Partition:
         known = None if self.same_inputs_as is None else self.same_inputs_as._read_inputs
         self._read_inputs = known or input_reader(self.sources)
         self.same_inputs_as = None
-        if isinstance(self.executable, FallbackExecutor) or not switches.grad_buffer_reuse:
+        if self.executable.refused or not switches.grad_buffer_reuse:
             return
         keys = [p.memory.key for _, p in self.gradients if p is not None and p.is_whole()]
         found: dict[Any, GradBufferReuse] = {}
@@ -232,8 +226,7 @@ class Partition:
 
     def release(self) -> None:
         """Hold no memory but what executables for other sizes share."""
-        if isinstance(self.executable, Executable):
-            self.executable.release()
+        self.executable.release()
 
     def write(self, made: Any, arguments: Any, results: list[Any]) -> None:
         """Write to captured tensors."""

@@ -57,4 +57,4 @@ __all__ = [  # noqa: PLE0604
 
 _TEXTS.add_to(globals().values())
 
-__getattr__ = _refusing("mindspore.nn")
+__getattr__ = _refusing("mindspore.nn", "GraphCell")

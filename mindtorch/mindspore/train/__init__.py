@@ -19,4 +19,4 @@ __all__ = [  # noqa: PLE0604
     *serialization.__all__, *summary.__all__,
 ]  # fmt: skip
 
-__getattr__ = _refusing("mindspore.train")
+__getattr__ = _refusing("mindspore.train", "export", "load")

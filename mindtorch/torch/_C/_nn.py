@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
 from mindtorch.torch._tensor.conversion import parse_to as _parse_options
-
-_FUNCTIONS = {
-    "avg_pool2d", "avg_pool3d", "elu_", "gelu", "hardtanh_", "leaky_relu_", "linear", "one_hot",
-    "scaled_dot_product_attention", "softplus", "softshrink",
-}  # fmt: skip
+from mindtorch.torch.nn.functional import avg_pool2d as avg_pool2d
+from mindtorch.torch.nn.functional import avg_pool3d as avg_pool3d
+from mindtorch.torch.nn.functional import elu_ as elu_
+from mindtorch.torch.nn.functional import gelu as gelu
+from mindtorch.torch.nn.functional import hardtanh_ as hardtanh_
+from mindtorch.torch.nn.functional import leaky_relu_ as leaky_relu_
+from mindtorch.torch.nn.functional import linear as linear
+from mindtorch.torch.nn.functional import one_hot as one_hot
+from mindtorch.torch.nn.functional import (
+    scaled_dot_product_attention as scaled_dot_product_attention,
+)
+from mindtorch.torch.nn.functional import softplus as softplus
+from mindtorch.torch.nn.functional import softshrink as softshrink
 
 
 def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
@@ -18,9 +25,3 @@ def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
     dtype, device, _, memory_format = _parse_options(args, kwargs)
     last = args[-1] if args and isinstance(args[-1], bool) else False
     return device, dtype, kwargs.get("non_blocking", last), memory_format
-
-
-def __getattr__(name: str) -> Any:
-    if name in _FUNCTIONS:
-        return getattr(importlib.import_module("mindtorch.torch.nn.functional"), name)
-    raise AttributeError(f"module 'torch._C._nn' has no attribute '{name}'")

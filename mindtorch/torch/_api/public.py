@@ -4,7 +4,8 @@ What is known of a function stands in the decorator above its body. A call goes 
 stages, in this order, as far as the record has them:
 
 1. the call cache is asked (``cacheable``),
-2. classes of tensors that know the function themselves are asked (``answers``),
+2. other classes' tensors are looked for among the arguments, where such a class has been loaded and
+   has the function (``implementations``),
 3. under autocast the tensors are cast (``autocast``, ``autocast_cuda``),
 4. the arguments are checked (``not_none``, ``checked``) and renamed (``synonyms``),
 5. the body runs, inside ``around`` where there is one,
@@ -25,6 +26,7 @@ from typing import Any
 from mindtorch.engine.autograd import inplace, tape
 from mindtorch.engine.call_cache.call_cache import cached
 from mindtorch.engine.dispatch import state
+from mindtorch.engine.implementations import Implementations
 from mindtorch.engine.ops import movement
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.transforms import autocast as casts
@@ -69,12 +71,13 @@ class Public:
         signature: its name among the signatures, where that is another one.
         kernel: the kernel by whose signature torch finds wrong calls.
         around: is called with the body and the arguments, and calls the body.
-        answers: what other classes of tensors say to a call, see :func:`.publish.answered`.
+        implementations: the function for other classes of tensors, see
+            :func:`.._tensor.tensor_classes.implements`. All records of one function have the same.
     """
 
     __slots__ = (
-        "answers", "around", "autocast", "autocast_cuda", "body", "cacheable", "checked",
-        "explained", "kernel", "kinds_checked", "name", "not_none", "out",
+        "around", "autocast", "autocast_cuda", "body", "cacheable", "checked", "explained",
+        "implementations", "kernel", "kinds_checked", "name", "not_none", "out",
         "signature", "synonyms",
     )  # fmt: skip
 
@@ -95,7 +98,7 @@ class Public:
         signature: str | None = None,
         kernel: Kernel | None = None,
         around: Callable[..., Any] | None = None,
-        answers: list[Callable[[Any, Any], Any]] | None = None,
+        implementations: Implementations | None = None,
     ) -> None:
         self.name = name
         self.body = body
@@ -111,7 +114,7 @@ class Public:
         self.signature = signature
         self.kernel = kernel
         self.around = around
-        self.answers = answers
+        self.implementations = Implementations() if implementations is None else implementations
 
     def changed(self, name: str, body: Callable[..., Any] | None = None, **facts: Any) -> Public:
         """The record of the same function, or of ``body``, under another name."""
@@ -153,22 +156,13 @@ class Public:
             call = _function(self, explained)
         call = self._named(call, name, path, module) if call is not self.body else call
         if self.cacheable:
-            call = self._named(cached(call, self._kind_check(name, method)), name, path, module)
+            call = cached(call, self._kind_check(name, method), self.implementations)
+            call = self._named(call, name, path, module)
         starred = is_open(self.body)
         if takes_out or starred:
             shown = ShownSignature(self.body, takes_out, explained if starred else "", method)
             call.__signature__ = shown
         return call
-
-    def answering(self, function: Any, answers: list[Callable[[Any, Any], Any]]) -> Any:
-        """The wrapper in place of ``function``, one of this record, that asks ``answers``."""
-        public = self.changed(self.name, answers=answers)
-        explained = self.signature or (self.name if self.out else function.__name__)
-        call = _staged(public, explained, False, self.out is not None)
-        made = public._named(call, function.__name__, function.__qualname__, function.__module__)
-        vars(made).update(vars(function) | {"public": public})
-        made.__doc__ = function.__doc__
-        return made
 
     def _named(self, call: Any, name: str, path: str, module: str) -> Any:
         code = call.__code__
@@ -220,9 +214,11 @@ def numpys_names(body: Callable[..., Any]) -> dict[str, str]:
 
 def _function(public: Public, name: str) -> Callable[..., Any]:
     """A function of the namespace that does no more than say its errors in torch's words."""
-    body, synonyms = public.called, public.synonyms
+    body, synonyms, others = public.called, public.synonyms, public.implementations
 
     def call(*args: Any, **kwargs: Any) -> Any:
+        if others and (found := others.call(args, kwargs)) is not NotImplemented:
+            return found
         given = kwargs
         if synonyms and kwargs:
             given = {synonyms.get(each, each): value for each, value in kwargs.items()}
@@ -243,9 +239,11 @@ def _function(public: Public, name: str) -> Callable[..., Any]:
 
 def _method(public: Public, name: str) -> Callable[..., Any]:
     """A method of the tensor that does no more than say its errors in torch's words."""
-    body, synonyms = public.called, public.synonyms
+    body, synonyms, others = public.called, public.synonyms, public.implementations
 
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if others and (found := others.call((self, *args), kwargs)) is not NotImplemented:
+            return found
         if synonyms and kwargs:
             kwargs = {synonyms.get(each, each): value for each, value in kwargs.items()}
         try:
@@ -265,8 +263,13 @@ def _method(public: Public, name: str) -> Callable[..., Any]:
 def _with_out(public: Public, name: str) -> Callable[..., Any]:
     """A function that also takes ``out=``."""
     body, synonyms, rule = public.called, public.synonyms, public.out or ANY
+    others = public.implementations
 
     def call(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+        if others:
+            found = others.call(args, kwargs if out is None else kwargs | {"out": out})
+            if found is not NotImplemented:
+                return found
         if synonyms and kwargs:
             kwargs = {synonyms.get(each, each): value for each, value in kwargs.items()}
         try:
@@ -303,7 +306,7 @@ def _require_outs(public: Public, result: Any, out: Any, kwargs: dict[str, Any])
 def _staged(public: Public, name: str, method: bool, takes_out: bool) -> Callable[..., Any]:
     """A function or a method with any of the stages."""
     body, synonyms, kernel = public.called, public.synonyms, public.kernel
-    answers = public.answers
+    others = public.implementations
     rule = public.out or ANY
     policies = (public.autocast, public.autocast_cuda)
     cast, casting = policies != (None, None), casts.state
@@ -320,11 +323,8 @@ def _staged(public: Public, name: str, method: bool, takes_out: bool) -> Callabl
     check = each_kind_once(error_of) if public.checked else None
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        if answers is not None:
-            for answer in answers:
-                result = answer(args, kwargs)
-                if result is not NotImplemented:
-                    return result
+        if others and (found := others.call(args, kwargs)) is not NotImplemented:
+            return found
         if cast and casting.casting:
             found = casts.cast_call(policies, args, kwargs)
             if takes_out and kwargs.get("out") is not None:

@@ -7,7 +7,6 @@ from the registries when ``mindtorch.torch`` is imported.
 
 from __future__ import annotations
 
-import functools
 import itertools
 from collections.abc import Callable
 from typing import Any
@@ -17,6 +16,7 @@ import numpy as np
 from mindtorch.engine import dtypes
 from mindtorch.engine.autograd import inplace
 from mindtorch.engine.dispatch import call_of, in_frames_as
+from mindtorch.engine.implementations import Implementations
 from mindtorch.engine.op import Op
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant, full_flat
@@ -28,10 +28,9 @@ from .shown_signature import ShownSignature
 from .signatures import arguments_of, has_signature, type_name, wrong_call
 
 __all__ = [
-    "FUNCTIONAL", "FUNCTIONS", "METHODS", "answered", "binary", "binary_function",
-    "check_numbers", "elementwise", "function", "functional", "method_of", "module_function",
-    "namespace_function", "operand", "store_out", "unary_function", "under_other_name",
-    "write_result",
+    "FUNCTIONAL", "FUNCTIONS", "METHODS", "binary", "binary_function", "check_numbers",
+    "elementwise", "function", "functional", "module_function", "namespace_function", "operand",
+    "store_out", "unary_function", "under_other_name", "write_result",
 ]  # fmt: skip
 FUNCTIONS: dict[str, Callable[..., Any]] = {}
 METHODS: dict[str, Callable[..., Any]] = {}
@@ -108,8 +107,9 @@ def function(
 
 
 def functional(
-    *, out: bool | Out = False, name: str | None = None, explained: bool | None = None, **facts: Any
-) -> _Decorator:
+    *, out: bool | Out = False, name: str | None = None, explained: bool | None = None,
+    bare: bool = False, **facts: Any,
+) -> _Decorator:  # fmt: skip
     """Register a function of torch.nn.functional.
 
     A wrapper that only asks the call cache, or writes to ``out``, takes the body's place in its
@@ -120,6 +120,7 @@ def functional(
         name: its name in errors, where that is not the body's.
         explained: it is written in C++ by torch, so that a wrong call is said by its signature;
             None where that is so of those with a kernel alone.
+        bare: there is no wrapper; the body looks for other implementations itself.
         out, facts: as :class:`~.public.Public` has them.
     """
 
@@ -128,6 +129,10 @@ def functional(
             name or body.__name__, body, out=out, synonyms=numpys_names(body) if out else None,
             explained="kernel" in facts if explained is None else explained, **facts,
         )  # fmt: skip
+        if bare:
+            body.public = public  # type: ignore[attr-defined]
+            FUNCTIONAL[body.__name__] = body
+            return body
         alone = public.explained or public.autocast or public.autocast_cuda
         made = public.as_function(body.__name__, _FUNCTIONAL)
         FUNCTIONAL[body.__name__] = made
@@ -183,70 +188,6 @@ def explained_where_known(name: str, value: Any) -> Any:
     return under_other_name(name, value) if (
         callable(value) and has_signature(name) and not explained
     ) else value
-
-
-def first_given(args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> Any:
-    """A call's first argument, None without one: the function called says what is missing."""
-    return args[0] if args else kwargs.get(name)
-
-
-def put_over(namespace: dict[str, Any], name: str, function: Any) -> None:
-    """Put a function into a module's ``namespace`` in place of another, where pickle finds it.
-
-    Where the other one asks ``__torch_function__``, so does the new one.
-    """
-    asking = getattr(namespace.get(name), "__asking__", None)
-    if asking is not None and not hasattr(function, "__asking__"):
-        function = asking(function)
-    covered = record_of(namespace.get(name))
-    if covered is not None and namespace["__name__"] == _FUNCTIONAL:
-        namespace[name].__module__ = covered.body.__module__  # where pickle still finds it
-    function.__module__, function.__qualname__ = namespace["__name__"], name
-    namespace[name] = function
-
-
-def answered(function: Callable[..., Any], answer: Callable[[Any, Any], Any]) -> Any:
-    """``function``, before which ``answer(args, kwargs)`` is asked.
-
-    It gives the result of calls on tensors of another class, and NotImplemented of all others.
-    The last one that was added is asked first.
-    """
-    known = getattr(function, "answers", None)
-    if known is not None:
-        known.insert(0, answer)
-        return function
-    answers, public = [answer], record_of(function)
-
-    @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        for each in answers:
-            found = each(args, kwargs)
-            if found is not NotImplemented:
-                return found
-        return function(*args, **kwargs)
-
-    made: Any = call  # before the call cache, which takes a sparse tensor for a dense one
-    is_method = function.__qualname__.startswith("Tensor.")
-    # a user's wrapper has a copy of the record, and is not to be left out
-    own = public is not None and getattr(function, "__wrapped__", None) is public.body
-    if public is not None and own and not public.cacheable and not is_method:
-        made = public.answering(function, answers)
-    made.answers = answers
-    return made
-
-
-def method_of(kind: type, name: str) -> Callable[[Any, Any], Any]:
-    """The answer of the class ``kind`` for a function: its method ``name``."""
-
-    def answer(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        first = args[0] if args else kwargs.get("input")
-        if not isinstance(first, kind):
-            return NotImplemented
-        if not args:
-            del kwargs["input"]
-        return getattr(first, name)(*args[1:], **kwargs)
-
-    return answer
 
 
 def of_numbers(first: Any, second: Any) -> tuple[Any, Any]:
@@ -330,7 +271,8 @@ def unary_function(
     name: str, op: Op, formula: str, rule: Out = ANY
 ) -> Callable[..., Any]:
     """``name(input, *, out=None)`` for a one-input elementwise op; see ``elementwise``."""
-    call = call_of(op, 1)
+    others = Implementations()
+    call = call_of(op, 1, others=others)
 
     def body(input: Any = _NOT_GIVEN, *, out: Any = None, x: Any = _NOT_GIVEN) -> Any:  # noqa: A002
         if not isinstance(input, EngineTensor):
@@ -344,12 +286,15 @@ def unary_function(
         result = call(input)
         return result if out is None else store_out(result, out, name, (input,), rule)
 
-    return _elementwise_function(body, name, _UNARY_TEXT.format(formula), _OF_ONE)
+    return _elementwise_function(body, name, _UNARY_TEXT.format(formula), _OF_ONE, others)
 
 
-def _elementwise_function(body: Any, name: str, about: str, signature: Any) -> Any:
+def _elementwise_function(
+    body: Any, name: str, about: str, signature: Any, others: Implementations
+) -> Any:
     in_frames_as(name, body)
     body.__doc__, body.__module__, body.__signature__ = about, _NAMESPACE, signature
+    body.public = Public(name, body, explained=False, implementations=others)
     return body
 
 
@@ -385,7 +330,7 @@ def elementwise(
     """
     body = unary_function(name, op, formula, out)
     if cacheable:
-        public = Public(name, body, explained=False, kinds_checked=True, cacheable=True)
+        public = body.public.changed(name, kinds_checked=True, cacheable=True)  # type: ignore[attr-defined]
         body = public.as_function(name, _NAMESPACE)
     ELEMENTWISE.append(name)
 
@@ -423,13 +368,17 @@ def check_numbers(
 
 
 def binary_function(
-    name: str, op: Op, formula: str, numbers: str = "both", method: bool = False, rule: Out = ANY
-) -> Callable[..., Any]:
+    name: str, op: Op, formula: str, numbers: str = "both", method: bool = False, rule: Out = ANY,
+    others: Implementations | None = None,
+) -> Callable[..., Any]:  # fmt: skip
     """``name(input, other, *, out=None)`` for a two-input elementwise op; see ``binary``.
 
-    ``method``: its errors count the arguments as those of a tensor's method.
+    Args:
+        method: its errors count the arguments as those of a tensor's method.
+        others: as :class:`~.public.Public` has ``implementations``.
     """
-    call = call_of(op, 2)
+    others = Implementations() if others is None else others
+    call = call_of(op, 2, others=others)
 
     def body(
         input: Any = _NOT_GIVEN, other: Any = _NOT_GIVEN, *, out: Any = None,  # noqa: A002
@@ -446,7 +395,7 @@ def binary_function(
         return result if out is None else store_out(result, out, name, (input, other), rule)
 
     about = _BINARY_TEXT.format(formula, _MAY_BE_NUMBERS[numbers])
-    return _elementwise_function(body, name, about, _OF_TWO)
+    return _elementwise_function(body, name, about, _OF_TWO, others)
 
 
 def binary(
@@ -479,8 +428,9 @@ def binary(
 
     variant.__signature__ = _OVER_FIRST  # type: ignore[attr-defined]
     _publish(body, variant, name, aliases, in_place, False)
+    others = body.public.implementations  # type: ignore[attr-defined]
     for each in (name, *aliases):
-        METHODS[each] = binary_function(name, op, formula, numbers, True, out)
+        METHODS[each] = binary_function(name, op, formula, numbers, True, out, others)
     return body
 
 

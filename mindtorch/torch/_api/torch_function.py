@@ -19,7 +19,6 @@ from .._tensor.inplace import Writing
 from .._tensor.operators import Operators
 from .._tensor.tensor import Tensor
 from .namespace import NAMESPACE
-from .publish import put_over
 from .torch_function_mode import DisableTorchFunctionSubclass as Disabled
 from .torch_function_mode import disabled_torch_function_impl
 
@@ -125,7 +124,6 @@ def _asking(function: Any, name: str, public: Any = None) -> Callable[..., Any]:
         return _answer(public or call, function, args, kwargs)
 
     call.__name__ = name
-    call.__asking__ = functools.partial(_asking, name=name)  # type: ignore[attr-defined]
     return call
 
 
@@ -139,13 +137,12 @@ def _wrap_namespaces() -> None:
         made = wrapped.get(function)
         if made is None:
             made = wrapped[function] = _asking(function, name)
-            if module in modules[:2]:
-                put_over(vars(module), name, made)
+            if module in modules[:2]:  # where pickle finds it
+                made.__module__, made.__qualname__ = module.__name__, name
         setattr(module, name, made)
 
     names = [*torch.FUNCTIONS, *torch._LAZY_NAMES]
-    every = {name: getattr(torch, name) for name in names}  # imports what wraps functions itself
-    for name in every:
+    for name in names:
         found = getattr(torch, name)
         if callable(found) and not isinstance(found, type) and name not in _LEFT_ALONE:
             ask_first(torch, name, found)

@@ -13,7 +13,7 @@ from mindtorch.engine.dtype_support import refuse_kinds
 from mindtorch.engine.ops import movement
 from mindtorch.engine.ops import pooling as pool
 from mindtorch.engine.ops import softmax as soft
-from mindtorch.engine.ops.elementwise import where
+from mindtorch.engine.ops.comparison import where
 from mindtorch.engine.tensor import constant
 
 from .. import autograd

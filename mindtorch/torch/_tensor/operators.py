@@ -10,11 +10,14 @@ import numpy as np
 from mindtorch.engine import dtypes
 from mindtorch.engine.autograd import inplace
 from mindtorch.engine.dispatch import call_of
+from mindtorch.engine.implementations import Implementations
+from mindtorch.engine.ops import comparison as comparisons
 from mindtorch.engine.ops import elementwise as pointwise
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant, from_array
 
 from .._api.arguments import require_power
+from .._api.public import Public
 from ..functions._powers import power_of_number
 
 if TYPE_CHECKING:
@@ -47,7 +50,7 @@ def _as_operand(other: Any) -> Any:
     return None
 
 
-_equal = _operator(pointwise.equal)
+_equal = _operator(comparisons.equal)
 
 
 def _is_equal(self: Any, other: Any) -> Any:
@@ -58,7 +61,11 @@ def _is_equal(self: Any, other: Any) -> Any:
 
 
 def _in_place_operator(op: Any) -> Callable[[Any, Any], Any]:
+    others = Implementations()
+
     def method(self: Any, other: Any) -> Any:
+        if others and (found := others.call((self, other), {})) is not NotImplemented:
+            return found
         if not isinstance(other, EngineTensor):
             number = type(other) in NUMBERS
             other = constant(other) if number else _as_operand(other)
@@ -66,6 +73,8 @@ def _in_place_operator(op: Any) -> Callable[[Any, Any], Any]:
                 return NotImplemented
         return inplace.apply_in_place(op, self, self, other)
 
+    made: Any = method
+    made.public = Public(op.name, method, explained=False, implementations=others)
     return method
 
 
@@ -113,11 +122,11 @@ class Operators(EngineTensor):
 
     __rpow__ = _operator(pointwise.power, reflected=True)
     __eq__ = _is_equal
-    __ne__ = _operator(pointwise.not_equal)  # type: ignore[assignment]
-    __lt__ = _operator(pointwise.less)
-    __le__ = _operator(pointwise.less_equal)
-    __gt__ = _operator(pointwise.greater)
-    __ge__ = _operator(pointwise.greater_equal)
+    __ne__ = _operator(comparisons.not_equal)  # type: ignore[assignment]
+    __lt__ = _operator(comparisons.less)
+    __le__ = _operator(comparisons.less_equal)
+    __gt__ = _operator(comparisons.greater)
+    __ge__ = _operator(comparisons.greater_equal)
     __iadd__ = _in_place_operator(pointwise.add)
     __isub__ = _in_place_operator(pointwise.subtract)
     __imul__ = _in_place_operator(pointwise.multiply)

@@ -7,7 +7,7 @@ import os
 from collections import OrderedDict
 from typing import Any
 
-from mindtorch.engine.transforms.profiler import USER, Record
+from mindtorch.engine.transforms.profiler import COMPILE, USER, Record
 from mindtorch.kernels.support.atomic_file import write_whole
 
 __all__ = ["EventList", "FunctionEvent", "FunctionEventAvg", "Interval"]
@@ -78,12 +78,13 @@ class FunctionEvent(_Times):
         self.input_dtypes = record.types
         self.stack = record.stack
         self.own_memory = record.memory
+        self._compiling = record.compiling / 1e3  # no time of the op's
         self.is_user_annotation = record.kind == USER
         self.is_async = self.is_remote = self.is_legacy = False
 
     @property
     def cpu_time_total(self) -> float:  # type: ignore[override]
-        return self.time_range.elapsed_us()
+        return self.time_range.elapsed_us() - self._compiling
 
     @property
     def self_cpu_time_total(self) -> float:  # type: ignore[override]
@@ -107,7 +108,7 @@ class FunctionEvent(_Times):
 
 
 def _name(record: Record) -> str:
-    special = record.kind == USER or record.name[:1].isupper()
+    special = record.kind in (USER, COMPILE) or record.name[:1].isupper()
     return record.name if special else f"aten::{record.name}"
 
 
@@ -244,7 +245,7 @@ def _as_trace(event: FunctionEvent) -> dict[str, Any]:
     return {
         "ph": "X", "cat": "user_annotation" if event.is_user_annotation else "cpu_op",
         "name": event.name, "pid": os.getpid(), "tid": event.thread,
-        "ts": event.time_range.start, "dur": event.cpu_time_total,
+        "ts": event.time_range.start, "dur": event.time_range.elapsed_us(),
         "args": {"Input Dims": list(event.input_shapes), "Input type": event.input_dtypes,
                  "External id": event.id},
     }  # fmt: skip

@@ -19,6 +19,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from mindtorch import traceback_filtering
+
 if TYPE_CHECKING:
     from ._mesh import Mesh
 
@@ -192,8 +194,9 @@ class ExceptHook:
         if issubclass(kind, Exception):
             write_report(text)
             announce(self.mesh, text)
-        if self.before is not sys.__excepthook__:
+        if self.before not in (sys.__excepthook__, traceback_filtering.excepthook):
             return self.before(kind, error, where)
+        text = traceback_filtering.format_exception(kind, error, where)
         sys.stderr.write(_prefixed(self.mesh.rank, text))
         return None
 

@@ -16,6 +16,7 @@ from mindtorch.torch._tensor.operators import NUMBERS
 from mindtorch.torch._tensor.tensor import Tensor
 
 from .._api.namespace import NAMESPACE
+from .._api.signatures import forms_of
 
 __all__ = ["refuse_writes"]
 
@@ -27,19 +28,22 @@ _OPERATORS = {
     "__ipow__": "pow_", "__iand__": "bitwise_and_", "__ior__": "bitwise_or_",
     "__ixor__": "bitwise_xor_", "__ilshift__": "__ilshift__", "__irshift__": "__irshift__",
 }  # fmt: skip
+# of these torch makes a tensor of a number
 _OF_TENSORS = frozenset({
     "add_", "sub_", "mul_", "div_", "multiply_", "subtract_", "divide_", "true_divide_",
-    "floor_divide_", "copysign_", "xlogy_",
-})  # fmt: skip
-_OF_EITHER = frozenset({
-    "pow_", "fmod_", "remainder_", "eq_", "ne_", "gt_", "ge_", "lt_", "le_", "greater_", "less_",
-    "greater_equal_", "less_equal_", "not_equal_", "bitwise_and_", "bitwise_or_", "bitwise_xor_",
-    "bitwise_left_shift_", "bitwise_right_shift_", "float_power_", "fill_", "__ilshift__",
-    "__irshift__",
+    "floor_divide_",
 })  # fmt: skip
 _LAST = {
     "lerp_": "{}", "masked_fill_": "{}", "index_fill_": "int_{}",
 }  # fmt: skip
+
+
+@functools.cache
+def _takes_either(name: str) -> bool:
+    """Whether a method has two signatures: of one tensor, and of one number."""
+    forms, _ = forms_of(name, method=True)
+    kinds = [[each.kind for each in form.parameters] for form in forms]
+    return sorted(kinds) == [["Number"], ["Tensor"]] or name in ("__ilshift__", "__irshift__")
 
 
 def _overload(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
@@ -52,7 +56,11 @@ def _overload(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
     name = _OPERATORS.get(name, name)
     if name in _OF_TENSORS:
         return f"{name}.Tensor_mode" if kwargs.get("rounding_mode") else f"{name}.Tensor"
-    if name in _OF_EITHER:
+    if name.startswith("clamp_"):
+        return f"{name}.Tensor" if kind == "Tensor" else name
+    if name == "xlogy_" and kind == "Scalar":
+        return "xlogy_.Scalar_Other"
+    if _takes_either(name):
         return f"{name}.{kind}"
     if name in _LAST:
         return f"{name}.{_LAST[name].format(last)}"
@@ -60,8 +68,6 @@ def _overload(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
         return f"scatter_.{'src' if last == 'Tensor' else 'value'}"
     if name == "scatter_reduce_":
         return "scatter_reduce_.two"
-    if name == "clamp_" and kind == "Tensor":
-        return "clamp_.Tensor"
     if name == "bernoulli_":
         return f"bernoulli_.{'Tensor' if kind == 'Tensor' else 'float'}"
     if name == "set_" and given:

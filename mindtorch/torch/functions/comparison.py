@@ -7,6 +7,7 @@ from typing import Any
 from mindtorch.engine import dtypes
 from mindtorch.engine.call_cache.call_cache import cached
 from mindtorch.engine.devices.device import cpu
+from mindtorch.engine.ops import comparison as comparisons
 from mindtorch.engine.ops import elementwise as ops
 from mindtorch.engine.ops import movement
 from mindtorch.engine.ops import reduction as reductions
@@ -20,30 +21,30 @@ from .._api.publish import binary, elementwise, function, operand
 from .gathering import nonzero
 
 for _name, _op, _aliases, _formula in (
-    ("eq", ops.equal, (), "x == y"),
-    ("ne", ops.not_equal, ("not_equal",), "x != y"),
-    ("lt", ops.less, ("less",), "x < y"),
-    ("le", ops.less_equal, ("less_equal",), "x <= y"),
-    ("gt", ops.greater, ("greater",), "x > y"),
-    ("ge", ops.greater_equal, ("greater_equal",), "x >= y"),
-    ("logical_and", ops.logical_and, (), "whether both are not 0"),
-    ("logical_or", ops.logical_or, (), "whether one is not 0"),
-    ("logical_xor", ops.logical_xor, (), "whether just one is not 0"),
-    ("bitwise_and", ops.bitwise_and, (), "x & y"),
-    ("bitwise_or", ops.bitwise_or, (), "x | y"),
-    ("bitwise_xor", ops.bitwise_xor, (), "x ^ y"),
-    ("bitwise_left_shift", ops.shift_left, (), "x << y"),
-    ("bitwise_right_shift", ops.shift_right, (), "x >> y"),
+    ("eq", comparisons.equal, (), "x == y"),
+    ("ne", comparisons.not_equal, ("not_equal",), "x != y"),
+    ("lt", comparisons.less, ("less",), "x < y"),
+    ("le", comparisons.less_equal, ("less_equal",), "x <= y"),
+    ("gt", comparisons.greater, ("greater",), "x > y"),
+    ("ge", comparisons.greater_equal, ("greater_equal",), "x >= y"),
+    ("logical_and", comparisons.logical_and, (), "whether both are not 0"),
+    ("logical_or", comparisons.logical_or, (), "whether one is not 0"),
+    ("logical_xor", comparisons.logical_xor, (), "whether just one is not 0"),
+    ("bitwise_and", comparisons.bitwise_and, (), "x & y"),
+    ("bitwise_or", comparisons.bitwise_or, (), "x | y"),
+    ("bitwise_xor", comparisons.bitwise_xor, (), "x ^ y"),
+    ("bitwise_left_shift", comparisons.shift_left, (), "x << y"),
+    ("bitwise_right_shift", comparisons.shift_right, (), "x >> y"),
 ):
     _numbers = "none" if _name.startswith("logical") else "one" if "bitwise" in _name else "other"
     binary(_name, _op, _formula, aliases=_aliases, numbers=_numbers)
 
-elementwise("logical_not", ops.logical_not, "whether x is 0")
-elementwise("bitwise_not", ops.bitwise_not, "~x", out=Out(FOUND))
+elementwise("logical_not", comparisons.logical_not, "whether x is 0")
+elementwise("bitwise_not", comparisons.bitwise_not, "~x", out=Out(FOUND))
 for _name, _op, _formula in (
-    ("isnan", ops.is_nan, "whether x is nan"),
-    ("isinf", ops.is_infinite, "whether x is inf or -inf"),
-    ("isfinite", ops.is_finite, "whether x is neither nan nor infinite"),
+    ("isnan", comparisons.is_nan, "whether x is nan"),
+    ("isinf", comparisons.is_infinite, "whether x is inf or -inf"),
+    ("isfinite", comparisons.is_finite, "whether x is neither nan nor infinite"),
 ):
     elementwise(_name, _op, _formula, in_place=False)
 
@@ -57,14 +58,14 @@ def _require_real(x: Any, text: str) -> None:
 def isposinf(input: Any) -> Any:  # noqa: A002
     """Where ``input`` is +inf."""
     _require_real(input, "isposinf does not support complex inputs.")
-    return ops.equal(input, constant(float("inf")))
+    return comparisons.equal(input, constant(float("inf")))
 
 
 @function(out=Out(ONLY_BOOLEAN, untracked=True))
 def isneginf(input: Any) -> Any:  # noqa: A002
     """Where ``input`` is -inf."""
     _require_real(input, "isneginf does not support complex inputs.")
-    return ops.equal(input, constant(float("-inf")))
+    return comparisons.equal(input, constant(float("-inf")))
 
 
 @function()
@@ -72,7 +73,7 @@ def isreal(input: Any) -> Any:  # noqa: A002
     """Where the imaginary part is 0."""
     if not input.aval.dtype.is_complex:
         return full_flat(input.aval.shape, dtypes.bool_, True)
-    return ops.equal(imag(input), constant(0))
+    return comparisons.equal(imag(input), constant(0))
 
 
 @function()
@@ -91,9 +92,10 @@ def isclose(
             f"{dtypes.scalar_type_name(input.aval.dtype)} did not match "
             f"{dtypes.scalar_type_name(other.aval.dtype)}"
         )
-    close = ops.equal(input, other)
+    close = comparisons.equal(input, other)
     if equal_nan and input.aval.dtype.category >= dtypes.FLOAT:
-        close = ops.logical_or(close, ops.logical_and(ops.is_nan(input), ops.is_nan(other)))
+        both = comparisons.logical_and(comparisons.is_nan(input), comparisons.is_nan(other))
+        close = comparisons.logical_or(close, both)
     for name, bound in (("rtol", rtol), ("atol", atol)):
         if not bound >= 0:
             raise RuntimeError(f"{name} must be greater than or equal to zero, but got {bound:g}")
@@ -105,8 +107,9 @@ def isclose(
         y = movement.cast(y, dtype=dtypes.default)
     allowed = ops.add(constant(float(atol)), ops.absolute(ops.multiply(constant(float(rtol)), y)))
     error = ops.absolute(ops.subtract(x, y))
-    within = ops.logical_and(ops.is_finite(error), ops.less_equal(error, allowed))
-    return ops.logical_or(close, within)
+    finite = comparisons.is_finite(error)
+    within = comparisons.logical_and(finite, comparisons.less_equal(error, allowed))
+    return comparisons.logical_or(close, within)
 
 
 @function()
@@ -138,7 +141,7 @@ def equal(input: Any, other: Any) -> bool:  # noqa: A002
 
 @cached
 def _all_equal(x: Any, y: Any) -> Any:
-    return _all(ops.equal(x, y))
+    return _all(comparisons.equal(x, y))
 
 
 @function(out=Out("Expected out type to be {result} but got {out}"), method=False, cacheable=True)
@@ -153,7 +156,7 @@ def where(condition: Any, input: Any = None, other: Any = None) -> Any:  # noqa:
         )
     if condition.aval.dtype is dtypes.uint8:
         condition = movement.cast(condition, dtype=dtypes.bool_)
-    return ops.where(
+    return comparisons.where(
         condition, operand(input, "where", "input"), operand(other, "where", "other")
     )
 

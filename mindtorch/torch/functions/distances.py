@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mindtorch.engine.dtypes import float32, scalar_type_name
+from mindtorch.engine.ops import comparison as comparisons
 from mindtorch.engine.ops import elementwise as el
 from mindtorch.engine.ops import linear_algebra as ops
 from mindtorch.engine.ops import movement
@@ -102,5 +103,5 @@ def renorm(input: Any, p: float, dim: int, maxnorm: float) -> Any:  # noqa: A002
     others = tuple(i for i in range(input.aval.ndim) if i != axis)
     size = vector_norm(input, p, others, keepdim=True)
     factor = el.divide(constant(float(maxnorm)), el.add(size, constant(1e-7)))
-    scale = el.where(el.greater(size, constant(maxnorm)), factor, constant(1))
+    scale = comparisons.where(comparisons.greater(size, constant(maxnorm)), factor, constant(1))
     return el.multiply(movement.contiguous(input), scale)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mindtorch.engine.dtypes import scalar_type_name
+from mindtorch.engine.ops import comparison as comparisons
 from mindtorch.engine.ops import elementwise as el
 from mindtorch.engine.ops import factorizations as factors
 from mindtorch.engine.ops import linear_algebra as ops
@@ -28,7 +29,7 @@ def logdet(input: Any) -> Any:  # noqa: A002
     sign, size = ops.slogdet(input)
     if input.aval.dtype.is_complex:
         return el.add(el.log(sign), size)
-    return el.where(el.less(sign, constant(0)), constant(float("nan")), size)
+    return comparisons.where(comparisons.less(sign, constant(0)), constant(float("nan")), size)
 
 
 @function(out=True)

@@ -15,7 +15,7 @@ from mindtorch.engine.devices.device import meta
 from mindtorch.engine.dtype_support import refuse_kinds
 from mindtorch.engine.ops import indexing as ops
 from mindtorch.engine.ops import movement
-from mindtorch.engine.ops.elementwise import equal
+from mindtorch.engine.ops.comparison import equal
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant, from_array, full_flat
 from mindtorch.engine.transforms import vmap

@@ -8,6 +8,7 @@ import numpy as np
 
 from mindtorch.engine import dtypes
 from mindtorch.engine.autograd import inplace
+from mindtorch.engine.ops import comparison as comparisons
 from mindtorch.engine.ops import elementwise as el
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
@@ -15,9 +16,9 @@ from .._api.publish import METHODS, operand, write_result
 from .linear_algebra import matmul
 
 _OPERATORS = {
-    "and": el.bitwise_and, "or": el.bitwise_or, "xor": el.bitwise_xor,
-    "floordiv": el.floor_divide, "mod": el.remainder, "lshift": el.shift_left,
-    "rshift": el.shift_right,
+    "and": comparisons.bitwise_and, "or": comparisons.bitwise_or, "xor": comparisons.bitwise_xor,
+    "floordiv": el.floor_divide, "mod": el.remainder, "lshift": comparisons.shift_left,
+    "rshift": comparisons.shift_right,
 }  # fmt: skip
 
 
@@ -69,7 +70,7 @@ def _invert(self: Any) -> Any:
         raise TypeError(
             "~ (operator.invert) is only implemented on integer and Boolean-type tensors"
         )
-    return el.bitwise_not(self)
+    return comparisons.bitwise_not(self)
 
 
 METHODS.update({

@@ -7,8 +7,9 @@ from typing import Any
 
 from mindtorch.engine import dtypes
 from mindtorch.engine.dispatch import state
+from mindtorch.engine.ops import comparison as comparisons
 from mindtorch.engine.ops import elementwise as el
-from mindtorch.engine.ops import indexing, movement, reduction, sorting
+from mindtorch.engine.ops import indexing, movement, reduction, rounding, sorting
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant, from_array
 from mindtorch.engine.transforms.autocast import FULL
@@ -42,9 +43,9 @@ Raises:
                 return found
             # the greatest of the elements that are the median: all of them share the gradient
             known = found.detach()
-            both_nan = el.logical_and(el.is_nan(flat), el.is_nan(known))
-            hit = el.logical_or(el.equal(flat, known), both_nan)
-            kept = el.where(hit, flat, constant(-math.inf))
+            both_nan = comparisons.logical_and(comparisons.is_nan(flat), comparisons.is_nan(known))
+            hit = comparisons.logical_or(comparisons.equal(flat, known), both_nan)
+            kept = comparisons.where(hit, flat, constant(-math.inf))
             return reduction.amax(kept, axis=(0,), keepdims=False)
         axis = single_axis(input, dim)
         require_length("median", input, axis)
@@ -117,23 +118,23 @@ def _interpolate(ordered: Any, points: Any, n: int, interpolation: str, skip_nan
     """Between the two neighbours of each point's rank; the points' axis comes first."""
     lead = (points.aval.size,) + (1,) * ordered.aval.ndim
     q = movement.reshape(points, lead)
-    bad = el.is_nan(ordered)
+    bad = comparisons.is_nan(ordered)
     last = ordered.aval.ndim - 1
     if skip_nan:
-        count = reduction.sum_(el.logical_not(bad), axis=(last,), keepdims=True)
+        count = reduction.sum_(comparisons.logical_not(bad), axis=(last,), keepdims=True)
         top = el.clamp_min(el.subtract(count, constant(1)), constant(0))
         rank = el.multiply(q, top)
     else:
         rank = el.multiply(q, constant(n - 1))
         any_bad = reduction.any_(bad, axis=(last,), keepdims=True)  # nan are sorted to the end
-        rank = el.where(any_bad, constant(n - 1), rank)
-    low, high = el.floor(rank), el.ceil(rank)
+        rank = comparisons.where(any_bad, constant(n - 1), rank)
+    low, high = rounding.floor(rank), rounding.ceil(rank)
     if interpolation == "lower":
         high = low
     elif interpolation == "higher":
         low = high
     elif interpolation == "nearest":
-        low = high = el.round_(rank)
+        low = high = rounding.round_(rank)
     elif interpolation not in ("linear", "midpoint"):
         raise RuntimeError(
             "quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, "

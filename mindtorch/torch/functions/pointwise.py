@@ -8,17 +8,21 @@ import numpy as np
 
 from mindtorch.engine import dtypes
 from mindtorch.engine.autograd import inplace, tape
-from mindtorch.engine.dispatch import call_of
+from mindtorch.engine.dispatch import call_of, in_frames_as
 from mindtorch.engine.dtype_support import refuse, require_numbers
+from mindtorch.engine.implementations import Implementations
+from mindtorch.engine.ops import activations as activation_ops
+from mindtorch.engine.ops import comparison as comparisons
 from mindtorch.engine.ops import elementwise as ops
 from mindtorch.engine.ops import elementwise_special as special
-from mindtorch.engine.ops import movement
+from mindtorch.engine.ops import movement, rounding
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant, of_numpy
 
 from .. import return_types
 from .._api.arguments import as_int, check_form, check_value, require_power, require_tensor
 from .._api.out_rules import FOUND, ONLY_BOOLEAN, Out
+from .._api.public import Public
 from .._api.publish import (
     METHODS,
     binary,
@@ -68,7 +72,7 @@ for _name, _op, _aliases, _formula in (
     ("digamma", special.digamma, (), "the derivative of lgamma at x"),
     ("i0", special.i0, (), "the modified Bessel function of the first kind of order 0 at x"),
     ("sinc", special.sinc, (), "sin(pi x) / (pi x), and 1 for 0"),
-    ("relu", ops.relu, (), "max(x, 0)"),
+    ("relu", activation_ops.relu, (), "max(x, 0)"),
     ("deg2rad", ops.deg2rad, (), "x * pi / 180"),
     ("rad2deg", ops.rad2deg, (), "x * 180 / pi"),
 ):
@@ -78,15 +82,15 @@ for _name, _op, _aliases, _formula in (
     ("neg", ops.negative, ("negative",), "-x"),
     ("sign", ops.sign, (), "1, 0 or -1: the sign of x"),
     ("sgn", ops.sgn, (), "x / abs(x), and 0 for 0"),
-    ("floor", ops.floor, (), "the greatest integer not above x"),
-    ("ceil", ops.ceil, (), "the least integer not below x"),
-    ("trunc", ops.trunc, ("fix",), "x without its fraction"),
-    ("frac", ops.frac, (), "x - trunc(x)"),
+    ("floor", rounding.floor, (), "the greatest integer not above x"),
+    ("ceil", rounding.ceil, (), "the least integer not below x"),
+    ("trunc", rounding.trunc, ("fix",), "x without its fraction"),
+    ("frac", rounding.frac, (), "x - trunc(x)"),
 ):
     elementwise(_name, _op, _formula, aliases=_aliases, out=Out(FOUND))
 elementwise("square", ops.square, "x * x", out=Out(shown="pow"), cacheable=True)
 elementwise(
-    "signbit", ops.signbit, "whether the sign bit of x is set", in_place=False,
+    "signbit", comparisons.signbit, "whether the sign bit of x is set", in_place=False,
     out=Out(ONLY_BOOLEAN),
 )  # fmt: skip
 
@@ -100,8 +104,8 @@ for _name, _op, _aliases, _numbers, _formula in (
     ("copysign", ops.copysign, (), "other", "abs(x) with the sign of y"),
     ("nextafter", ops.nextafter, (), "none", "the number next to x towards y"),
     ("xlogy", special.xlogy, (), "one", "x * log(y), and 0 where x is 0 and y no nan"),
-    ("gcd", ops.gcd, (), "none", "the greatest common divisor of integers"),
-    ("lcm", ops.lcm, (), "none", "the least common multiple of integers"),
+    ("gcd", comparisons.gcd, (), "none", "the greatest common divisor of integers"),
+    ("lcm", comparisons.lcm, (), "none", "the least common multiple of integers"),
     ("igamma", special.igamma, (), "none",
      "the regularised lower incomplete gamma function P(x, y)"),
     ("igammac", special.igammac, (), "none",
@@ -219,8 +223,15 @@ def sub(input: Any, other: Any, *old: Any, alpha: Any = 1) -> Any:  # noqa: A002
     return _difference(operand(input, "sub", "input"), other)
 
 
+_add_others, _sub_others = Implementations(), Implementations()
+
+
 def _add_(self: Any, other: Any, *old: Any, alpha: Any = 1) -> Any:
     """``self += alpha * other``."""
+    if _add_others:
+        found = _add_others.call((self, other, *old), {"alpha": alpha})
+        if found is not NotImplemented:
+            return found
     if old:
         alpha, (other,) = other, old_factor("add_", "alpha", "other", self, other, old)
     if alpha.__class__ is int and alpha == 1 and isinstance(other, EngineTensor) and (
@@ -235,6 +246,10 @@ def _add_(self: Any, other: Any, *old: Any, alpha: Any = 1) -> Any:
 
 def _sub_(self: Any, other: Any, *old: Any, alpha: Any = 1) -> Any:
     """``self -= alpha * other``."""
+    if _sub_others:
+        found = _sub_others.call((self, other, *old), {"alpha": alpha})
+        if found is not NotImplemented:
+            return found
     if old:
         alpha, (other,) = other, old_factor("sub_", "alpha", "other", self, other, old)
     if _is_fused(self, other, alpha):
@@ -245,10 +260,12 @@ def _sub_(self: Any, other: Any, *old: Any, alpha: Any = 1) -> Any:
 
 
 METHODS.update({"add_": _add_, "sub_": _sub_, "subtract_": _sub_})
-for _written in (_add_, _sub_):  # Python's errors of arguments have these names
-    _written.__name__ = _written.__qualname__ = _written.__name__[1:]
+for _written, _others in ((_add_, _add_others), (_sub_, _sub_others)):
+    in_frames_as(_written.__name__[1:], _written)
     _shown = ShownSignature(_written, name=_written.__name__, method=True)
     _written.__signature__ = _shown  # type: ignore[attr-defined]
+    _record = Public(_written.__name__, _written, explained=False, implementations=_others)
+    _written.public = _record  # type: ignore[attr-defined]
 
 
 @function()
@@ -290,7 +307,7 @@ def div(input: Any, other: Any, *, rounding_mode: Any = None) -> Any:  # noqa: A
         input, other = of_numbers(input, other)  # noqa: A001
     x, y = operand(input, "div", "input"), operand(other, "div", "other")
     if op is ops.trunc_divide and _is_short(x, y):
-        return ops.trunc(ops.divide(x, y))
+        return rounding.trunc(ops.divide(x, y))
     return op(x, y)
 
 
@@ -394,7 +411,7 @@ def round(input: Any, *, decimals: int = 0) -> Any:  # noqa: A001, A002
     require_tensor(input, "round", "input", 1)
     decimals = as_int(decimals)
     if decimals == 0:
-        return ops.round_(input)
+        return rounding.round_(input)
     if input.aval.dtype.category < dtypes.FLOAT:
         refuse("round_cpu", input.aval.dtype)
     if input.aval.dtype.itemsize < 4:  # rounded to the type once, at the end
@@ -402,8 +419,8 @@ def round(input: Any, *, decimals: int = 0) -> Any:  # noqa: A001, A002
         return movement.cast(wide, dtype=input.aval.dtype)
     factor = constant(10.0 ** abs(decimals))
     if decimals > 0:
-        return ops.divide(ops.round_(ops.multiply(input, factor)), factor)
-    return ops.multiply(ops.round_(ops.divide(input, factor)), factor)
+        return ops.divide(rounding.round_(ops.multiply(input, factor)), factor)
+    return ops.multiply(rounding.round_(ops.divide(input, factor)), factor)
 
 
 def _clamp(input: Any, min: Any, max: Any) -> Any:  # noqa: A002

@@ -13,6 +13,7 @@ from mindtorch.engine.autograd import inplace, tape
 from mindtorch.engine.aval import Aval, aval, broadcast_shapes, dense_like
 from mindtorch.engine.dispatch import state
 from mindtorch.engine.dtype_support import refuse_kinds
+from mindtorch.engine.ops import comparison as comparisons
 from mindtorch.engine.ops import elementwise
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant
@@ -578,7 +579,7 @@ def _derived(made: Any, *sources: Any) -> Any:
     """Random numbers as a function, of derivative 0, of the tensors they were drawn by."""
     for x in sources:
         if isinstance(x, EngineTensor) and tape.requires_grad(x):
-            made = elementwise.add(made, elementwise.where(constant(True), constant(0), x))
+            made = elementwise.add(made, comparisons.where(constant(True), constant(0), x))
     return made
 
 

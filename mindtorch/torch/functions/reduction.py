@@ -10,6 +10,7 @@ import numpy as np
 
 from mindtorch.engine import dtypes
 from mindtorch.engine.autograd import tape
+from mindtorch.engine.ops import comparison as comparisons
 from mindtorch.engine.ops import elementwise as el
 from mindtorch.engine.ops import movement, reduction
 from mindtorch.engine.tensor import Tensor as EngineTensor
@@ -100,7 +101,7 @@ def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
         raise RuntimeError("nansum on CPU does not support complex inputs")
     x = typed_input(input, dtype)
     if x.aval.dtype.category >= dtypes.FLOAT:
-        x = el.where(el.is_nan(x), constant(0), x)
+        x = comparisons.where(comparisons.is_nan(x), constant(0), x)
     return typed_input(reduction.sum_(x, axis=_axes(x, dim), keepdims=keepdim), dtype)
 
 
@@ -117,7 +118,8 @@ def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
             f"floating point or complex dtype. Got: {kind}"
         )
     axis = _axes(x, dim)
-    count = reduction.sum_(el.logical_not(el.is_nan(x)), axis=axis, keepdims=keepdim)
+    is_number = comparisons.logical_not(comparisons.is_nan(x))
+    count = reduction.sum_(is_number, axis=axis, keepdims=keepdim)
     return el.divide(nansum(x, dim, keepdim), count)
 
 
@@ -132,7 +134,7 @@ def prod(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = Non
 def _truths(x: Any) -> Any:
     """Whether each element is not 0; uint8 for uint8, as any and all have it."""
     kept = dtypes.uint8 if x.aval.dtype is dtypes.uint8 else dtypes.bool_
-    return movement.cast(el.not_equal(x, constant(0)), dtype=kept)
+    return movement.cast(comparisons.not_equal(x, constant(0)), dtype=kept)
 
 
 def _truth(name: str, op: Any) -> None:
@@ -478,7 +480,7 @@ def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Any:  # noqa: A002
 @function(out=True, cacheable=True)
 def count_nonzero(input: Any, dim: Any = None) -> Any:  # noqa: A002
     """How many elements are not 0."""
-    flags = el.not_equal(input, constant(0))
+    flags = comparisons.not_equal(input, constant(0))
     return reduction.sum_(flags, axis=_axes(input, dim), keepdims=False)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mindtorch.engine import dtypes
+from mindtorch.engine.ops import comparison as comparisons
 from mindtorch.engine.ops import elementwise as el
 from mindtorch.engine.ops import movement, scan
 from mindtorch.engine.ops.reduction import sum_
@@ -99,7 +100,7 @@ def diff(
         later = movement.slice_(x, axis=axis, start=1, length=length - 1, step=1)
         earlier = movement.slice_(x, axis=axis, start=0, length=length - 1, step=1)
         if x.aval.dtype is dtypes.bool_:
-            x = el.logical_xor(later, earlier)
+            x = comparisons.logical_xor(later, earlier)
         else:
             x = el.subtract(later, earlier)
     return x

@@ -16,11 +16,25 @@ from mindtorch.engine.transforms import vmap
 from .._api.arguments import normalize_axis, require_tensor
 from .._api.publish import FUNCTIONS, function
 
-# ``reduce``: what scattering calls it, and what a segment without elements is
-_KINDS = {
-    "sum": ("sum", 0.0), "mean": ("sum", 0.0), "max": ("amax", -math.inf),
-    "min": ("amin", math.inf), "prod": ("prod", 1.0),
-}  # fmt: skip
+
+def _fold_of(reduce: str) -> tuple[str, float]:
+    """What scattering calls a fold, and what a segment without elements is.
+
+    Raises:
+        RuntimeError: there is no such fold.
+    """
+    match reduce:
+        case "sum" | "mean":
+            return "sum", 0.0
+        case "prod":
+            return "prod", 1.0
+        case "max":
+            return "amax", -math.inf
+        case "min":
+            return "amin", math.inf
+    raise RuntimeError(
+        f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}"
+    )
 
 
 def _borders(data: Any, lengths: Any, offsets: Any, axis: int, unsafe: bool) -> Any:
@@ -105,10 +119,7 @@ def segment_reduce(
         indices: not available.
     """
     require_tensor(data, "segment_reduce", "data", 1)
-    if reduce not in _KINDS:
-        raise RuntimeError(
-            f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}"
-        )
+    kind, empty = _fold_of(reduce)
     if indices is not None:
         raise RuntimeError("segment_reduce(): indices based reduction is not supported yet.")
     if lengths is None and offsets is None:
@@ -123,7 +134,6 @@ def segment_reduce(
     places = np.stack([np.searchsorted(row, np.arange(n), "right") - 1 for row in borders]) if (
         outer) else np.zeros((0, n), np.int64)
     places[(places < 0) | (places >= count)] = count  # an element of no segment
-    kind, empty = _KINDS[reduce]
     begin = empty if initial is None else float(initial)
     made = indexing.scatter_reduce(
         full_flat((outer, count + 1, inner), data.aval.dtype, begin, data.aval.device),

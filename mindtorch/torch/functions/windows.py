@@ -7,6 +7,7 @@ from typing import Any
 
 from mindtorch.engine import dtypes
 from mindtorch.engine.dtypes import FLOAT
+from mindtorch.engine.ops import comparison as comparisons
 from mindtorch.engine.ops import elementwise as ops
 from mindtorch.engine.ops import elementwise_special as special
 from mindtorch.engine.tensor import constant as c
@@ -106,7 +107,8 @@ def bartlett_window(
     if count > 1:
         rising = _scaled(window, 2 / (count - 1))
         falling = ops.add(ops.negative(rising), c(2.0))
-        window = ops.where(ops.less_equal(window, c((count - 1) // 2)), rising, falling)
+        rises = comparisons.less_equal(window, c((count - 1) // 2))
+        window = comparisons.where(rises, rising, falling)
     return _finish(window, window_length, layout, pin_memory, requires_grad)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from mindtorch.engine import dtypes
 from mindtorch.engine.dtype_support import refuse_kinds
 from mindtorch.engine.dtypes import scalar_type_name
+from mindtorch.engine.ops import comparison as comparisons
 from mindtorch.engine.ops import elementwise as el
 from mindtorch.engine.ops import factorizations, movement, reduction
 from mindtorch.engine.ops import linear_algebra as ops
@@ -198,7 +199,8 @@ def _limits(A: Any, atol: Any, rtol: Any) -> tuple[Any, Any]:  # noqa: N803
         return usual_atol, usual_rtol if rtol is None else tensor(rtol)
     atol = tensor(atol)
     if rtol is None:
-        return atol, el.where(el.greater(atol, constant(0)), usual_atol, usual_rtol)
+        is_given = comparisons.greater(atol, constant(0))
+        return atol, comparisons.where(is_given, usual_atol, usual_rtol)
     return atol, tensor(rtol)
 
 
@@ -244,7 +246,7 @@ def matrix_rank(
         return full_flat(values.aval.shape[:-1], dtypes.int64, 0)
     greatest = reduction.amax(values, axis=(last,), keepdims=False)
     limit = el.maximum(atol, el.multiply(rtol, greatest))
-    found = el.greater(values, movement.unsqueeze(limit, axis=limit.aval.ndim))
+    found = comparisons.greater(values, movement.unsqueeze(limit, axis=limit.aval.ndim))
     return reduction.sum_(found, axis=(found.aval.ndim - 1,), keepdims=False)
 
 

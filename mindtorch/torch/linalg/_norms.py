@@ -8,6 +8,7 @@ from typing import Any
 
 from mindtorch.engine import dtypes
 from mindtorch.engine.dtypes import scalar_type_name
+from mindtorch.engine.ops import comparison as comparisons
 from mindtorch.engine.ops import elementwise as el
 from mindtorch.engine.ops import factorizations, movement, reduction
 from mindtorch.engine.ops import linear_algebra as ops
@@ -175,7 +176,8 @@ def cond(A: Any, p: Any = None) -> Any:  # noqa: N803
         return full_flat(A.aval.shape[:-2], A.aval.dtype.to_real(), 0)
     inverse, info = ops.inverse_info(A, check="")
     size = el.multiply(matrix_norm(A, p), matrix_norm(inverse, p))
-    return el.where(el.equal(info, 0 * info), size, full_flat((), size.aval.dtype, math.inf))
+    is_regular = comparisons.equal(info, 0 * info)
+    return comparisons.where(is_regular, size, full_flat((), size.aval.dtype, math.inf))
 
 
 def _by_singular_values(A: Any, p: Any) -> Any:  # noqa: N803

@@ -14,9 +14,6 @@ from mindtorch.torch._api.shared_docs import TEXTS as _TEXTS
 from ._reductions import *  # noqa: F403
 from ._tensor import MaskedTensor, warn_of_prototype
 from ._tensor import check_masks as _check_masks
-from ._tensor import install as _install
-
-_install()
 
 
 def masked_tensor(data: Any, mask: Any, requires_grad: bool = False) -> MaskedTensor:

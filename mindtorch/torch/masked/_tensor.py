@@ -9,13 +9,12 @@ from __future__ import annotations
 import warnings
 from typing import Any, NoReturn
 
-import mindtorch.torch as torch
 from mindtorch.engine import dtypes
-from mindtorch.engine.aval import aval
+from mindtorch.engine.aval import unstrided
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
-from .._api.publish import FUNCTIONS, answered, method_of, put_over
 from .._tensor.tensor import Tensor
+from .._tensor.tensor_classes import implements, refuse_the_rest, torch
 from .._tensor.wrapper import HeldTensor
 from . import _reductions
 
@@ -49,6 +48,13 @@ def warn_of_prototype() -> None:
     )
 
 
+def _operator(function: Any, reflected: bool = False) -> Any:
+    def method(self: Any, other: Any) -> Any:
+        return function(other, self) if reflected else function(self, other)
+
+    return method
+
+
 class MaskedTensor(HeldTensor):
     """A tensor and a mask of its shape; True keeps an element.
 
@@ -67,9 +73,7 @@ class MaskedTensor(HeldTensor):
     def of(cls, data: Any, mask: Any) -> MaskedTensor:
         """Of data with its history."""
         made: MaskedTensor = object.__new__(cls)
-        # steps unlike any dense layout, so that no kernel takes it for one
-        steps = (0,) * data.aval.ndim
-        made.aval = aval(data.aval.shape, data.aval.dtype, steps, data.aval.device)
+        made.aval = unstrided(data.aval.shape, data.aval.dtype, data.aval.device)
         made._node = None
         made.held, made.mask = data, mask
         return made
@@ -77,6 +81,14 @@ class MaskedTensor(HeldTensor):
     @property
     def flat(self) -> Any:
         missing("this function")
+
+    # these ask no more than shape and type
+    dim, ndimension, size, element_size = (
+        Tensor.dim, Tensor.ndimension, Tensor.size, Tensor.element_size,
+    )  # fmt: skip
+    numel, nelement, get_device = Tensor.numel, Tensor.nelement, Tensor.get_device
+    is_floating_point, is_complex = Tensor.is_floating_point, Tensor.is_complex
+    is_signed, is_contiguous = Tensor.is_signed, Tensor.is_contiguous
 
     def get_data(self) -> Any:
         """All elements, those masked out, too."""
@@ -119,44 +131,24 @@ class MaskedTensor(HeldTensor):
         plain = gradient.held if isinstance(gradient, MaskedTensor) else gradient
         self.held.backward(plain, *args, **kwargs)
 
-    # --- arithmetic --------------------------------------------------------------------------
+    # --- operators ---------------------------------------------------------------------------
 
-    def _binary(self, name: str, other: Any, swapped: bool = False, **options: Any) -> Any:
-        if isinstance(other, MaskedTensor):
-            if not bool((self.mask == other.mask).all()):
-                raise ValueError(
-                    "Input masks must match. If you need support for this, please open an issue "
-                    "on Github."
-                )
-            other = other.held
-        pair = (other, self.held) if swapped else (self.held, other)
-        return MaskedTensor.of(FUNCTIONS[name](*pair, **options), self.mask)
+    __add__, __radd__ = _operator(torch.add), _operator(torch.add, True)
+    __sub__, __rsub__ = _operator(torch.sub), _operator(torch.sub, True)
+    __mul__, __rmul__ = _operator(torch.mul), _operator(torch.mul, True)
+    __truediv__, __rtruediv__ = _operator(torch.div), _operator(torch.div, True)
+    __eq__, __ne__ = _operator(torch.eq), _operator(torch.ne)
+    __lt__, __le__ = _operator(torch.lt), _operator(torch.le)
+    __gt__, __ge__ = _operator(torch.gt), _operator(torch.ge)
 
-    def _reduced(self, name: str, dim: Any, keepdim: bool, **options: Any) -> Any:
-        """By the function of torch.masked; a result counts where an element of its own did."""
-        given: dict[str, Any] = {"mask": self.mask, **options}
-        if dim is None and name in ("argmax", "argmin"):
-            flat = {**given, "mask": self.mask.reshape(-1)}
-            found = getattr(_reductions, name)(self.held.reshape(-1), 0, **flat)
-        else:
-            found = getattr(_reductions, name)(self.held, dim, keepdim=keepdim, **given)
-        if name in ("argmax", "argmin"):
-            found = found.to(self.aval.dtype)
-        if dim is None:
-            counts = self.mask.any()
-        else:
-            counts = self.mask.any(dim, keepdim=keepdim)
-        return MaskedTensor.of(found, counts)
+    def __neg__(self) -> MaskedTensor:
+        return MaskedTensor.of(-self.held, self.mask)
 
-    def softmax(self, dim: int, dtype: Any = None) -> Any:
-        """Over the elements that count."""
-        found = _reductions.softmax(self.held, dim, dtype=dtype, mask=self.mask)
-        return MaskedTensor.of(found, self.mask)
+    def __pow__(self, exponent: Any) -> MaskedTensor:
+        return MaskedTensor.of(self.held**exponent, self.mask)
 
-    def log_softmax(self, dim: int, dtype: Any = None) -> Any:
-        """The logarithm of :meth:`softmax`."""
-        found = _reductions.log_softmax(self.held, dim, dtype=dtype, mask=self.mask)
-        return MaskedTensor.of(found, self.mask)
+    def __hash__(self) -> int:
+        return id(self)
 
     def __getitem__(self, index: Any) -> Any:
         return MaskedTensor.of(self.held[index], self.mask[index])
@@ -190,69 +182,77 @@ def _rows(data: Any, mask: Any) -> str:
     return "[\n" + ",\n".join(below) + "\n]"
 
 
-_KEPT = {"dim", "size", "numel", "nelement", "element_size", "is_floating_point", "is_complex",
-         "is_signed", "get_device", "ndimension", "is_contiguous"}  # fmt: skip
-_UNARY = ("abs", "acos", "asin", "atan", "ceil", "cos", "cosh", "erf", "exp", "expm1", "floor",
-          "log", "log10", "log1p", "log2", "neg", "reciprocal", "relu", "round", "rsqrt",
-          "sigmoid", "sign", "sin", "sinh", "sqrt", "square", "tan", "tanh", "trunc", "isnan",
-          "nan_to_num", "float", "double", "half", "bfloat16", "int", "long", "short", "bool",
-          "to", "pow", "__pow__", "clamp", "detach")  # fmt: skip
-_STRUCTURAL = ("view", "reshape", "transpose", "permute", "t", "unsqueeze", "squeeze", "expand",
-               "contiguous", "flatten", "clone", "select", "narrow")  # fmt: skip
-_BINARY = ("add", "sub", "mul", "div", "maximum", "minimum", "eq", "ne", "lt", "le", "gt", "ge")
-_OPERATORS = {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "eq": "eq", "ne": "ne",
-              "lt": "lt", "le": "le", "gt": "gt", "ge": "ge"}  # fmt: skip
-_REDUCTIONS = ("sum", "prod", "mean", "amax", "amin", "argmax", "argmin", "var", "std")
+@implements(
+    MaskedTensor,
+    torch.abs, torch.acos, torch.asin, torch.atan, torch.ceil, torch.cos, torch.cosh, torch.erf,
+    torch.exp, torch.expm1, torch.floor, torch.log, torch.log10, torch.log1p, torch.log2, torch.neg,
+    torch.reciprocal, torch.relu, torch.round, torch.rsqrt, torch.sigmoid, torch.sign, torch.sin,
+    torch.sinh, torch.sqrt, torch.square, torch.tan, torch.tanh, torch.trunc, torch.isnan,
+    torch.nan_to_num, torch.pow, torch.clamp, Tensor.detach, Tensor.to, Tensor.float, Tensor.double,
+    Tensor.half, Tensor.bfloat16, Tensor.int, Tensor.long, Tensor.short, Tensor.bool,
+)  # fmt: skip
+def _of_each_element(function: Any, input: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: A002
+    if not isinstance(input, MaskedTensor):
+        return NotImplemented
+    found = getattr(input.held, function.__name__)(*args, **kwargs)
+    return MaskedTensor.of(found, input.mask)
 
 
-def _define_methods() -> None:
-    def unary(name: str) -> Any:
-        return lambda self, *args, **kwargs: MaskedTensor.of(
-            getattr(self.held, name)(*args, **kwargs), self.mask
+@implements(
+    MaskedTensor,
+    torch.reshape, torch.transpose, torch.permute, torch.t, torch.unsqueeze, torch.squeeze,
+    torch.flatten, torch.clone, torch.select, torch.narrow, Tensor.view, Tensor.expand,
+    Tensor.contiguous,
+)  # fmt: skip
+def _of_data_and_mask(function: Any, input: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: A002
+    parts = (getattr(x, function.__name__)(*args, **kwargs) for x in (input.held, input.mask))
+    return MaskedTensor.of(*parts)
+
+
+@implements(
+    MaskedTensor,
+    torch.add, torch.sub, torch.mul, torch.div, torch.maximum, torch.minimum, torch.eq, torch.ne,
+    torch.lt, torch.le, torch.gt, torch.ge,
+)  # fmt: skip
+def _of_two(function: Any, input: Any, other: Any, **options: Any) -> Any:  # noqa: A002
+    """Of the data; of two masked tensors the masks must be the same."""
+    masks = [x.mask for x in (input, other) if isinstance(x, MaskedTensor)]
+    if not bool((masks[0] == masks[-1]).all()):
+        raise ValueError(
+            "Input masks must match. If you need support for this, please open an issue on Github."
         )
-
-    def structural(name: str) -> Any:
-        return lambda self, *args, **kwargs: MaskedTensor.of(
-            getattr(self.held, name)(*args, **kwargs), getattr(self.mask, name)(*args, **kwargs)
-        )
-
-    def binary(name: str, swapped: bool = False) -> Any:
-        return lambda self, other, **options: self._binary(name, other, swapped, **options)
-
-    def reduction(name: str) -> Any:
-        def method(self: Any, dim: Any = None, keepdim: bool = False, **options: Any) -> Any:
-            return self._reduced(name, dim, keepdim, **options)
-
-        return method
-
-    def refusing(name: str) -> Any:
-        return lambda self, *args, **kwargs: missing(name)
-
-    own: Any = MaskedTensor
-    for names, make in ((_UNARY, unary), (_STRUCTURAL, structural), (_BINARY, binary),
-                        (_REDUCTIONS, reduction)):  # fmt: skip
-        for name in names:
-            setattr(own, name, make(name))
-    own.__neg__ = own.neg
-    for name, function in _OPERATORS.items():
-        setattr(own, f"__{name}__", binary(function))
-        if name in ("add", "sub", "mul", "truediv"):
-            setattr(own, f"__r{name}__", binary(function, True))
-    for name in dir(Tensor):
-        public = not name.startswith("_") or name == "__setitem__"
-        defined = name in MaskedTensor.__dict__ or name in _KEPT
-        if public and not defined and callable(getattr(Tensor, name)):
-            setattr(own, name, refusing(name))
-    own.__hash__ = lambda self: id(self)
+    data = (x.held if isinstance(x, MaskedTensor) else x for x in (input, other))
+    found = function(*data, **options)
+    return MaskedTensor.of(found, masks[0].expand(found.aval.shape))
 
 
-_define_methods()
+@implements(
+    MaskedTensor,
+    torch.sum, torch.prod, torch.mean, torch.amax, torch.amin, torch.argmax, torch.argmin,
+    torch.var, torch.std,
+)  # fmt: skip
+def _folded(
+    function: Any, input: Any, dim: Any = None, keepdim: bool = False, **options: Any  # noqa: A002
+) -> Any:
+    """By the function of torch.masked; a result counts where an element of its own did."""
+    fold = getattr(_reductions, function.__name__)
+    is_place = function in (torch.argmax, torch.argmin)
+    if dim is None and is_place:
+        mask = input.mask.reshape(-1)
+        found = fold(input.held.reshape(-1), 0, mask=mask, **options)
+    else:
+        found = fold(input.held, dim, keepdim=keepdim, mask=input.mask, **options)
+    if is_place:
+        found = found.to(input.aval.dtype)
+    counts = input.mask.any() if dim is None else input.mask.any(dim, keepdim=keepdim)
+    return MaskedTensor.of(found, counts)
 
 
-def install() -> None:
-    """Put functions that know masked tensors into the namespace, at torch.masked's first use."""
-    namespace = vars(torch)
-    for name in (*_UNARY, *_STRUCTURAL, *_BINARY, *_REDUCTIONS, "softmax", "log_softmax"):
-        if name in FUNCTIONS and name in namespace:
-            FUNCTIONS[name] = answered(FUNCTIONS[name], method_of(MaskedTensor, name))
-            put_over(namespace, name, FUNCTIONS[name])
+@implements(MaskedTensor, torch.softmax, torch.log_softmax)
+def _normalized(function: Any, input: Any, dim: int, dtype: Any = None) -> Any:  # noqa: A002
+    """Over the elements that count."""
+    over = getattr(_reductions, function.__name__)
+    return MaskedTensor.of(over(input.held, dim, dtype=dtype, mask=input.mask), input.mask)
+
+
+refuse_the_rest(MaskedTensor, missing, "__setitem__")

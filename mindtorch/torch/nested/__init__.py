@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from .._compat.unsupported_names import refuse
-from ._tensor import NestedTensor, install, made_of
+from ._tensor import NestedTensor, made_of
 
 __all__ = [
     "as_nested_tensor", "masked_select", "narrow", "nested_tensor", "nested_tensor_from_jagged",
@@ -95,5 +95,3 @@ def masked_select(*args: Any, **kwargs: Any) -> NoReturn:
     """Raise NotImplementedError: there is no jagged layout."""
     refuse("torch.nested.masked_select", _WHY)
 
-
-install()

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-import mindtorch.torch as torch
 from mindtorch.engine import dtypes
-from mindtorch.engine.aval import aval
+from mindtorch.engine.aval import unstrided
 from mindtorch.engine.devices.device import cpu
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from .._api.arguments import as_dtype
-from .._api.publish import FUNCTIONS, answered, first_given, method_of, put_over
 from .._tensor.size_and_formats import strided
 from .._tensor.tensor import Tensor
+from .._tensor.tensor_classes import by_its_method, implements, refuse_the_rest, torch
+from .._tensor.tensor_classes import functional as F  # noqa: N812
 from .._tensor_str import with_suffixes
-from ..nn import functional
+from ..nn.functional import pad
 
 _SIZES = "Internal error: NestedTensorImpl doesn't support {}. Please file an issue."
 
@@ -30,6 +30,10 @@ def missing(name: str) -> NoReturn:
         f"Could not run 'aten::{name}' with arguments from the 'NestedTensorCPU' backend: "
         "mindtorch does not have it for nested tensors. Use to_padded_tensor() or unbind() first."
     )
+
+
+def _operator(function: Any, reflected: bool = False) -> Any:
+    return lambda self, other: self._with(function, other, reflected)
 
 
 class NestedTensor(Tensor):
@@ -43,10 +47,9 @@ class NestedTensor(Tensor):
 
     def __new__(cls, parts: list[Any]) -> NestedTensor:
         made: NestedTensor = object.__new__(cls)
-        first = parts[0].aval if parts else aval((0,), dtypes.default)
+        first = parts[0].aval if parts else unstrided((0,), dtypes.default)
         sizes = (len(parts), *(0 for _ in first.shape))
-        # steps unlike any dense layout, so that no kernel takes it for one
-        made.aval = aval(sizes, first.dtype, (0,) * len(sizes), first.device)
+        made.aval = unstrided(sizes, first.dtype, first.device)
         made._node = None
         made.parts = parts
         return made
@@ -61,6 +64,9 @@ class NestedTensor(Tensor):
 
     # --- description -------------------------------------------------------------------------
 
+    dim, element_size, get_device = Tensor.dim, Tensor.element_size, Tensor.get_device
+    is_floating_point, is_complex = Tensor.is_floating_point, Tensor.is_complex
+    is_signed = Tensor.is_signed
     is_nested = True
     layout = strided
 
@@ -118,7 +124,7 @@ class NestedTensor(Tensor):
 
     def values(self) -> Any:
         """The elements of all parts, one after another."""
-        return FUNCTIONS["cat"]([part.reshape(-1) for part in self.parts])
+        return torch.cat([part.reshape(-1) for part in self.parts])
 
     def to_padded_tensor(self, padding: float, output_size: Any = None) -> Any:
         """(parts, longest lengths...), what is missing filled with ``padding``."""
@@ -135,13 +141,13 @@ class NestedTensor(Tensor):
             widths = []
             for n, wanted in zip(reversed(part.aval.shape), reversed(target), strict=True):
                 widths += [0, wanted - n]
-            return functional.pad(part, widths, value=padding)
+            return pad(part, widths, value=padding)
 
-        whole = FUNCTIONS["stack"]([padded(part) for part in self.parts])
+        whole = torch.stack([padded(part) for part in self.parts])
         if output_size is None or output_size[0] == len(self.parts):
             return whole
         widths = [0, 0] * ndim + [0, output_size[0] - len(self.parts)]
-        return functional.pad(whole, widths, value=padding)
+        return pad(whole, widths, value=padding)
 
     # --- autodiff ----------------------------------------------------------------------------
 
@@ -171,8 +177,8 @@ class NestedTensor(Tensor):
 
     # --- arithmetic --------------------------------------------------------------------------
 
-    def _binary(self, name: str, other: Any, swapped: bool = False) -> NestedTensor:
-        function = FUNCTIONS[name]
+    def _with(self, function: Any, other: Any, swapped: bool = False) -> NestedTensor:
+        """``function`` of every part and a number, or the part of another nested tensor."""
 
         def of_two(a: Any, b: Any) -> Any:
             return function(b, a) if swapped else function(a, b)
@@ -188,13 +194,24 @@ class NestedTensor(Tensor):
             return NestedTensor([of_two(a, b) for a, b in pairs])
         return self.each(lambda part: of_two(part, other))
 
+    __add__, __radd__ = _operator(torch.add), _operator(torch.add, True)
+    __sub__, __rsub__ = _operator(torch.sub), _operator(torch.sub, True)
+    __mul__, __rmul__ = _operator(torch.mul), _operator(torch.mul, True)
+    __truediv__, __rtruediv__ = _operator(torch.div), _operator(torch.div, True)
+
+    def __neg__(self) -> NestedTensor:
+        return self.each(lambda part: -part)
+
+    def __hash__(self) -> int:
+        return id(self)
+
     def matmul(self, other: Any) -> NestedTensor:
         """Part by part."""
         if not isinstance(other, NestedTensor):
             raise RuntimeError(
                 "Expected both to be nested, but got a nested self and non-nested other"
             )
-        return self._binary("matmul", other)
+        return self._with(torch.matmul, other)
 
     bmm = __matmul__ = matmul  # type: ignore[assignment]
 
@@ -239,44 +256,58 @@ class NestedTensor(Tensor):
         return with_suffixes(f"{prefix}[\n{lines}\n]", suffixes, len(prefix))
 
 
-_KEPT = ("dim", "element_size", "is_floating_point", "is_complex", "is_signed", "get_device")
-_UNARY = ("abs", "relu", "sin", "cos", "neg", "tanh", "sgn", "isnan", "isinf", "logical_not",
-          "clone", "detach", "contiguous", "float", "double", "half", "bfloat16", "int", "long",
-          "bool", "cpu", "fill_", "zero_", "relu_", "neg_", "abs_")  # fmt: skip
-_BINARY = {"add": "add", "sub": "sub", "mul": "mul", "div": "div", "truediv": "div"}
+@implements(
+    NestedTensor,
+    torch.abs, torch.relu, torch.sin, torch.cos, torch.neg, torch.tanh, torch.sgn, torch.isnan,
+    torch.isinf, torch.logical_not, torch.clone, Tensor.detach, Tensor.contiguous, Tensor.float,
+    Tensor.double, Tensor.half, Tensor.bfloat16, Tensor.int, Tensor.long, Tensor.bool, Tensor.cpu,
+)  # fmt: skip
+def _by_the_parts_method(function: Any, input: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: A002
+    return input.each(lambda part: getattr(part, function.__name__)(*args, **kwargs))
 
 
-def _define_methods() -> None:
-    def unary(name: str) -> Any:
-        def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-            found = self.each(lambda part: getattr(part, name)(*args, **kwargs))
-            return self if name.endswith("_") else found
-
-        return method
-
-    def binary(name: str, swapped: bool) -> Any:
-        return lambda self, other: self._binary(name, other, swapped)
-
-    def refusing(name: str) -> Any:
-        return lambda self, *args, **kwargs: missing(name)
-
-    own: Any = NestedTensor
-    for name in _UNARY:
-        setattr(own, name, unary(name))
-    own.__neg__ = own.neg
-    for name, function in _BINARY.items():
-        setattr(own, f"__{name}__", binary(function, False))
-        setattr(own, f"__r{name}__", binary(function, True))
-        setattr(own, name, binary(function, False))
-    for name in dir(Tensor):
-        public = not name.startswith("_") or name in ("__eq__", "__lt__", "__gt__", "__setitem__")
-        defined = name in NestedTensor.__dict__ or name in _KEPT
-        if public and not defined and callable(getattr(Tensor, name)):
-            setattr(own, name, refusing(name.strip("_") if name.startswith("_") else name))
-    own.__hash__ = lambda self: id(self)
+@implements(NestedTensor, Tensor.fill_, Tensor.zero_, Tensor.relu_, Tensor.neg_, Tensor.abs_)
+def _in_place(function: Any, self: Any, *args: Any) -> Any:
+    for part in self.parts:
+        function(part, *args)
+    return self
 
 
-_define_methods()
+@implements(NestedTensor, torch.add, torch.sub, torch.mul, torch.div)
+def _of_two(function: Any, input: Any, other: Any) -> Any:  # noqa: A002
+    swapped = not isinstance(input, NestedTensor)
+    return other._with(function, input, True) if swapped else input._with(function, other)
+
+
+implements(NestedTensor, torch.bmm, torch.matmul, torch.transpose, torch.softmax, torch.sum)(
+    by_its_method
+)
+
+
+@implements(
+    NestedTensor, F.relu, F.tanh, F.gelu, F.silu, F.dropout, F.linear, F.layer_norm
+)
+def _part_by_part(function: Any, input: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: A002
+    if not isinstance(input, NestedTensor):
+        return NotImplemented
+    return input.each(lambda part: function(part, *args, **kwargs))
+
+
+@implements(NestedTensor, F.softmax)
+def _softmax(
+    function: Any, input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None  # noqa: A002
+) -> Any:
+    return input.softmax(dim, dtype)
+
+
+@implements(NestedTensor, torch.cat)
+def _joined(function: Any, tensors: Any, dim: int = 0) -> Any:
+    if dim != 0 or not all(isinstance(x, NestedTensor) for x in tensors):
+        missing("cat of other than nested tensors along axis 0")
+    return NestedTensor([part for x in tensors for part in x.parts])
+
+
+refuse_the_rest(NestedTensor, missing, "__eq__", "__lt__", "__gt__", "__setitem__")
 
 
 def made_of(given: Any, name: str, dtype: Any, device: Any, copied: bool) -> NestedTensor:
@@ -289,7 +320,7 @@ def made_of(given: Any, name: str, dtype: Any, device: Any, copied: bool) -> Nes
         )
     parts: list[Any] = []
     for x in given:
-        part = x if isinstance(x, EngineTensor) else FUNCTIONS["tensor"](x)
+        part = x if isinstance(x, EngineTensor) else torch.tensor(x)
         parts.append(part.detach().clone() if copied and part is x else part)
     for i, part in enumerate(parts):
         if part.aval.ndim != parts[0].aval.ndim:
@@ -303,51 +334,3 @@ def made_of(given: Any, name: str, dtype: Any, device: Any, copied: bool) -> Nes
         place = cpu if device is None else device
         parts = [part.to(device=place, dtype=kind) for part in parts]
     return NestedTensor(parts)
-
-
-def _part_by_part(function: Any) -> Any:
-    """The answer for a function of dense tensors that takes a nested one first, too."""
-
-    def answer(args: Any, kwargs: Any) -> Any:
-        nested = first_given(args, kwargs, "input")
-        if not isinstance(nested, NestedTensor):
-            return NotImplemented
-        named = {key: value for key, value in kwargs.items() if key != "input"}
-        return nested.each(lambda part: function(part, *args[1:], **named))
-
-    return answer
-
-
-def _joined(args: Any, kwargs: Any) -> Any:
-    """The answer for cat."""
-    tensors = first_given(args, kwargs, "tensors")
-    several = isinstance(tensors, (tuple, list))
-    if not several or not any(isinstance(x, NestedTensor) for x in tensors):
-        return NotImplemented
-    dim = args[1] if len(args) > 1 else kwargs.get("dim", kwargs.get("axis", 0))
-    if dim != 0 or not all(isinstance(x, NestedTensor) for x in tensors):
-        missing("cat of other than nested tensors along axis 0")
-    return NestedTensor([part for x in tensors for part in x.parts])
-
-
-def _softmax(args: Any, kwargs: Any) -> Any:
-    """The answer for torch.nn.functional.softmax, whose third argument is of no use."""
-    nested = first_given(args, kwargs, "input")
-    if not isinstance(nested, NestedTensor):
-        return NotImplemented
-    named = {key: value for key, value in kwargs.items() if key not in ("input", "_stacklevel")}
-    return nested.softmax(*args[1:2], *args[3:4], **named)
-
-
-def install() -> None:
-    """Put functions that know nested tensors into the namespace, at torch.nested's first use."""
-    namespace, layers = vars(torch), vars(functional)
-    for name in ("relu", "neg", "abs", "sin", "cos", "bmm", "matmul", "add", "sub", "mul", "div",
-                 "transpose", "tanh", "clone", "softmax"):  # fmt: skip
-        FUNCTIONS[name] = answered(FUNCTIONS[name], method_of(NestedTensor, name))
-        put_over(namespace, name, FUNCTIONS[name])
-    FUNCTIONS["cat"] = answered(FUNCTIONS["cat"], _joined)
-    put_over(namespace, "cat", FUNCTIONS["cat"])
-    for name in ("relu", "tanh", "gelu", "silu", "dropout", "linear", "layer_norm"):
-        put_over(layers, name, answered(layers[name], _part_by_part(layers[name])))
-    put_over(layers, "softmax", answered(layers["softmax"], _softmax))

@@ -18,6 +18,7 @@ from mindtorch.engine.autograd import inplace as writing
 from mindtorch.engine.autograd import tape
 from mindtorch.engine.aval import dense_like
 from mindtorch.engine.ops import activations, movement
+from mindtorch.engine.ops import activations as activation_ops
 from mindtorch.engine.ops import elementwise as pointwise
 from mindtorch.engine.ops import softmax as softmax_ops
 from mindtorch.engine.ops.base import normalize_axis
@@ -92,12 +93,12 @@ def _run(op: Any, in_place: bool, x: Any, *numbers: Any, kernel: str | None = No
 @functional(cacheable=True, kernel=Kernel("relu", "input"), explained=False)
 def relu(input: Any, inplace: bool = False) -> Any:  # noqa: A002
     """max(x, 0)."""
-    return _run(pointwise.relu, inplace, input)
+    return _run(activation_ops.relu, inplace, input)
 
 
 def relu_(input: Any) -> Any:  # noqa: A002
     """max(x, 0), in place."""
-    return _run(pointwise.relu, True, input)
+    return _run(activation_ops.relu, True, input)
 
 
 @functional(cacheable=True, kernel=Kernel("relu6", "input"))

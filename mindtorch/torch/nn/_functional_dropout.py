@@ -9,6 +9,7 @@ from mindtorch.engine import dtypes
 from mindtorch.engine.autograd import inplace as writing
 from mindtorch.engine.aval import Aval, aval
 from mindtorch.engine.dtype_support import refuse_kinds
+from mindtorch.engine.implementations import Implementations
 from mindtorch.engine.ops import elementwise as pointwise
 from mindtorch.engine.result_strides import preserved_strides
 from mindtorch.engine.tensor import constant as c
@@ -76,10 +77,16 @@ def drop_where(x: Any, p: float, training: bool, inplace: bool, feature: bool = 
 
 
 _DROPOUT = Kernel("dropout", "input p training")
+_others = Implementations()
 
 
+@functional(bare=True, implementations=_others)
 def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:  # noqa: A002
     """Each element 0 with probability ``p``, else divided by ``1 - p``."""
+    if _others:
+        found = _others.call((input, p, training, inplace), {})
+        if found is not NotImplemented:
+            return found
     try:
         return drop_where(input, p, training, inplace)
     except Exception as error:

@@ -10,6 +10,7 @@ import numpy as np
 import mindtorch.torch as torch
 from mindtorch.engine import dtypes
 from mindtorch.engine.dispatch import call_of
+from mindtorch.engine.implementations import Implementations
 from mindtorch.engine.ops import elementwise as pointwise
 from mindtorch.engine.ops import embedding as embedding_ops
 from mindtorch.engine.ops import linear_algebra, movement
@@ -40,9 +41,11 @@ _OF_LINEAR = Out(EXACT)
 _LINEAR = Kernel("linear", "input weight bias")
 
 
-_linear = call_of(linear_algebra.linear, 3, optional=1)
+_others = Implementations()
+_linear = call_of(linear_algebra.linear, 3, optional=1, others=_others)
 
 
+@functional(bare=True, implementations=_others)
 def linear(input: Any, weight: Any, bias: Any = None, *, out: Any = None) -> Any:  # noqa: A002
     """``x W^T + b``."""
     try:

@@ -17,6 +17,7 @@ from mindtorch.engine.aval import broadcast_shapes
 from mindtorch.engine.call_cache.call_cache import cached
 from mindtorch.engine.dispatch import state
 from mindtorch.engine.dtype_support import refuse_kinds, require_floats
+from mindtorch.engine.ops import comparison as comparisons
 from mindtorch.engine.ops import elementwise as pointwise
 from mindtorch.engine.ops import elementwise_special as special
 from mindtorch.engine.ops import loss as ops
@@ -529,7 +530,8 @@ def gaussian_nll_loss(
                 raise ValueError("var is of incorrect size")
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(reduction + " is not valid")
-    clamped = pointwise.where(var.detach() < eps, var.detach() * 0 + eps - var.detach() + var, var)
+    raised = var.detach() * 0 + eps - var.detach() + var
+    clamped = comparisons.where(var.detach() < eps, raised, var)
     loss = 0.5 * (clamped.log() + (input - target) ** 2 / clamped)
     if full:
         loss = loss + 0.5 * math.log(2 * math.pi)

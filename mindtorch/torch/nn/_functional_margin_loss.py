@@ -12,6 +12,7 @@ from typing import Any
 import mindtorch.torch as torch
 from mindtorch.engine import dtypes
 from mindtorch.engine.dtype_support import refuse_kinds
+from mindtorch.engine.ops import comparison as comparisons
 from mindtorch.engine.ops import elementwise as pointwise
 from mindtorch.engine.transforms import vmap
 from mindtorch.engine.transforms.autocast import FULL
@@ -68,8 +69,8 @@ def hinge_embedding_loss(
     """
     reduction = chosen_reduction(size_average, reduce, reduction)
     zeros = input.new_zeros(())
-    pull = pointwise.where(target != 1, (input.new_full((), margin) - input).clamp_min(0), zeros)
-    push = pointwise.where(target != -1, input, zeros)
+    pull = comparisons.where(target != 1, (input.new_full((), margin) - input).clamp_min(0), zeros)
+    push = comparisons.where(target != -1, input, zeros)
     return reduced(pull + push, reduction)
 
 
@@ -104,7 +105,7 @@ def cosine_embedding_loss(
     first, second = ((x * x).sum(axis) + 1e-12 for x in (input1, input2))
     cosine = dot / (first * second).sqrt()
     zeros = cosine.new_zeros(())
-    loss = pointwise.where(target == 1, 1 - cosine, zeros) + pointwise.where(
+    loss = comparisons.where(target == 1, 1 - cosine, zeros) + comparisons.where(
         target == -1, (cosine - margin).clamp_min(0), zeros
     )
     return reduced(loss, reduction)

@@ -6,6 +6,7 @@ from typing import Any
 
 from mindtorch.engine import dtypes
 from mindtorch.engine.dtype_support import refuse_kinds
+from mindtorch.engine.ops import activations as activation_ops
 from mindtorch.engine.ops import elementwise as pointwise
 from mindtorch.engine.ops import movement
 from mindtorch.engine.ops import pooling as ops
@@ -384,7 +385,7 @@ def _lp_pool(
     powers = pointwise.power(x, c(norm_type))
     mean = _avg_pool(spatial, powers, kernel, stride, 0, ceil_mode, True, None)
     positive = pointwise.multiply(
-        pointwise.sign(mean), pointwise.relu(pointwise.absolute(mean))
+        pointwise.sign(mean), activation_ops.relu(pointwise.absolute(mean))
     )
     total = pointwise.multiply(positive, c(float(count)))
     return pointwise.power(total, c(1.0 / norm_type))

@@ -13,7 +13,7 @@ import numpy as np
 
 from mindtorch.engine import dtypes
 from mindtorch.engine.ops import elementwise as pointwise
-from mindtorch.engine.ops import linear_algebra, movement
+from mindtorch.engine.ops import linear_algebra, movement, rounding
 from mindtorch.engine.tensor import constant, from_array
 
 __all__ = ["resample"]
@@ -107,6 +107,6 @@ def resample(x: Any, new: Any, scales: Any, mode: str, align: bool, smooth: bool
         weights = _weights(old, new[axis - 2], scales[axis - 2], mode, align, smooth)
         weights, bits = _in_integers(weights)
         total = pointwise.add(_applied(x, weights, axis), constant(0.5 * (1 << bits)))
-        shifted = pointwise.floor(pointwise.multiply(total, constant(math.ldexp(1.0, -bits))))
+        shifted = rounding.floor(pointwise.multiply(total, constant(math.ldexp(1.0, -bits))))
         x = pointwise.minimum(pointwise.maximum(shifted, constant(0.0)), constant(255.0))
     return movement.cast(x, dtype=dtypes.uint8)

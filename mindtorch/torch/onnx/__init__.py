@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
+from mindtorch._distribution import install_extra
 from mindtorch.torch._api.onnx_export import exporting_now
 from mindtorch.torch._compat.unsupported_names import absent_class
 
@@ -153,21 +154,24 @@ def export(
         "operator_export_type": operator_export_type is OperatorExportTypes.ONNX_ATEN,
     })  # fmt: skip
     try:
-        from . import _exporting as exporting
+        from mindtorch.exporting.arguments import Arguments
+        from mindtorch.exporting.inference_graph import trace
+
+        from . import model_writer as exporting
         from ._axes import axes_of
         from .program import ONNXProgram
     except ModuleNotFoundError as error:
         if error.name != "onnx":
             raise
         raise ModuleNotFoundError(
-            "torch.onnx.export needs the package onnx: pip install onnx", name="onnx"
+            f"torch.onnx.export needs the package onnx: {install_extra('export')}", name="onnx"
         ) from None
     args = tuple(args) if isinstance(args, (tuple, list)) else (args,)
     kwargs = dict(kwargs or {})
     if args and isinstance(args[-1], dict) and not kwargs and not dynamo:
         args, kwargs = args[:-1], args[-1]
     model = getattr(model, "_orig_mod", model)  # of torch.compile
-    given = exporting.Given(getattr(model, "forward", model), args, kwargs)
+    given = Arguments(getattr(model, "forward", model), args, kwargs)
     inputs = _asked(input_names, given.names)
     axes = axes_of(given, inputs, dynamic_shapes, dynamic_axes)
     opset = 20 if opset_version is None else opset_version
@@ -175,13 +179,14 @@ def export(
         raise ValueError(f"Unsupported ONNX opset version: {opset}")
     before, exporting_now[0] = exporting_now[0], True
     try:
-        found = exporting.traced(model, given, axes, _MODES[training])
+        graph = trace(model, given, axes, _MODES[training])
     finally:
         exporting_now[0] = before
+    if optimize and do_constant_folding:
+        graph.fold_constants()
     proto = exporting.model_of(
-        model, found, inputs, list(output_names or ()), opset,
-        fold=optimize and do_constant_folding, keep_inputs=keep_initializers_as_inputs,
-        parameters=export_params,
+        model, graph, inputs, list(output_names or ()), opset,
+        keep_inputs=keep_initializers_as_inputs, parameters=export_params,
     )  # fmt: skip
     program = ONNXProgram(proto, model, given)
     program.convert(opset)

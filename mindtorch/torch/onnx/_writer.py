@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,8 @@ from onnx import TensorProto, helper
 
 from mindtorch.engine import dtypes
 from mindtorch.engine.symbolic_sizes import Count, Sizes, plain
+from mindtorch.exporting.elementwise import ELEMENTWISE
+from mindtorch.exporting.writers import Writers
 
 from .errors import UnsupportedOperatorError
 
@@ -36,19 +38,8 @@ class NewerOpsetError(Exception):
         self.version = version
 
 
-Writing = Callable[["Writer", Any], Any]
-WRITERS: dict[Any, Writing] = {}  # by op
-
-
-def writes(*ops: Any) -> Callable[[Writing], Writing]:
-    """Make a function the writer of these ops: ``write(writer, node)`` gives the name
-    of the node's result, or of each of its results, None for one that cannot be had."""
-
-    def register(function: Writing) -> Writing:
-        WRITERS.update(dict.fromkeys(ops, function))
-        return function
-
-    return register
+WRITERS = Writers(ELEMENTWISE)
+writes = WRITERS.writes
 
 
 def element_type(dtype: Any) -> int:
@@ -121,6 +112,10 @@ class Writer:
             return made[0] if results == 1 else tuple(made)
 
         return write
+
+    def has_gelu(self) -> bool:
+        """Whether there is an operator Gelu."""
+        return self.opset >= 20
 
     def need(self, version: int) -> None:
         """Raise where the opset is older than this, for the model to be written in it."""

@@ -13,11 +13,12 @@ from onnx import version_converter
 from onnx.reference import ReferenceEvaluator
 
 from mindtorch.engine.tensor import Tensor
+from mindtorch.exporting.arguments import Arguments, tensors_in
 from mindtorch.kernels.support.atomic_file import replacing
 from mindtorch.torch import from_numpy, no_grad
 
-from ._exporting import OLDEST, Given, tensors_in
 from .errors import OnnxExporterError, OnnxExporterWarning
+from .model_writer import OLDEST
 
 __all__ = ["ONNXProgram"]
 
@@ -93,7 +94,7 @@ class ONNXProgram:
 
     def verify(self) -> None:
         """Raise where the model, run by `onnx.reference`, differs from what was exported."""
-        assert isinstance(self._given, Given)
+        assert isinstance(self._given, Arguments)
         with no_grad():
             made = self._given.call(self._model, self._given.tensors)
         expected = [x for _, x in tensors_in(made)]

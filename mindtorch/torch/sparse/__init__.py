@@ -12,9 +12,9 @@ from mindtorch.torch._api.shared_docs import TEXTS as _TEXTS
 
 from .. import _utils as _utils  # it has the rebuilder of sparse tensors
 from .._api.arguments import normalize_axis
+from . import _dispatch as _dispatch
 from . import _legacy, _products
 from ._base import missing
-from ._dispatch import install as _install
 from ._products import sampled_addmm
 from ._tensor import SparseTensor
 
@@ -101,8 +101,6 @@ def spdiags(diagonals: Any, offsets: Any, shape: Any, layout: Any = None) -> Any
     made = SparseTensor(both, flat[first, second], tuple(shape)).coalesce()
     return made if layout is None else made.to_sparse(layout=layout)
 
-
-_install()
 
 _TEXTS.add_to(globals().values())
 

@@ -7,7 +7,7 @@ from typing import Any, NoReturn, Self, TypeVar
 
 import numpy as np
 
-from mindtorch.engine.aval import aval
+from mindtorch.engine.aval import unstrided
 from mindtorch.engine.tensor import from_array
 
 from .._api.arguments import as_dtype
@@ -55,8 +55,7 @@ class SparseBase(HeldTensor):
         compressed: Any = None,
     ) -> Self:  # fmt: skip
         made = object.__new__(cls)
-        steps = (0,) * len(shape)  # unlike any dense layout, so that no kernel takes it for one
-        made.aval = aval(tuple(shape), held.aval.dtype, steps, held.aval.device)
+        made.aval = unstrided(tuple(shape), held.aval.dtype, held.aval.device)
         made._node = None
         made.places, made.held, made.unique = places, held, unique
         made.compressed = compressed

@@ -1,81 +1,180 @@
-"""Functions of the namespace that sparse tensors have, too: led to their methods.
-
-The wrappers are put in place when torch.sparse is first used, so that dense tensors pay nothing
-in programs without sparse ones.
-"""
+"""What sparse tensors have of torch's functions."""
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import numpy as np
 
-import mindtorch.torch as torch
 from mindtorch.engine.ops.embedding import sparse_makers
 from mindtorch.engine.tensor import from_array
 
 from .._api.arguments import normalize_axis
-from .._api.publish import FUNCTIONS, answered, first_given, method_of, put_over
 from .._tensor.size_and_formats import sparse_coo, strided
 from .._tensor.tensor import Tensor
-from ..nn import functional
-from . import _inplace
+from .._tensor.tensor_classes import by_its_method, implements, refuse_the_rest, torch
+from .._tensor.tensor_classes import functional as F  # noqa: N812
 from ._base import compress, missing
+from ._inplace import replace
 from ._products import matmul, title_of
-from ._tensor import UNARY, SparseTensor
+from ._tensor import SparseTensor
 
-_METHODS = (
-    *UNARY, "add", "clone", "div", "floor_divide", "index_select", "mul", "neg", "norm", "pow",
-    "sub", "sum", "t", "transpose", "unsqueeze",
-)  # fmt: skip
-_PRODUCTS = ("matmul", "mm", "mv")
-_LIKE = ("empty_like", "full_like", "ones_like", "rand_like", "randn_like")
 _OTHER_LAYOUT = (
     "empty_like with different sparse layout is not supported (self is {} but you requested {})"
 )
-_NOT_OF_MATRICES = {"rand_like"}  # random numbers of CSR and CSC are normal ones
+
+sparse_makers.append(SparseTensor)
 
 
-def _dense_second(function: Any) -> Any:
-    """The answer for a function of a dense tensor and a sparse one."""
-
-    def answer(args: Any, kwargs: Any) -> Any:
-        if len(args) > 1 and isinstance(args[1], SparseTensor):
-            return function(args[0], args[1].to_dense(), *args[2:], **kwargs)
-        if isinstance(kwargs.get("other"), SparseTensor):
-            return function(*args, **kwargs | {"other": kwargs["other"].to_dense()})
-        return NotImplemented
-
-    return answer
+def _write_over(name: str, x: SparseTensor, found: SparseTensor) -> SparseTensor:
+    if x.is_sparse and not x.unique:
+        raise RuntimeError(f"{name} requires coalesced input")
+    return replace(x, found)
 
 
-def _product(args: Any, kwargs: Any) -> Any:
-    """The answer for products of matrices."""
-    named = {**kwargs}
-    operands = [named.pop("input"), *args] if "input" in named else [*args]
-    operands += named.values()
-    if not any(isinstance(x, SparseTensor) for x in operands):
-        return NotImplemented
-    if "out" in named:
+def _summed_up(x: SparseTensor) -> SparseTensor:
+    """The tensor with each place once; CSR and CSC have no other."""
+    return x.coalesce() if x.is_sparse else x
+
+
+# --- functions of each element that keep 0 --------------------------------------------------------
+
+
+@implements(
+    SparseTensor,
+    torch.abs, torch.asin, torch.asinh, torch.atan, torch.atanh, torch.ceil, torch.deg2rad,
+    torch.erf, torch.erfinv, torch.expm1, torch.floor, torch.frac, torch.log1p, torch.rad2deg,
+    torch.relu, torch.round, torch.sgn, torch.sign, torch.sin, torch.sinh, torch.sqrt, torch.tan,
+    torch.tanh, torch.trunc,
+    in_place=_write_over,
+)  # fmt: skip
+def _of_values(function: Any, input: Any) -> Any:  # noqa: A002
+    source = _summed_up(input)
+    return source.like(getattr(source.held, function.__name__)())
+
+
+implements(SparseTensor, torch.isinf, torch.isnan, torch.isneginf, torch.isposinf, torch.signbit)(
+    _of_values
+)
+
+
+@implements(SparseTensor, torch.conj_physical, in_place=_write_over)
+def _of_repeated_values(function: Any, input: Any) -> Any:  # noqa: A002
+    """Of a sum it is the sum: places may be there more than once."""
+    return input.like(getattr(input.held, function.__name__)())
+
+
+implements(SparseTensor, torch.conj, torch.positive)(_of_repeated_values)
+
+
+@implements(SparseTensor, torch.angle)
+def _of_compressed(function: Any, input: Any) -> Any:  # noqa: A002
+    return missing(function.__name__) if input.is_sparse else _of_values(function, input)
+
+
+@implements(SparseTensor, torch.nan_to_num, torch.square)
+def _of_coo(function: Any, input: Any) -> Any:  # noqa: A002
+    return _of_values(function, input) if input.is_sparse else missing(function.__name__)
+
+
+@implements(
+    SparseTensor,
+    Tensor.float, Tensor.double, Tensor.half, Tensor.bfloat16, Tensor.int, Tensor.long,
+    Tensor.short, Tensor.char, Tensor.byte, Tensor.bool, Tensor.cfloat, Tensor.cdouble,
+)  # fmt: skip
+def _cast(function: Any, input: Any, memory_format: Any = None) -> Any:  # noqa: A002
+    held = getattr(input.held, function.__name__)()
+    return input if held is input.held else input.like(held)
+
+
+@implements(SparseTensor, F.relu)
+def _relu(function: Any, input: Any, inplace: bool = False) -> Any:  # noqa: A002
+    return input.relu_() if inplace else input.relu()
+
+
+# --- functions that the class writes as methods ---------------------------------------------------
+
+implements(
+    SparseTensor,
+    torch.clone, torch.index_select, torch.neg, torch.norm, torch.sum, torch.t, torch.transpose,
+    torch.unsqueeze, torch.any,
+)(by_its_method)  # fmt: skip
+
+
+@implements(SparseTensor, torch.add, torch.sub)
+def _sum_of_two(function: Any, input: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: A002
+    """Of a dense tensor and a sparse one the sum is dense."""
+    if isinstance(input, SparseTensor):
+        return by_its_method(function, input, *args, **kwargs)
+    return function(input, *map(_dense, args), **{k: _dense(x) for k, x in kwargs.items()})
+
+
+def _dense(x: Any) -> Any:
+    return x.to_dense() if isinstance(x, SparseTensor) else x
+
+
+@implements(SparseTensor, torch.mul)
+def _times(function: Any, input: Any, other: Any) -> Any:  # noqa: A002
+    return input.mul(other) if isinstance(input, SparseTensor) else other.mul(input)
+
+
+@implements(SparseTensor, torch.div, torch.floor_divide)
+def _quotient(function: Any, input: Any, other: Any, **options: Any) -> Any:  # noqa: A002
+    if isinstance(input, SparseTensor):
+        return by_its_method(function, input, other, **options)
+    words = "floor division" if function is torch.floor_divide else "division"
+    raise RuntimeError(
+        f"Sparse {words} requires a scalar or zero-dim dense tensor divisor (got shape "
+        f"{list(other.aval.shape)} for divisor)"
+    )
+
+
+@implements(SparseTensor, torch.pow)
+def _power(function: Any, input: Any, exponent: Any) -> Any:  # noqa: A002
+    if not isinstance(input, SparseTensor) or isinstance(exponent, SparseTensor):
+        missing("pow with a sparse exponent")
+    return input.pow(exponent)
+
+
+@implements(SparseTensor, torch.matmul, torch.mm, torch.mv)
+def _product(function: Any, *operands: Any, out: Any = None, **named: Any) -> Any:
+    if out is not None:
         missing("products with out=")
-    return matmul(*operands)
+    return matmul(*operands, *named.values())
 
 
-def _join(stacked: bool) -> Any:
-    """The answer for cat, and for stack."""
+@implements(SparseTensor, Tensor.add_, Tensor.__iadd__)
+def _add_to_dense(function: Any, self: Any, other: Any, *, alpha: Any = 1) -> Any:
+    """Only the rows stored are touched."""
+    if self.aval.shape != other.aval.shape:
+        raise RuntimeError(
+            "add: expected 'self' and 'other' to have same size, but self has size "
+            f"{list(self.aval.shape)} while other has size {list(other.aval.shape)} (FYI: "
+            "dense-sparse addition does not currently support broadcasting)"
+        )
+    values = other.held if alpha == 1 else other.held * alpha
+    places = tuple(other.places.unbind(0))
+    return self.index_put_(places, values.to(self.aval.dtype), accumulate=True)
 
-    def answer(args: Any, kwargs: Any) -> Any:
-        tensors = first_given(args, kwargs, "tensors")
-        several = isinstance(tensors, (tuple, list)) and len(tensors) > 0
-        if not several or not any(isinstance(x, SparseTensor) for x in tensors):
-            return NotImplemented
-        dim = args[1] if len(args) > 1 else kwargs.get("dim", kwargs.get("axis", 0))
-        _check_sparse(tensors)
-        parts = [x.unsqueeze(dim) for x in tensors] if stacked else list(tensors)
-        return _joined(parts, dim)
 
-    return answer
+@implements(SparseTensor, Tensor.sub_, Tensor.__isub__)
+def _subtract_from_dense(function: Any, self: Any, other: Any, *, alpha: Any = 1) -> Any:
+    return _add_to_dense(function, self, other, alpha=-alpha)
+
+
+# --- joining --------------------------------------------------------------------------------------
+
+
+@implements(SparseTensor, torch.cat)
+def _concatenated(function: Any, tensors: Any, dim: int = 0) -> Any:
+    _check_sparse(tensors)
+    return _joined(list(tensors), dim)
+
+
+@implements(SparseTensor, torch.stack)
+def _stacked(function: Any, tensors: Any, dim: int = 0) -> Any:
+    _check_sparse(tensors)
+    return _joined([x.unsqueeze(dim) for x in tensors], dim)
 
 
 def _check_sparse(tensors: Any) -> None:
@@ -122,64 +221,46 @@ def _joined(parts: list[SparseTensor], dim: int) -> SparseTensor:
     return SparseTensor(torch.cat(moved, 1), torch.cat([p.held for p in parts]), shape)
 
 
-def _zeros_like(function: Any) -> Any:
-    def answer(args: Any, kwargs: Any) -> Any:
-        x = first_given(args, kwargs, "input")
-        if not isinstance(x, SparseTensor):
-            return NotImplemented
-        kind = kwargs.get("layout") or x.layout
-        if kind is strided:
-            if not x.is_sparse:
-                raise RuntimeError(_OTHER_LAYOUT.format(title_of(x), "Strided"))
-            return function(x.to_dense(), **{k: v for k, v in kwargs.items() if k != "input"})
-        places = np.zeros((x.sparse_dim(), 0), np.int64)
-        held = x.held.detach().new_zeros((0, *x.held.aval.shape[1:]))
-        made = SparseTensor(from_array(places), held, x.aval.shape, True)
-        if kwargs.get("dtype") is not None:
-            made = made.to(kwargs["dtype"])
-        return made if kind is sparse_coo else compress(made, kind)
-
-    return answer
+# --- new tensors ----------------------------------------------------------------------------------
 
 
-def _stored_like(name: str, function: Any) -> Any:
+@implements(SparseTensor, torch.zeros_like)
+def _zeros_like(
+    function: Any, input: Any, *, layout: Any = None, dtype: Any = None, **options: Any  # noqa: A002
+) -> Any:
+    kind = layout or input.layout
+    if kind is strided:
+        if not input.is_sparse:
+            raise RuntimeError(_OTHER_LAYOUT.format(title_of(input), "Strided"))
+        return function(input.to_dense(), dtype=dtype, **options)
+    places = np.zeros((input.sparse_dim(), 0), np.int64)
+    held = input.held.detach().new_zeros((0, *input.held.aval.shape[1:]))
+    made = SparseTensor(from_array(places), held, input.aval.shape, True)
+    if dtype is not None:
+        made = made.to(dtype)
+    return made if kind is sparse_coo else compress(made, kind)
+
+
+@implements(SparseTensor, torch.empty_like, torch.full_like, torch.ones_like, torch.randn_like)
+def _stored_like(
+    function: Any, input: Any, *args: Any, layout: Any = None, **options: Any  # noqa: A002
+) -> Any:
     """New values at the places that a matrix in CSR or CSC stores; COO tensors refuse."""
-
-    def answer(args: Any, kwargs: Any) -> Any:
-        x = first_given(args, kwargs, "input")
-        if not isinstance(x, SparseTensor):
-            return NotImplemented
-        if x.is_sparse or name in _NOT_OF_MATRICES:
-            missing(name)
-        kwargs.pop("input", None)
-        kind = kwargs.pop("layout", None) or x.layout
-        if kind is not x.layout:
-            wanted = kind._name.title().replace("_", "")
-            raise RuntimeError(_OTHER_LAYOUT.format(title_of(x), wanted))
-        return x.like(function(x.held.detach(), *args[1:], **kwargs))
-
-    return answer
+    if input.is_sparse:
+        missing(function.__name__)
+    kind = layout or input.layout
+    if kind is not input.layout:
+        wanted = kind._name.title().replace("_", "")
+        raise RuntimeError(_OTHER_LAYOUT.format(title_of(input), wanted))
+    return input.like(function(input.held.detach(), *args, **options))
 
 
-def install() -> None:
-    """Put the wrappers into the namespace, and what dense tensors do with sparse ones into the
-    class."""
-    _inplace.install()
-    sparse_makers.append(SparseTensor)
-    namespace = sys.modules[__package__.rpartition(".")[0]].__dict__
-    answers: list[tuple[str, Any]] = [
-        *((name, _dense_second(FUNCTIONS[name])) for name in _METHODS),
-        *((name, method_of(SparseTensor, name)) for name in _METHODS),
-        *((name, _product) for name in _PRODUCTS),
-        *((name, _stored_like(name, FUNCTIONS[name])) for name in _LIKE),
-        ("zeros_like", _zeros_like(FUNCTIONS["zeros_like"])),
-        ("cat", _join(stacked=False)),
-        ("stack", _join(stacked=True)),
-    ]
-    for name, answer in answers:
-        FUNCTIONS[name] = answered(FUNCTIONS[name], answer)
-        put_over(namespace, name, FUNCTIONS[name])
-    for name in _PRODUCTS:
-        setattr(Tensor, name, answered(getattr(Tensor, name), _product))
-    relu = answered(functional.relu, method_of(SparseTensor, "relu"))
-    put_over(vars(functional), "relu", relu)
+@implements(SparseTensor, torch.rand_like)
+def _refused(function: Any, *args: Any, **options: Any) -> Any:
+    """Random numbers of CSR and CSC are normal ones."""
+    missing("rand_like")
+
+
+refuse_the_rest(
+    SparseTensor, missing, "__eq__", "__ne__", "__lt__", "__gt__", "__le__", "__ge__", "__setitem__"
+)

@@ -111,9 +111,6 @@ def title_of(x: SparseBase) -> str:
     return x.layout._name.title().replace("_", "")
 
 
-_REDUCTIONS = ("sum", "mean", "amax", "amin")
-
-
 def reduced(a: Any, b: Any, reduce: str) -> Any:
     """``out[i, j]`` folds ``a[i, k] * b[k, j]`` over the stored ``a[i, k]``; 0 for an empty row.
 
@@ -130,7 +127,7 @@ def reduced(a: Any, b: Any, reduce: str) -> Any:
         )
     if reduce == "prod":
         raise RuntimeError("sparse_mm_reduce: reduce type of prod has not been enabled.")
-    if reduce not in _REDUCTIONS:
+    if reduce not in ("sum", "mean", "amax", "amin"):
         raise RuntimeError(
             f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}"
         )

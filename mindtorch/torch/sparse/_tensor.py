@@ -17,14 +17,30 @@ from mindtorch.engine.tensor import from_array
 from .._api.arguments import normalize_axis
 from .._tensor.size_and_formats import sparse_coo, sparse_csc, sparse_csr
 from .._tensor.tensor import Tensor
-from ._base import SparseBase, kept_at, missing
+from ._base import kept_at, missing
+from ._inplace import SparseWriting
 from ._printing import sparse_repr
 from ._products import matmul
 from ._sums import total
 
 
-class SparseTensor(SparseBase):
+class SparseTensor(SparseWriting):
     """A tensor of which only some elements are stored; the others are 0."""
+
+    # these ask no more than shape and type, or lead to others
+    dim, ndimension, size, is_same_size = (
+        Tensor.dim, Tensor.ndimension, Tensor.size, Tensor.is_same_size,
+    )  # fmt: skip
+    numel, nelement, element_size = Tensor.numel, Tensor.nelement, Tensor.element_size
+    is_floating_point, is_complex = Tensor.is_floating_point, Tensor.is_complex
+    is_signed, is_conj, is_neg = Tensor.is_signed, Tensor.is_conj, Tensor.is_neg
+    is_inference, is_pinned, get_device = Tensor.is_inference, Tensor.is_pinned, Tensor.get_device
+    register_hook, retain_grad, backward = (
+        Tensor.register_hook, Tensor.retain_grad, Tensor.backward,
+    )  # fmt: skip
+    as_subclass, cuda, xpu, ipu, mtia = (
+        Tensor.as_subclass, Tensor.cuda, Tensor.xpu, Tensor.ipu, Tensor.mtia,
+    )  # fmt: skip
 
     # --- shape -------------------------------------------------------------------------------
 
@@ -69,15 +85,23 @@ class SparseTensor(SparseBase):
 
     # --- arithmetic --------------------------------------------------------------------------
 
-    def _unary(self, name: str) -> SparseTensor:
-        if _OF_ONE_LAYOUT.get(name, self.is_sparse) is not self.is_sparse:
-            missing(name)
-        linear = name in ("conj", "conj_physical", "positive")
-        source = self if linear or self.layout is not sparse_coo else self.coalesce()
-        return source.like(getattr(source.held, name)())
-
     def __neg__(self) -> SparseTensor:
         return self.like(-self.held)
+
+    neg = __neg__
+
+    def pow(self, exponent: Any) -> SparseTensor:
+        """The values to a power."""
+        source = self.coalesce()
+        return source.like(source.held**exponent)
+
+    __pow__ = pow
+
+    def any(self, *args: Any, **kwargs: Any) -> Any:
+        """Whether any element is not 0."""
+        if args or kwargs:
+            missing("any along axes")
+        return self.held.any()
 
     def _scaled(self, other: Any, divide: bool) -> Any:
         if isinstance(other, SparseTensor) and not other.aval.ndim:
@@ -271,70 +295,11 @@ class SparseTensor(SparseBase):
             )
         return found
 
+    def __hash__(self) -> int:
+        return id(self)
+
     def __iter__(self) -> Any:
         return iter([self[i] for i in range(self.aval.shape[0])])
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
         return sparse_repr(self)
-
-
-_KEPT = {
-    "dim", "size", "numel", "nelement", "element_size", "is_floating_point", "is_complex",
-    "is_signed", "get_device", "ndimension", "as_subclass", "is_conj", "is_neg", "is_inference",
-    "register_hook", "is_same_size", "is_pinned", "float", "double", "half", "bfloat16", "int",
-    "long", "short", "char", "byte", "bool", "cfloat", "cdouble", "cuda", "xpu", "ipu", "mtia",
-    "retain_grad", "cast", "backward",
-}  # fmt: skip
-# elementwise functions that keep 0
-IN_PLACE_TOO = (
-    "abs", "absolute", "arcsin", "arcsinh", "arctan", "arctanh", "asin", "asinh", "atan", "atanh",
-    "ceil", "conj_physical", "deg2rad", "erf", "erfinv", "expm1", "floor", "frac", "log1p",
-    "rad2deg", "relu", "round", "sgn", "sign", "sin", "sinh", "sqrt", "tan", "tanh", "trunc",
-)  # fmt: skip
-UNARY = (
-    *IN_PLACE_TOO, "angle", "conj", "isinf", "isnan", "isneginf", "isposinf", "nan_to_num",
-    "positive", "signbit", "square",
-)  # fmt: skip
-_OF_ONE_LAYOUT = {"angle": False, "nan_to_num": True, "square": True}  # True for COO
-
-
-_REFUSED = ("__eq__", "__ne__", "__lt__", "__gt__", "__le__", "__ge__", "__setitem__")
-
-
-def _define_methods() -> None:
-    """Elementwise functions that keep 0, casts of the values, and refusals of everything else."""
-
-    def unary(name: str) -> Any:
-        return lambda self: self._unary(name)
-
-    def casting(name: str) -> Any:
-        def method(self: Any, memory_format: Any = None) -> Any:
-            held = getattr(self.held, name)()
-            return self if held is self.held else self.like(held)
-
-        return method
-
-    def refusing(name: str) -> Any:
-        return lambda self, *args, **kwargs: missing(name)
-
-    def power(self: Any, exponent: Any) -> Any:
-        source = self.coalesce()
-        return source.like(source.held**exponent)
-
-    own: Any = SparseTensor
-    for name in UNARY:
-        setattr(own, name, unary(name))
-    own.neg = own.__neg__
-    own.pow = own.__pow__ = power
-    for name in ("float", "double", "half", "bfloat16", "int", "long", "short", "char", "byte",
-                 "bool", "cfloat", "cdouble"):  # fmt: skip
-        setattr(own, name, casting(name))
-    for name in dir(Tensor):
-        public = not name.startswith("_") or name in _REFUSED
-        own_one = getattr(SparseTensor, name) is not getattr(Tensor, name) or name in _KEPT
-        if public and not own_one and callable(getattr(Tensor, name)):
-            setattr(own, name, refusing(name.strip("_") if name.startswith("_") else name))
-    own.__hash__ = lambda self: id(self)
-
-
-_define_methods()

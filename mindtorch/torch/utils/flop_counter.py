@@ -7,7 +7,7 @@ from collections import defaultdict
 from typing import Any
 
 from mindtorch.engine.autograd import backward
-from mindtorch.engine.compile.lazy.script_mode import pause
+from mindtorch.engine.compile.lazy.pause import pause
 from mindtorch.engine.dispatch import state
 from mindtorch.engine.interpreter import Interpreter
 from mindtorch.torch import ops

@@ -14,8 +14,7 @@ import numpy as np
 import pytest
 
 import mindtorch.torch as torch
-from mindtorch.engine.compile import jit
-from mindtorch.engine.compile.jit import Jitted
+from mindtorch.engine.compile.jit import Jitted, jit
 from mindtorch.kernels.cpu import winograd
 from tests.support.models import build
 

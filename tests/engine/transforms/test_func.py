@@ -266,6 +266,10 @@ ERRORS: dict[str, Case] = {
     "assign to the captured": lambda t, m: _writing(t, m(3), lambda c, a: c.__setitem__(0, 1.0)),
     "view of the captured": lambda t, m: _writing(t, m(3), lambda c, a: c.detach()[1:].pow_(2)),
     "relu of the captured": lambda t, m: _writing(t, m(3), lambda c, a: t.relu_(c)),
+    "bound of the captured": lambda t, m: _writing(t, m(3), lambda c, a: c.clamp_max_(1.0)),
+    "sign of the captured": lambda t, m: _writing(t, m(3), lambda c, a: c.copysign_(1.0)),
+    "xlogy of the captured": lambda t, m: _writing(t, m(3), lambda c, a: c.xlogy_(2.0)),
+    "comparison of the captured": lambda t, m: _writing(t, m(3), lambda c, a: c.eq_(2.0)),
     "dropout of the captured": lambda t, m: _writing(
         t, m(3), lambda c, a: t.nn.functional.dropout(c, inplace=True)
     ),

@@ -240,7 +240,7 @@ def test_what_is_not_numbers_is_compared(pair: tuple[Certificate, Certificate]) 
         "PyTorch's model has no parameter new",
         "2 steps were made, 3 are certified",
         "step 1: 2 losses, 1 are certified",
-        "step 2: only one side has a gradient of new",
+        "step 2: only one run has a gradient of new",
         "step 2: random numbers were drawn in another order or number",
     ]
 

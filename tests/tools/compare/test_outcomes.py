@@ -22,7 +22,7 @@ from mindtorch.tools.compare.record_format import (
     RecordNotWrittenError,
 )
 from mindtorch.tools.compare.repro_writer import PROGRAM, quoted
-from mindtorch.tools.compare.run_sides import SideFailedError, ending_of, run_process
+from mindtorch.tools.compare.run_frameworks import RunFailedError, ending_of, run_process
 from tests.support.compare_in_process import compared
 from tests.support.compare_programs import PROGRAMS
 
@@ -33,7 +33,7 @@ BASE = """
 import os, signal, sys, time
 import torch
 from torch import nn
-second = os.environ["MINDTORCH_COMPARE_SIDE"] == "2"
+second = os.environ["MINDTORCH_COMPARE_RUN"] == "candidate"
 model = nn.Linear(4, 2)
 optimizer = torch.optim.SGD(model.parameters(), 0.1)
 x, y = torch.randn(16, 4), torch.randint(0, 2, (16,))
@@ -118,7 +118,7 @@ def test_a_run_with_fewer_steps_is_a_difference(tmp_path: Path) -> None:
             layer(torch.ones(2, 3)).sum().backward()
             optimizer.step()
 
-    outcome = compared(program, "fewer", tmp_path, sides="torch,torch", steps=3)
+    outcome = compared(program, "fewer", tmp_path, frameworks="torch,torch", steps=3)
     assert (outcome.kind, outcome.status) == ("differ", 1)
     assert str(outcome.real) == "number of steps at step 3 (3 against 2)"
 
@@ -146,7 +146,7 @@ def test_what_a_model_is_given_first_is_data(tmp_path: Path) -> None:
         rows = torch.ones(4, 3).cumsum(0)
         torch.nn.Linear(3, 1)(rows[1:3] if fault else rows[:2]).sum().backward()
 
-    outcome = compared(program, "scaled", tmp_path, sides="torch,torch")
+    outcome = compared(program, "scaled", tmp_path, frameworks="torch,torch")
     assert outcome.real is not None and outcome.reproduction is None
     assert (outcome.real.phase, outcome.real.path, outcome.real.name) == ("data", "", "Linear")
 
@@ -323,7 +323,7 @@ def test_without_pytorch_it_says_what_to_install(
 )
 def test_a_missing_gpu_is_recognized(said: str, wanted: bool) -> None:
     """By PyTorch's words, and by those of scripts that look for one themselves."""
-    assert SideFailedError("torch", "exit status 1", [said]).needs_gpu is wanted
+    assert RunFailedError("torch", "exit status 1", [said]).needs_gpu is wanted
 
 
 OUTCOMES = {
@@ -374,7 +374,7 @@ def test_a_package_is_compared_by_its_name(tmp_path: Path, monkeypatch: pytest.M
         "make(int(sys.argv[1]))(torch.ones(2, 3)).sum().backward()\n"
     )
     monkeypatch.chdir(tmp_path)
-    command = ["compare", "--sides", "torch,torch", "--threads", "1", "-m", "package.train"]
+    command = ["compare", "--frameworks", "torch,torch", "--threads", "1", "-m", "package.train"]
     assert main([*command, "3"]) == 0
 
 

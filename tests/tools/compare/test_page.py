@@ -9,7 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from mindtorch.tools.compare.findings import Agreement, Difference, EventRow, StepRow
+from mindtorch.tools.compare.findings import (
+    Agreement,
+    Difference,
+    EventRow,
+    RowsLeftOut,
+    StepRow,
+)
 from mindtorch.tools.compare.report_html import write_page
 from mindtorch.tools.compare.statistics import Spread
 from mindtorch.tools.compare.verdict import Outcome
@@ -35,7 +41,10 @@ def outcome() -> Outcome:
         for n in range(6)
     ]
     steps[5].losses = [(float("nan"), float("inf"))]
-    agreement = Agreement(1e-4, differences=[found], rows=rows, steps=steps)
+    left_out = RowsLeftOut(functions=7)
+    agreement = Agreement(
+        1e-4, differences=[found], rows=rows, steps=steps, rows_left_out=left_out
+    )
     names = ("torch", "mindtorch")
     return Outcome("train.py", names, ("2.13", "0.1"), 1, "net", agreement, agreement)
 
@@ -83,6 +92,15 @@ def test_the_page_is_well_formed_and_needs_no_network(page: Path) -> None:
     assert shown["steps"][5]["losses"] == [[None, 1e308]]
 
 
+def test_the_page_is_for_dark_screens_narrow_ones_and_paper(page: Path) -> None:
+    """Colours of their own, one column, and no scrolling boxes that paper would cut off."""
+    text = page.read_text()
+    for media in ("(prefers-color-scheme: dark)", "(max-width: 720px)", "print"):
+        assert f"@media {media}" in text
+    assert '<meta name="viewport"' in text
+    assert re.search(r"@media print \{.*?\.scroll \{ max-height: none", text, re.DOTALL)
+
+
 @pytest.mark.skipif(
     not any(map(shutil.which, BROWSERS)), reason="there is no Chromium to open the page in"
 )
@@ -101,6 +119,11 @@ def test_the_page_draws_itself_in_a_browser(page: Path) -> None:
         shown.count("<polyline") == 7
     )  # losses, their difference, norms, drift (two each but one)
     assert '<code class="bad">norm</code>' in shown
+    # a legend in each of the six charts, and the calls' names along the axes of two
+    assert shown.count('class="legend"') == 2 + 2 + 2 + 3 + 3 + 1
+    assert re.findall(r'<text [^>]*transform="rotate[^>]*>([^<]*)<', shown) == [
+        "net", "net.norm", "mul in net"] * 2  # fmt: skip
+    assert "left out: 7 calls of functions; they agree" in shown
     assert shown.count('<tr class="pick') == 3
     assert 'class="pick picked" data-row="1"' in shown  # the fault's histogram is shown first
     assert shown.count('class="bar"') == 24

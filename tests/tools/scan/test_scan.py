@@ -148,13 +148,14 @@ def test_a_handler_for_something_else_guards_nothing() -> None:
 
 
 def test_differences_depend_on_arguments() -> None:
-    """A loader differs only where memory is to be pinned."""
-    source = "from torch.utils.data import DataLoader\nDataLoader(d{})"
-    name = "torch.utils.data.DataLoader"
+    """An LSTM differs only where it projects; what is as in PyTorch is no difference at all."""
+    source, name = "import torch\ntorch.nn.LSTM(2, 3{})", "torch.nn.LSTM"
     assert only(source.format(""), name).verdict.status == "supported"
-    assert only(source.format(", pin_memory=False"), name).verdict.status == "supported"
-    assert only(source.format(", pin_memory=True"), name).verdict.status == "different"
-    assert only(source.format(", pin_memory=flag"), name).verdict.status == "different"
+    assert only(source.format(", proj_size=1"), name).verdict.status == "different"
+    for same in ("torch.utils.data.DataLoader", "torch.cuda.is_available",
+                 "torch.backends.cudnn.benchmark", "torch.nn.init.trunc_normal_"):  # fmt: skip
+        source = f"import torch\n{same}(d, pin_memory=True)"
+        assert only(source, same).verdict.status == "supported", same
 
 
 def test_names_that_only_raise_are_missing_when_called() -> None:
@@ -373,3 +374,29 @@ def test_a_missing_name_is_not_told_to_be_kept() -> None:
     for name in names:
         verdict = only(f"import torch\n{name}", name).verdict
         assert (verdict.status, verdict.reason) == ("missing", "not in mindtorch")
+
+
+def test_a_name_stands_in_one_list_and_files_are_summed_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A name with two reasons stood twice; of many files nothing said which to look at."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bad.py").write_text(
+        "import torch\ntorch.symeig(x)\ntorch.nn.LSTM(2, 3)\ntorch.nn.LSTM(2, 3, proj_size=1)\n"
+        "torch.jit.script(f)\n"
+    )
+    (tmp_path / "better.py").write_text("import torch\ntorch.jit.script(f)\n")
+    (tmp_path / "good.py").write_text("import torch\ntorch.relu(x)\n")
+    assert cli.main(["scan", "."]) == 1
+    whole = capsys.readouterr().out
+    for name in ("torch.symeig", "torch.nn.LSTM", "torch.jit.script"):
+        assert whole.count(f"  {name}\n") == 1
+    summary = """files
+  bad.py: 1 not supported, 2 with a difference, of 4 names
+  better.py: 1 with a difference, of 2 names
+  1 other file: all names are supported
+"""
+    assert summary in whole
+    assert cli.main(["scan", "--short", "."]) == 1
+    short = capsys.readouterr().out
+    assert short.startswith(summary) and "symeig" not in short and "3 files, " in short

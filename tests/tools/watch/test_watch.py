@@ -377,3 +377,39 @@ def test_a_watchpoint_that_is_not_there_is_status_2(
     assert cli.main(["run", "--watch", "nope", str(tmp_path / "script.py")]) == 2
     error = capsys.readouterr().err
     assert all(name in error for name in CHECKS)
+
+
+def test_what_follows_from_the_first_nan_is_folded(capsys: pytest.CaptureFixture[str]) -> None:
+    """One NaN in the loss was told by every parameter's gradient and change: sixteen lines a
+    step."""
+    model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 1))
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    with watch("all", model=model) as seen:
+        for step in range(1, 6):
+            optimizer.zero_grad()
+            loss = model(torch.ones(2, 4)).mean()
+            if step == 3:
+                loss = (loss - loss).log()
+            loss.backward()
+            optimizer.step()
+    told = capsys.readouterr().err.splitlines()
+    assert [line for line in told if line.startswith("watch")] == [str(x) for x in told[:1]]
+    assert "step 3: overflow in no layer, log" in told[0]
+    assert told[-1] == "    (what follows from it is counted at the end)"
+    assert {hit.check for hit in seen.hits} >= {"overflow", "gradient_exploding"}
+    summary = seen.summary().splitlines()
+    assert summary[0] == "watch: 1 watchpoint was met" and "overflow" in summary[1]
+    assert summary[2].startswith("  follows from that: gradient_exploding in 4 places, ")
+
+
+def test_several_layers_in_one_step_are_told_below_one_another(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Linear(8, 1))
+    optimizer = torch.optim.SGD(model.parameters(), 1e-9)
+    with watch("gradient_exploding", "weight_change_too_large", gradient_exploding=1e-3):
+        (model(torch.ones(2, 4)).mean() * 1e3).backward()
+        optimizer.step()
+    told = capsys.readouterr().err
+    assert told.count("watch: ") == 1 and told.count("    also in ") == 3
+    assert "    also in 1, bias: norm 1000" in told

@@ -17,24 +17,33 @@ import pytest
 import mindtorch.torch as mt
 import mindtorch.torch.nn.functional as F  # noqa: N812
 from mindtorch.torch._api.public import Public
-from mindtorch.torch._api.publish import FUNCTIONAL, FUNCTIONS, METHODS, answered
+from mindtorch.torch._api.publish import FUNCTIONAL, FUNCTIONS, METHODS
+from mindtorch.torch._tensor import tensor_classes
 from tests.support.paths import ROOT
 
 _REGISTRIES = {"torch": FUNCTIONS, "torch.nn.functional": FUNCTIONAL, "torch.Tensor": METHODS}
 _COUNT = """
-import mindtorch.torch, mindtorch.torch.nn.functional
+import mindtorch.torch as torch
+import mindtorch.torch.nn.functional as F
 from mindtorch.torch._api import publish
+def all_of_them():
+    return {**vars(torch), **vars(torch.nn.functional), **vars(torch.Tensor)}
+before = all_of_them()
+import mindtorch.torch.masked, mindtorch.torch.nested, mindtorch.torch.sparse
+after = all_of_them()
+assert [name for name in before if after[name] is not before[name]] == []
 for registry in (publish.FUNCTIONS, publish.FUNCTIONAL, publish.METHODS):
     for name, function in registry.items():
         body = getattr(function, "__wrapped__", function)
         assert not hasattr(body, "__wrapped__"), name
         assert getattr(function, "public", None) is None or function.__code__.co_name == name or (
-            function.__code__.co_name in publish.FUNCTIONS), name
+            function.__code__.co_name in {*publish.FUNCTIONS, *publish.METHODS}), name
 """
 
 
 def test_a_function_has_one_wrapper_with_its_own_name() -> None:
-    """In a process of its own: tensors of other classes are asked in front of it."""
+    """In a process of its own: also after classes with implementations are loaded, which exchange
+    nothing."""
     done = subprocess.run([sys.executable, "-c", _COUNT], cwd=ROOT, capture_output=True, text=True)
     assert not done.returncode, done.stderr
 
@@ -84,42 +93,56 @@ def test_out_is_written_where_autocast_casts() -> None:
     assert out.tolist() == [[3.0, 3.0], [3.0, 3.0]]
 
 
-def test_the_last_answer_is_asked_first() -> None:
-    asked: list[str] = []
+class _Pair:
+    """Stands for a class of tensors that is made of others."""
 
-    def answer(name: str, found: Any) -> Any:
-        def give(args: Any, kwargs: Any) -> Any:
-            asked.append(name)
-            return found
-
-        return give
-
-    first = answered(lambda x: x + 1, answer("first", NotImplemented))
-    second = answered(first, answer("second", NotImplemented))
-    assert second is first
-    assert second(1) == 2
-    assert asked == ["second", "first"]
-    assert answered(first, answer("third", 7))(1) == 7
+    def __init__(self, first: Any, second: Any) -> None:
+        self.parts = first, second
 
 
-def test_answers_are_a_stage_of_the_wrapper() -> None:
-    """But for cacheable functions: their cache would take a sparse tensor for a dense one."""
+@pytest.mark.parametrize("facts", [
+    {}, {"out": True}, {"cacheable": True}, {"checked": True}, {"explained": False, "out": True},
+    {"explained": False, "cacheable": True},
+])  # fmt: skip
+def test_implementations_are_a_stage_of_the_wrapper(facts: dict[str, Any]) -> None:
+    def body(input: Any, added: Any = 1) -> Any:  # noqa: A002
+        return input + added
 
-    def body(input: Any) -> Any:  # noqa: A002
-        return input + 1
+    plain: Any = Public("increased", body, **facts).as_function("increased")
 
-    def answer(args: Any, kwargs: Any) -> Any:
-        return "answered" if args == ("asked",) else NotImplemented
+    @tensor_classes.implements(_Pair, plain)
+    def of_pairs(function: Any, input: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: A002
+        if not isinstance(input, _Pair):
+            return NotImplemented
+        return [function(x, *args, **kwargs) for x in input.parts]
 
-    plain: Any = Public("increased", body, out=True).as_function("increased")
-    made = answered(plain, answer)
-    assert made.__wrapped__ is body
-    assert made("asked") == "answered"
-    out = mt.empty(())
-    assert made(mt.ones(()), out=out) is out
-    assert out == 2
-    cached: Any = Public("increased", body, cacheable=True).as_function("increased")
-    assert answered(cached, answer).__wrapped__ is cached
+    pair = _Pair(mt.ones(2), mt.zeros(1))
+    assert plain.__wrapped__ is body
+    for _ in range(3):
+        assert [x.tolist() for x in plain(pair)] == [[2.0, 2.0], [1.0]]
+        assert [x.tolist() for x in plain(input=pair, added=2)] == [[3.0, 3.0], [2.0]]
+        assert plain(mt.ones(2)).tolist() == [2.0, 2.0]
+    with pytest.raises(TypeError):
+        plain(mt.ones(2), pair)
+
+
+def test_the_call_cache_takes_no_sparse_tensor_for_a_dense_one() -> None:
+    """A sparse tensor has no strides, nor has a dense one that is expanded, or without axes."""
+    stored = mt.ones(()).to_sparse(), mt.ones(2, 3).to_sparse(), mt.ones(2, 3).to_sparse_csr()
+    dense = mt.full((), 2.0), mt.full((), 2.0).expand(2, 3), mt.full((), 2.0).expand(2, 3)
+    for sparse, plain in zip(stored, dense, strict=True):
+        assert sparse.aval != plain.aval
+        for _ in range(3):
+            assert mt.sum(plain) == 2 * plain.numel()
+            assert mt.sum(sparse) == sparse.numel()
+            assert mt.relu(sparse).layout is sparse.layout
+            assert mt.relu(plain).layout is mt.strided
+
+
+def test_only_functions_that_there_are_can_be_implemented() -> None:
+    with pytest.raises(AttributeError, match="torch has no function 'no_such_function'"):
+        tensor_classes.implements(_Pair, tensor_classes.torch.no_such_function)
+    assert tensor_classes.functional.relu is FUNCTIONAL["relu"]
 
 
 @pytest.mark.parametrize("registry", _REGISTRIES)
@@ -127,13 +150,12 @@ def test_records_say_what_their_wrappers_are(registry: str) -> None:
     function: Any
     for name, function in _REGISTRIES[registry].items():
         public = getattr(function, "public", None)
-        if public is not None and not hasattr(function, "answers"):
+        if public is not None and function is not public.body:
             assert vars(function)["__wrapped__"] is public.body, name
             assert public.body.__code__.co_name != "call", name
 
 
-def test_a_users_wrapper_stays_where_another_class_answers() -> None:
-    """``functools.wraps`` copies the record with the rest of the function's dictionary."""
+def test_a_users_wrapper_stays_in_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
     seen, add = [], mt.add
 
     @functools.wraps(add)
@@ -141,9 +163,8 @@ def test_a_users_wrapper_stays_where_another_class_answers() -> None:
         seen.append(len(args))
         return add(*args, **kwargs)
 
-    vars(wrapper).pop("answers", None)  # where a sparse tensor was made before
-    record = vars(wrapper)["public"]
-    assert isinstance(record, Public) and not record.cacheable
-    x = mt.ones(2)
-    assert answered(wrapper, lambda args, kwargs: NotImplemented)(x, x).tolist() == [2.0, 2.0]
+    monkeypatch.setattr(mt, "add", wrapper)
+    x = mt.eye(2).to_sparse()
+    assert mt.add(x, x).to_dense().tolist() == [[2.0, 0.0], [0.0, 2.0]]
     assert seen == [2]
+    assert mt.add is wrapper

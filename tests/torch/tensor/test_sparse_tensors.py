@@ -53,6 +53,8 @@ SHOWN = [
     "a // 2", "u.div(2, rounding_mode='floor')",
     "torch.sparse_coo_tensor(torch.empty(0, 2).long(), torch.ones(2).short(), ()).coalesce()",
     "a * torch.sparse_coo_tensor(torch.empty(0, 1).long(), torch.tensor([3]), ())",
+    "torch.mul(x, a)", "x.mul(a)", "torch.absolute(-a)", "(-a).absolute()", "torch.negative(a)",
+    "torch.swapaxes(a, 0, 1)", "torch.concat([a, u])", "torch.subtract(a, u)",
 ]  # fmt: skip
 VALUES = [
     "[w := u.clone().requires_grad_(), (w.to_dense() ** 2).sum().backward(), w.grad.to_dense()][2]",
@@ -91,6 +93,9 @@ VALUES = [
     ".requires_grad_()).coalesce().values() ** 2).sum(), v, allow_unused=True)"
     " if v.requires_grad_() is v else 0",
     "torch.autograd.grad((x.requires_grad_().to_sparse().to_dense() * 2).sum(), x)",
+    "torch.sub(x, a, alpha=2), x.add(a), x.sub(a)", "torch.div(x, a)", "torch.floor_divide(x, a)",
+    "x.clone().add_(a, alpha=2), x.clone().sub_(a)", "x.clone().__iadd__(u)",
+    "x.clone().__isub__(u)",
     "(lambda s: (torch.sparse.mm(s, d).sum().backward(), s.grad.to_dense()))"
     "(a.coalesce().detach().requires_grad_())[1]",
 ]  # fmt: skip

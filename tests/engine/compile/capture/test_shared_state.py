@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import mindtorch.torch as torch
-from mindtorch.engine.compile import jit
+from mindtorch.engine.compile.jit import jit
 
 Wrap = Callable[[Callable[..., Any]], Callable[..., Any]]
 

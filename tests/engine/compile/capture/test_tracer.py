@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 import mindtorch.torch as torch
-from mindtorch.engine.compile import GraphError, TracingError, check_graph, dead_code, jit
-from mindtorch.engine.compile.capture.tracer import trace
+from mindtorch.engine.compile.capture.tracer import TracingError, trace
 from mindtorch.engine.compile.ir.interpreter import interpret
+from mindtorch.engine.compile.ir.verifier import GraphError, check_graph
+from mindtorch.engine.compile.jit import jit
+from mindtorch.engine.compile.passes.cleanup import dead_code
 
 F = torch.nn.functional
 

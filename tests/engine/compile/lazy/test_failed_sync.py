@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import mindtorch.torch as torch
-from mindtorch.engine.compile import jit
+from mindtorch.engine.compile.jit import jit
 
 F = torch.nn.functional
 nn = torch.nn

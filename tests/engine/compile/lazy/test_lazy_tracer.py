@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 import mindtorch.torch as torch
-from mindtorch.engine.compile import jit
-from mindtorch.engine.compile.jit import Jitted, policy
+from mindtorch.engine.compile.jit import Jitted, jit, policy
 from mindtorch.engine.compile.lazy.trace_tree import PATIENCE
 from tests.support.models import build
 

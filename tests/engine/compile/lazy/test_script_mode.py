@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copy
+import dis
+import functools
 import io
 import sys
 import threading
 import tracemalloc
 from collections.abc import Iterator
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 import numpy as np
@@ -280,21 +282,61 @@ class Judge(autotune.Autotuner):
 
 
 # where it is noted what waits
-_WAITS = tuple(f"mindtorch.engine.{name}" for name in ("compile.lazy", "state"))
+_WAITS = tuple(
+    f"mindtorch.engine.{name}" for name in ("compile.lazy", "compile.runtime", "state")
+)
+
+
+@functools.cache
+def _loops(code: CodeType) -> set[int]:
+    """The lines where loops begin anew."""
+    lines = dict(dis.findlinestarts(code))
+    instructions = list(dis.get_instructions(code))
+    targets = {i.argval for i in instructions if i.opname == "JUMP_BACKWARD"}
+    found, line = set(), 0
+    for each in instructions:
+        line = lines.get(each.offset, line)
+        if each.offset in targets:
+            found.add(line)
+    return found
 
 
 class _Interrupt:
-    """A profile function that raises at the n-th place of ours where a signal may be taken."""
+    """Raises at the n-th place of ours where Python may take a signal: where a function begins,
+    after a call of one in C, and where a loop begins anew."""
 
     def __init__(self, at: int) -> None:
         self.left = at
+        self._lines: dict[int, int] = {}  # by ids: to hold frames is to hold tensors
 
-    def __call__(self, frame: FrameType, event: str, _: Any) -> None:
-        module = frame.f_globals.get("__name__", "")
-        if event in ("call", "c_return") and module.startswith(_WAITS):
-            self.left -= 1
-            if not self.left:
-                raise KeyboardInterrupt
+    def __enter__(self) -> None:
+        sys.settrace(self._trace)
+        sys.setprofile(self._profile)
+
+    def __exit__(self, *_: object) -> None:
+        sys.setprofile(None)
+        sys.settrace(None)
+
+    def _count(self) -> None:
+        self.left -= 1
+        if not self.left:
+            raise KeyboardInterrupt
+
+    def _profile(self, frame: FrameType, event: str, _: Any) -> None:
+        if event == "c_return" and frame.f_globals.get("__name__", "").startswith(_WAITS):
+            self._count()
+
+    def _trace(self, frame: FrameType, event: str, _: Any) -> Any:
+        if not frame.f_globals.get("__name__", "").startswith(_WAITS):
+            return None
+        if event == "call":
+            self._lines[id(frame)] = 0
+            self._count()
+        elif event == "line":
+            before, self._lines[id(frame)] = self._lines[id(frame)], frame.f_lineno
+            if frame.f_lineno < before and frame.f_lineno in _loops(frame.f_code):
+                self._count()
+        return self._trace
 
 
 class _InTurn(autotune.Autotuner):
@@ -309,8 +351,9 @@ def _interrupted() -> int:
     net = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2), nn.Dropout(0.3), nn.Linear(2, 2))
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
     x, mean = torch.randn(8, 3), torch.zeros(8, 2)
+    other = torch.randn(8, 3)
 
-    def step() -> float:
+    def step(x: Any = x) -> float:
         optimizer.zero_grad()
         made = net(x)
         mean.mul_(0.9).add_(made.detach(), alpha=0.1)
@@ -344,14 +387,13 @@ def _interrupted() -> int:
         for _ in range(4):
             step()
         for at in range(1, 1_000_000):
+            step(other)  # so that kernels get other arrays in the step that is interrupted
             interrupt = _Interrupt(at)
-            sys.setprofile(interrupt)
             try:
-                step()
+                with interrupt:
+                    step()
             except KeyboardInterrupt:
                 pass
-            finally:
-                sys.setprofile(None)
             if interrupt.left > 0:
                 return at
             as_it_was()

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 import mindtorch.torch as torch
-from mindtorch.engine.compile import GraphError, interpret
 from mindtorch.engine.compile.capture.tracer import trace
+from mindtorch.engine.compile.ir.interpreter import interpret
 from mindtorch.engine.compile.ir.ir import Graph
+from mindtorch.engine.compile.ir.verifier import GraphError
 from mindtorch.engine.compile.passes import pipeline
 from mindtorch.engine.compile.passes.pipeline import PASSES, Pass, run_passes
 from mindtorch.engine.switches import DESCRIPTIONS, debug, off

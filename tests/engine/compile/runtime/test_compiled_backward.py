@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import mindtorch.torch as torch
-from mindtorch.engine.compile import jit
 from mindtorch.engine.compile.guards import guards
+from mindtorch.engine.compile.jit import jit
 
 nn = torch.nn
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import mindtorch.torch as mt
-from mindtorch.engine.compile import jit
+from mindtorch.engine.compile.jit import jit
 from tests.support.ops_running import array_of, differentiable, outputs_of, tensor_of, weights_of
 from tests.tables.ops_table import Row
 from tests.tables.test_ops import ROWS

@@ -1,4 +1,4 @@
-"""Run a script on each side, in a process and a working directory of its own."""
+"""Run a script under each framework, in a process and a working directory of its own."""
 
 import argparse
 import importlib.util
@@ -17,12 +17,15 @@ from pathlib import Path
 from typing import IO, Any
 
 import mindtorch
+from mindtorch._distribution import install_extra
 
+from ..progress import telling
 from .distance import Side
 from .record_format import ARRAYS, LEFT, UNWRITTEN, ArrayReader, load_record
 
-__all__ = ["Look", "SideFailedError", "labels", "run_both", "say"]
+__all__ = ["Look", "RunFailedError", "labels", "run_both", "say"]
 
+RUNS = ("reference", "candidate")
 TAIL = 20
 KEPT_OUTPUT = 2**20
 COPIED_FILE, COPIED_ALL, COPIED_COUNT = 2**20, 2**26, 5000
@@ -38,10 +41,10 @@ NO_GPU = re.compile(
 
 
 @dataclass
-class SideFailedError(Exception):
-    """One side's script did not come to its end."""
+class RunFailedError(Exception):
+    """The script did not come to its end under one framework."""
 
-    side: str
+    framework: str
     status: str
     tail: list[str]
     where: str = ""
@@ -78,22 +81,22 @@ def say(text: str) -> None:
         print(f"mindtorch compare: {text}", file=sys.stderr, flush=True)
 
 
-def labels(sides: str, graph: bool = False) -> list[tuple[str, str]]:
-    """(label, library) of both sides; labels differ even where the library is the same."""
-    first, second = sides.split(",")
+def labels(frameworks: str, graph: bool = False) -> list[tuple[str, str]]:
+    """(label, framework) of both runs; labels differ even where the framework is the same."""
+    first, second = frameworks.split(",")
     label = f"{second}#2" if first == second else second
     return [(first, first), (f"{label}-graph" if graph else label, second)]
 
 
-def environment(side: str, position: int, threads: int) -> dict[str, str]:
-    """What a side's process sees of the environment; the same on both but for its name."""
+def environment(framework: str, run: str, threads: int) -> dict[str, str]:
+    """What a run's process sees of the environment; the same for both but for its name."""
     variables = dict(os.environ)
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         variables[name] = str(threads)
     variables.setdefault("PYTHONHASHSEED", "0")
-    variables["MINDTORCH_COMPARE_SIDE"] = str(position)
+    variables["MINDTORCH_COMPARE_RUN"] = run
     variables.pop("MINDTORCH_ENABLE", None)
-    if side == "torch":  # a migrated script's own `mstorch_enable` does nothing here
+    if framework == "torch":  # a migrated script's own `mstorch_enable` does nothing here
         variables["MINDTORCH_ENABLE"] = "0"
     here = str(Path(mindtorch.__file__).resolve().parents[1])
     known = variables.get("PYTHONPATH", "")
@@ -102,11 +105,11 @@ def environment(side: str, position: int, threads: int) -> dict[str, str]:
     return variables
 
 
-# -- a working directory for each side -------------------------------------------------------------
+# -- a working directory for each run --------------------------------------------------------------
 
 
 def make_place(source: Path, place: Path, avoid: Path) -> None:
-    """Fill `place` with what is in `source`, so that a script finds its files, and two sides that
+    """Fill `place` with what is in `source`, so that a script finds its files, and two runs that
     write a file of one name do not write the same one: small files are copied, the rest are
     links."""
     shutil.rmtree(place, ignore_errors=True)
@@ -199,13 +202,13 @@ def missing_torch() -> str:
     """What to do where real PyTorch is not installed; '' where it is."""
     if importlib.util.find_spec("torch") is not None:
         return ""
-    return "real PyTorch is not installed; pip install 'mindtorch[compare]'"
+    return f"real PyTorch is not installed; {install_extra('compare')}"
 
 
-def run_side(
+def run_one(
     options: argparse.Namespace, side: tuple[str, str], position: int, folder: Path, look: Look
-) -> tuple[str, SideFailedError | None]:
-    """Run the script on one side, its record in `folder`; what it printed, and how it failed."""
+) -> tuple[str, RunFailedError | None]:
+    """Run the script under one framework, its record in `folder`: its output, and how it failed."""
     label, library = side
     folder.mkdir(parents=True, exist_ok=True)
     for name in ("record.json", "steps.jsonl", ARRAYS):
@@ -213,7 +216,7 @@ def run_side(
     place = folder / "work"
     make_place(Path.cwd(), place, (options.keep or folder.parent).resolve())
     # -P: nothing of what is in the working directory stands in for what PyTorch imports
-    command = [sys.executable, "-P", "-m", "mindtorch.tools.compare.child", "--side", library]
+    command = [sys.executable, "-P", "-m", "mindtorch.tools.compare.child", "--framework", library]
     command += ["--record", str(folder.resolve()), "--seed", str(options.seed)]
     command += ["--threads", str(options.threads), *look.arguments()]
     if options.module:
@@ -221,8 +224,14 @@ def run_side(
     else:
         command.append(str(options.script.resolve()))
     command += options.arguments
-    variables = environment(library, position, options.threads)
-    status, output, errors = run_process(command, options.timeout, env=variables, cwd=place)
+    variables = environment(library, RUNS[position - 1], options.threads)
+
+    def done() -> str:
+        count = steps_in(folder) if (folder / "steps.jsonl").exists() else 0
+        return f"mindtorch compare: under {label}: {count} step{'' if count == 1 else 's'}"
+
+    with telling(done):
+        status, output, errors = run_process(command, options.timeout, env=variables, cwd=place)
     (folder / "stdout.txt").write_text(output)
     (folder / "stderr.txt").write_text(errors)
     known = (folder / "record.json").exists()
@@ -235,31 +244,31 @@ def run_side(
         where = f"after {count} step{'' if count == 1 else 's'}"
     lines = [line for line in errors.splitlines() if line.strip()]
     what = "left no record" if status == 0 else ending_of(status, options.timeout)
-    return output, SideFailedError(label, what, lines[-TAIL:] or ["no message"], where)
+    return output, RunFailedError(label, what, lines[-TAIL:] or ["no message"], where)
 
 
 def steps_in(folder: Path) -> int:
-    """How many steps a side wrote, whatever became of it."""
+    """How many steps a run wrote, whatever became of it."""
     return (folder / "steps.jsonl").read_bytes().count(b"\n")
 
 
 @contextmanager
 def run_both(
     options: argparse.Namespace, folder: Path, look: Look
-) -> Iterator[tuple[tuple[Side, Side], list[SideFailedError]]]:
-    """Run both sides, in turns, and open their records; a side that left none has an empty one."""
+) -> Iterator[tuple[tuple[Side, Side], list[RunFailedError]]]:
+    """Run the script twice, one after the other, and open the records."""
     with ExitStack() as open_files:
         sides: list[Side] = []
-        failures: list[SideFailedError] = []
-        both = labels(options.sides, options.graph)
+        failures: list[RunFailedError] = []
+        both = labels(options.frameworks, options.graph)
         for position, side in enumerate(both, start=1):
             say(f"running {options.script} under {side[0]}")
             place = folder / side[0]
-            extra = side_arguments(options, position)
+            extra = run_arguments(options, position)
             if position == 2 and look.rerun:
                 extra += ["--against", str((folder / both[0][0]).resolve())]
             here = Look(look.full_step, look.rerun, look.stop, look.window, extra)
-            output, failure = run_side(options, side, position, place, here)
+            output, failure = run_one(options, side, position, place, here)
             failures += [failure] if failure else []
             if not (place / "record.json").exists():
                 continue
@@ -274,14 +283,14 @@ def run_both(
         yield (sides[0], sides[1]), failures
 
 
-def side_arguments(options: argparse.Namespace, position: int) -> list[str]:
-    """What the options mean for one side's recording."""
+def run_arguments(options: argparse.Namespace, position: int) -> list[str]:
+    """What the options mean for the recording of one run."""
     found: list[str] = []
     for name in ("steps", "only", "dtype"):
         value = getattr(options, name)
         found += [f"--{name}", str(value)] if value is not None else []
     if options.amp:
         found.append("--amp")
-    if options.graph:  # a compiled model is one call, so it must be on the other side
+    if options.graph:  # a compiled model is one call, so it must be in the other run
         found += ["--shallow"] + ["--graph"] * (position == 2)
     return found

@@ -1,4 +1,7 @@
-"""Writers of ops that compute each element from the elements at the same place."""
+"""Writers of ops that compute each element from the elements at the same place.
+
+They write in the words of ONNX's operators; a writer of another format has methods of these names.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,27 @@ from collections.abc import Callable
 from typing import Any
 
 from mindtorch.engine import dtypes
-from mindtorch.engine.ops import activations, copies, elementwise, elementwise_special, indexing
+from mindtorch.engine.ops import (
+    activations,
+    copies,
+    elementwise,
+    elementwise_special,
+    indexing,
+    rounding,
+)
+from mindtorch.engine.ops import activations as activation_ops
+from mindtorch.engine.ops import comparison as comparisons
 from mindtorch.engine.ops.base import Elementwise
 
-from ._writer import Writer, writes
 from .errors import UnsupportedOperatorError
+from .writers import Writers
+
+__all__ = ["ELEMENTWISE"]
 
 Formula = Callable[..., str]
+Writer = Any
+ELEMENTWISE = Writers()
+writes = ELEMENTWISE.writes
 
 
 def _elementwise(*ops: Elementwise) -> Callable[[Formula], Formula]:
@@ -39,16 +56,16 @@ def _direct(operator: str, op: Elementwise) -> None:
     _elementwise(op)(lambda w, dtype, *given: str(getattr(w, operator)(*given)))
 
 
-_direct("Relu", elementwise.relu)
+_direct("Relu", activation_ops.relu)
 _direct("Exp", elementwise.exp)
 _direct("Log", elementwise.log)
 _direct("Sqrt", elementwise.sqrt)
 _direct("Sigmoid", elementwise.sigmoid)
 _direct("Tanh", elementwise.tanh)
 _direct("Erf", elementwise_special.erf)
-_direct("Floor", elementwise.floor)
-_direct("Ceil", elementwise.ceil)
-_direct("Round", elementwise.round_)
+_direct("Floor", rounding.floor)
+_direct("Ceil", rounding.ceil)
+_direct("Round", rounding.round_)
 _direct("Sin", elementwise.sin)
 _direct("Cos", elementwise.cos)
 _direct("Tan", elementwise.tan)
@@ -66,14 +83,14 @@ _direct("Mish", activations.mish)
 _direct("Abs", elementwise.absolute)
 _direct("Neg", elementwise.negative)
 _direct("HardSwish", activations.hardswish)
-_direct("IsNaN", elementwise.is_nan)
-_direct("IsInf", elementwise.is_infinite)
+_direct("IsNaN", comparisons.is_nan)
+_direct("IsInf", comparisons.is_infinite)
 _direct("Sqrt", elementwise.power_half)
 _direct("Reciprocal", elementwise.power_minus_one)
 _direct("Sub", elementwise.subtract)
 _direct("Div", elementwise.divide)
 _direct("Pow", elementwise.power)
-_direct("Equal", elementwise.equal)
+_direct("Equal", comparisons.equal)
 
 
 def _of_truth(operator: str, logical: str, op: Elementwise) -> None:
@@ -87,9 +104,9 @@ def _of_truth(operator: str, logical: str, op: Elementwise) -> None:
 
 _of_truth("Add", "Or", elementwise.add)
 _of_truth("Mul", "And", elementwise.multiply)
-_of_truth("BitwiseAnd", "And", elementwise.bitwise_and)
-_of_truth("BitwiseOr", "Or", elementwise.bitwise_or)
-_of_truth("BitwiseXor", "Xor", elementwise.bitwise_xor)
+_of_truth("BitwiseAnd", "And", comparisons.bitwise_and)
+_of_truth("BitwiseOr", "Or", comparisons.bitwise_or)
+_of_truth("BitwiseXor", "Xor", comparisons.bitwise_xor)
 
 
 def _in_int8(operator: str, op: Elementwise) -> None:
@@ -106,17 +123,17 @@ def _in_int8(operator: str, op: Elementwise) -> None:
     _elementwise(op)(formula)
 
 
-_in_int8("Less", elementwise.less)
-_in_int8("LessOrEqual", elementwise.less_equal)
-_in_int8("Greater", elementwise.greater)
-_in_int8("GreaterOrEqual", elementwise.greater_equal)
+_in_int8("Less", comparisons.less)
+_in_int8("LessOrEqual", comparisons.less_equal)
+_in_int8("Greater", comparisons.greater)
+_in_int8("GreaterOrEqual", comparisons.greater_equal)
 _in_int8("Max", elementwise.maximum)
 _in_int8("Min", elementwise.minimum)
 _in_int8("Max", elementwise.clamp_min)
 _in_int8("Min", elementwise.clamp_max)
 
 
-@_elementwise(elementwise.not_equal)
+@_elementwise(comparisons.not_equal)
 def _ne(w: Writer, dtype: Any, a: str, b: str) -> str:
     return str(w.Not(w.Equal(a, b)))
 
@@ -126,7 +143,7 @@ def _clamp(w: Writer, dtype: Any, x: str, low: str, high: str) -> str:
     return str(w.Min(w.Max(x, low), high))
 
 
-@_elementwise(elementwise.bitwise_not)
+@_elementwise(comparisons.bitwise_not)
 def _bitwise_not(w: Writer, dtype: Any, x: str) -> str:
     return str(w.Not(x) if dtype is dtypes.bool_ else w.BitwiseNot(x))
 
@@ -138,10 +155,10 @@ def _logical(operator: str, op: Elementwise) -> None:
     _elementwise(op)(formula)
 
 
-_logical("And", elementwise.logical_and)
-_logical("Or", elementwise.logical_or)
-_logical("Xor", elementwise.logical_xor)
-_logical("Not", elementwise.logical_not)
+_logical("And", comparisons.logical_and)
+_logical("Or", comparisons.logical_or)
+_logical("Xor", comparisons.logical_xor)
+_logical("Not", comparisons.logical_not)
 
 
 def _composed(op: Elementwise, formula: Callable[..., Any]) -> None:
@@ -168,15 +185,15 @@ _composed(elementwise.expm1, lambda w, c, x: w.Sub(w.Exp(x), c(1)))
 _composed(elementwise_special.erfc, lambda w, c, x: w.Sub(c(1), w.Erf(x)))
 _composed(activations.hardsigmoid, lambda w, c, x: w.HardSigmoid(x, alpha=1 / 6, beta=0.5))
 _composed(activations.log_sigmoid, lambda w, c, x: w.Neg(w.Softplus(w.Neg(x))))
-_composed(elementwise.trunc, lambda w, c, x: w.Mul(w.Sign(x), w.Floor(w.Abs(x))))
-_composed(elementwise.frac, lambda w, c, x: w.Sub(x, w.Mul(w.Sign(x), w.Floor(w.Abs(x)))))
+_composed(rounding.trunc, lambda w, c, x: w.Mul(w.Sign(x), w.Floor(w.Abs(x))))
+_composed(rounding.frac, lambda w, c, x: w.Sub(x, w.Mul(w.Sign(x), w.Floor(w.Abs(x)))))
 _composed(elementwise_special.logit, lambda w, c, x: w.Log(w.Div(x, w.Sub(c(1), x))))
-_composed(elementwise.is_finite, lambda w, c, x: w.Not(w.Or(w.IsNaN(x), w.IsInf(x))))
+_composed(comparisons.is_finite, lambda w, c, x: w.Not(w.Or(w.IsNaN(x), w.IsInf(x))))
 _composed(activations.gelu_tanh, lambda w, c, x:
-    w.Gelu(x, approximate="tanh") if w.opset >= 20 else w.Mul(
+    w.Gelu(x, approximate="tanh") if w.has_gelu() else w.Mul(
         w.Mul(x, c(0.5)), w.Add(c(1), w.Tanh(w.Mul(c(math.sqrt(2 / math.pi)), w.Add(
             x, w.Mul(c(0.044715), w.Mul(w.Mul(x, x), x))))))))
-_composed(activations.gelu, lambda w, c, x: w.Gelu(x) if w.opset >= 20 else w.Mul(
+_composed(activations.gelu, lambda w, c, x: w.Gelu(x) if w.has_gelu() else w.Mul(
     w.Mul(x, c(0.5)), w.Add(c(1), w.Erf(w.Mul(x, c(math.sqrt(0.5)))))))
 _composed(activations.leaky_relu, lambda w, c, x, slope: w.Where(
     w.Greater(x, c(0)), x, w.Mul(x, slope)))
@@ -245,7 +262,7 @@ def _trunc_divide(w: Writer, dtype: Any, x: str, y: str) -> str:
     return str(w.Mul(w.Sign(quotient), w.Floor(w.Abs(quotient))))
 
 
-@writes(elementwise.where)
+@writes(comparisons.where)
 def _where(w: Writer, node: Any) -> str:
     condition, x, y = node.inputs
     made = node.outputs[0].aval.dtype

@@ -1,0 +1,59 @@
+"""Comparison, logic and bits of each element, and ``where``, which chooses by them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import dtypes
+from ..dtype_support import without
+from ..dtypes import scalar_type_name
+from ..tensor import constant as c
+from .base import Elementwise
+
+equal = Elementwise("eq", arity=2, result="bool")
+not_equal = Elementwise("ne", arity=2, result="bool")
+less = Elementwise("lt", arity=2, result="bool", dtypes=without("complex", "lt_cpu"))
+less_equal = Elementwise("le", arity=2, result="bool", dtypes=without("complex", "le_cpu"))
+greater = Elementwise("gt", arity=2, result="bool", dtypes=without("complex", "gt_cpu"))
+greater_equal = Elementwise("ge", arity=2, result="bool", dtypes=without("complex", "ge_cpu"))
+logical_and = Elementwise("logical_and", arity=2, result="bool")
+logical_or = Elementwise("logical_or", arity=2, result="bool")
+logical_xor = Elementwise("logical_xor", arity=2, result="bool")
+logical_not = Elementwise("logical_not", arity=1, result="bool")
+is_nan = Elementwise("isnan", arity=1, result="bool")
+is_infinite = Elementwise("isinf", arity=1, result="bool")
+is_finite = Elementwise("isfinite", arity=1, result="bool")
+signbit = Elementwise("signbit", arity=1, result="bool")
+
+
+def _integers_only(name: str) -> Any:
+    def check(dtype: Any) -> None:
+        if dtype.category > 1:
+            kind = scalar_type_name(dtype)
+            raise NotImplementedError(f"\"{name}\" not implemented for '{kind}'")
+
+    return check
+
+
+bitwise_and = Elementwise("bitwise_and", arity=2, refuses=_integers_only("bitwise_and_cpu"))
+bitwise_or = Elementwise("bitwise_or", arity=2, refuses=_integers_only("bitwise_or_cpu"))
+bitwise_xor = Elementwise("bitwise_xor", arity=2, refuses=_integers_only("bitwise_xor_cpu"))
+bitwise_not = Elementwise("bitwise_not", arity=1, refuses=_integers_only("bitwise_not_cpu"))
+shift_left = Elementwise("left_shift", arity=2, refuses=_integers_only("lshift_cpu"))
+shift_right = Elementwise("right_shift", arity=2, refuses=_integers_only("rshift_cpu"))
+gcd = Elementwise("gcd", arity=2, refuses=_integers_only("gcd_cpu"))
+lcm = Elementwise("lcm", arity=2, refuses=_integers_only("lcm_cpu"))
+
+
+class _Where(Elementwise):
+    """The condition takes no part in promotion."""
+
+    def types(self, avals: Any) -> Any:
+        compute = dtypes.result_type(avals[1:])
+        return compute, compute
+
+
+where = _Where(
+    "where",
+    (None, lambda g, x: where(x, g, c(0)), lambda g, x: where(x, c(0), g)),
+)

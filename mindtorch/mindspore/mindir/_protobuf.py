@@ -1,0 +1,16 @@
+"""The package protobuf, of the extra `export`."""
+
+from __future__ import annotations
+
+try:
+    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+    from google.protobuf.message import DecodeError
+except ModuleNotFoundError as error:
+    if not (error.name or "").startswith("google"):
+        raise
+    raise ModuleNotFoundError(
+        "MindIR files need the package protobuf: pip install 'mindtorch-engine[export]'",
+        name="google",
+    ) from None
+
+__all__ = ["DecodeError", "descriptor_pb2", "descriptor_pool", "message_factory"]
