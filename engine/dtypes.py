@@ -13,7 +13,13 @@ BOOL, INTEGER, FLOAT, COMPLEX = range(4)
 
 class DType:
     """An element type. Printed and compared as torch's ``torch.dtype``; one object for each
-    type."""
+    type.
+
+    Args:
+        name: as it is printed.
+        numpy_type: what numpy stores elements as.
+        category: BOOL, INTEGER, FLOAT or COMPLEX.
+    """
 
     __slots__ = ("category", "itemsize", "name", "np")
 

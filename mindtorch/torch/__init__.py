@@ -82,6 +82,7 @@ from ._tensor.size_and_formats import sparse_csr as sparse_csr
 from ._tensor.size_and_formats import strided as strided
 from ._tensor.tensor import Tensor as Tensor
 from ._tensor.tensor import attach_methods as _attach_methods
+from ._tensor.tensor import name_methods as _name_methods
 from ._tensor_str import set_printoptions as set_printoptions
 
 __version__ = version.__version__
@@ -105,6 +106,7 @@ _attach_methods(METHODS | _REMOVED)
 _TEXTS.add_to({*FUNCTIONS.values(), *METHODS.values()})
 for _part in Tensor.__mro__:
     _TEXTS.add_to(vars(_part).values())
+_name_methods()
 globals().update({name: entry for name, entry in FUNCTIONS.items() if name not in globals()})
 
 from . import autograd as autograd  # noqa: E402

@@ -306,8 +306,7 @@ def _require_outs(public: Public, result: Any, out: Any, kwargs: dict[str, Any])
 def _staged(public: Public, name: str, method: bool, takes_out: bool) -> Callable[..., Any]:
     """A function or a method with any of the stages."""
     body, synonyms, kernel = public.called, public.synonyms, public.kernel
-    others = public.implementations
-    rule = public.out or ANY
+    others, rule = public.implementations, public.out or ANY
     policies = (public.autocast, public.autocast_cuda)
     cast, casting = policies != (None, None), casts.state
     not_none = method and public.not_none
@@ -333,31 +332,28 @@ def _staged(public: Public, name: str, method: bool, takes_out: bool) -> Callabl
                 with casts.off():
                     return call(*found[0], **found[1])
         if not_none and (args[1:2] == (None,) or (kwargs and None in kwargs.values())):
-            wrong = error_of(args, kwargs)
-            if wrong is not None:
+            if (wrong := error_of(args, kwargs)) is not None:
                 raise wrong
         out = kwargs.pop("out", None) if takes_out else None
         given = kwargs
         if synonyms and kwargs:
-            given = {synonyms.get(each, each): value for each, value in kwargs.items()}
+            given = {synonyms.get(key, key): value for key, value in kwargs.items()}
         if check is not None:
             check(args, kwargs if plain else given)
+        again = None
         try:
             result = body(*args, **given)
         except Exception as error:
-            shown = kwargs if plain else given
             again = respelled(public.body, name, args, kwargs, method)
-            wrong = None
             if again is None:
+                shown = kwargs if plain else given
                 wrong = error_of(args, shown if out is None else shown | {"out": out}, error)
-            if wrong is not None:
-                raise wrong from None
-            if plain and public.explained:
-                again = again or by_torchs_names(public.body, args, given)
-            if again is None:
-                raise
-        else:
-            again = None
+                if wrong is not None:
+                    raise wrong from None
+                if plain and public.explained:
+                    again = by_torchs_names(public.body, args, given)
+                if again is None:
+                    raise
         if again is not None:
             args, given = again
             result = body(*args, **given)

@@ -12,6 +12,12 @@ _INNER = (
     "mindtorch.torch.functions", "mindtorch.torch.settings", "mindtorch.engine",
     "mindtorch.kernels",
 )  # fmt: skip
+# what modules import for themselves
+_HELPERS = tuple(
+    f"mindtorch.torch.{each}"
+    for each in ("_api.arguments", "_api.out_", "_api.publi", "_api.sh", "_api.signatures",
+                 "_api.warn_caller", "_compat.missing_names", "_compat.unsupported_names")
+)  # fmt: skip
 
 
 def is_public(module: str) -> bool:
@@ -26,11 +32,14 @@ def own_names(namespace: dict[str, Any]) -> None:
         namespace: the module's; its public names are looked at.
     """
     here = namespace["__name__"]
-    for name, value in namespace.items():
+    for name in namespace.get("__all__") or list(namespace):
+        value = namespace.get(name)
         if name[0] == "_" or getattr(value, "__name__", None) != name:
             continue
         home = getattr(value, "__module__", None)
-        if isinstance(home, str) and home.startswith(_HOME) and not is_public(home):
+        if not isinstance(home, str) or not home.startswith(_HOME) or is_public(home):
+            continue
+        if not home.startswith(_HELPERS):
             belong_to(here, (value,))
 
 

@@ -57,8 +57,7 @@ class Methods:
 
     def __mod__(self, other: _Any) -> Tensor: ...
 
-    def __or__(self, other: _Any) -> Tensor:
-        """Return self|value."""
+    def __or__(self, other: _Any) -> Tensor: ...
 
     def __rand__(self, other: _Any) -> Tensor: ...
 
@@ -71,8 +70,7 @@ class Methods:
 
     def __rmod__(self, other: _Any) -> Tensor: ...
 
-    def __ror__(self, other: _Any) -> Tensor:
-        """Return value|self."""
+    def __ror__(self, other: _Any) -> Tensor: ...
 
     def __rrshift__(self, other: _Any) -> Tensor: ...
 
@@ -496,6 +494,9 @@ class Methods:
 
     def conj_physical_(self) -> Tensor:
         """The complex conjugate."""
+
+    def const_data_ptr(self) -> _int:
+        """:meth:`data_ptr`, for those who only read."""
 
     def contiguous(self, *, memory_format: _memory_format = ...) -> Tensor:
         """``self`` if it lies in that order already, else a copy that does."""
@@ -1599,6 +1600,9 @@ class Methods:
 
     def resize(self, *sizes: _Any) -> _Any:
         """:meth:`view` (deprecated in torch, too)."""
+
+    def resize_as(self, tensor: _Any) -> _Any:
+        """A tensor of the same elements in the shape of ``tensor``, over this one's memory."""
 
     def resolve_conj(self) -> Tensor:
         """``input``: conjugation is never put off here."""

@@ -310,16 +310,18 @@ shared_memory.KINDS.append(Tensor)
 
 
 def attach_methods(methods: dict[str, Any]) -> None:
-    """Give the class the registered methods that it does not define itself; its own ones get its
-    name."""
-    for part in PARTS:
-        for name, method in vars(part).items():
-            if type(method) is FunctionType:
-                method.__module__ = "mindtorch.torch"
-                if "." in method.__qualname__:  # others have their name alone in errors
-                    method.__qualname__ = f"Tensor.{name}"
+    """Give the class the registered methods that it does not define itself."""
     for name, method in methods.items():
-        if type(method) is FunctionType and not is_public(method.__module__):
-            method.__module__ = "mindtorch.torch"
         if not any(name in part.__dict__ for part in PARTS):
             setattr(Tensor, name, method)
+
+
+def name_methods() -> None:
+    """Let the methods say that they are the class's, whatever file and part they are written in."""
+    for part in PARTS:
+        for name, method in vars(part).items():
+            if type(method) is not FunctionType or is_public(method.__module__):
+                continue
+            method.__module__ = "mindtorch.torch"
+            if "." in method.__qualname__:  # others have their name alone in errors
+                method.__qualname__ = f"Tensor.{name}"

@@ -140,7 +140,11 @@ def packed_lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = No
 
 
 def _lu(self: Any, pivot: bool = True, get_infos: bool = False) -> Any:
-    """:func:`torch.lu` of the tensor; always a plain tuple."""
+    """:func:`torch.lu` of the tensor; always a plain tuple.
+
+    Args:
+        pivot, get_infos: as that has them.
+    """
     return tuple(packed_lu(self, pivot, get_infos))
 
 
@@ -259,7 +263,8 @@ def lobpcg(
     """(eigenvalues, eigenvectors): the ``k`` greatest or least of ``A x = lambda B x``.
 
     LAPACK finds all of them, so what says how torch's iteration goes (``X`` beyond its number of
-    columns, ``iK``, ``niter``, ``tol``, the parameters of orthogonalisation) changes nothing.
+    columns, ``iK``, ``niter``, ``tol``, ``ortho_iparams``, ``ortho_fparams``, ``ortho_bparams``)
+    changes nothing.
 
     Args:
         A: symmetric matrices.

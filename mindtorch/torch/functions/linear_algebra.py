@@ -395,7 +395,11 @@ _addbmm_ = METHODS["addbmm_"]
 
 
 def _addbmm_over(self: Any, batch1: Any, batch2: Any, *old: Any, **scales: Any) -> Any:
-    """:func:`addbmm` written over the tensor, which gets the result's shape, as in torch."""
+    """:func:`addbmm` written over the tensor, which gets the result's shape, as in torch.
+
+    Args:
+        scales: ``beta`` and ``alpha``.
+    """
     if not old and batch1.aval.ndim == 3 and batch2.aval.ndim == 3:
         shape = (batch1.aval.shape[1], batch2.aval.shape[2])
         if self.aval.shape != shape:

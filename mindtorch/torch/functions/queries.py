@@ -129,7 +129,14 @@ def _resize_as(self: Any, tensor: Any) -> Any:
 
 
 METHODS["resize_as"] = _resize_as
-METHODS["const_data_ptr"] = lambda self: self.data_ptr()
+
+
+def _const_data_ptr(self: Any) -> int:
+    """:meth:`data_ptr`, for those who only read."""
+    return int(self.data_ptr())
+
+
+METHODS["const_data_ptr"] = _const_data_ptr
 
 
 @function()

@@ -39,6 +39,7 @@ if TYPE_CHECKING:  # which takes all that is imported here
 else:
     __all__ = _classes  # noqa: PLE0605
 
+_TEXTS.add_to(globals().values())  # by the files that they are written in
 # Where torch has them: checkpoints of whole modules name these places.
 for _name, _names in {
     "channelshuffle": "ChannelShuffle",

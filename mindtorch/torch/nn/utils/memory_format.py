@@ -30,8 +30,7 @@ def convert_conv3d_weight_memory_format(module: Any, memory_format: Any) -> Any:
 
 
 def _converted(module: Any, memory_format: Any, kinds: tuple[type, ...]) -> Any:
-    for each in module.modules():
-        if isinstance(each, kinds):
-            weight: Any = each.weight
-            weight.data = weight.detach().clone(memory_format=memory_format)
+    found: list[Any] = [each for each in module.modules() if isinstance(each, kinds)]
+    for each in found:
+        each.weight.data = each.weight.detach().clone(memory_format=memory_format)
     return module
