@@ -86,4 +86,4 @@ def is_tensor_method_or_property(func: Any) -> bool:
     name = getattr(func, "__name__", None)
     return name == "__get__" or (name is not None and getattr(Tensor, name, None) is func)
 
-_own_names(globals())
+_own_names(globals(), "BaseTorchFunctionMode")

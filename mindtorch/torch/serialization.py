@@ -446,4 +446,4 @@ def _load_safetensors(path: str, map_location: Any) -> dict[str, Any]:
         return tensors
     return {key: tensor.to(Device(str(map_location))) for key, tensor in tensors.items()}
 
-_own_names(globals())
+_own_names(globals(), "Storage")

@@ -25,14 +25,15 @@ def is_public(module: str) -> bool:
     return "._" not in module and not module.startswith(_INNER)
 
 
-def own_names(namespace: dict[str, Any]) -> None:
+def own_names(namespace: dict[str, Any], *more: str) -> None:
     """Let what a public module has of inner files of ours belong to the module.
 
     Args:
         namespace: the module's; its public names are looked at.
+        more: names that ``__all__`` lacks.
     """
     here = namespace["__name__"]
-    for name in namespace.get("__all__") or list(namespace):
+    for name in (*(namespace.get("__all__") or list(namespace)), *more):
         value = namespace.get(name)
         if name[0] == "_" or getattr(value, "__name__", None) != name:
             continue

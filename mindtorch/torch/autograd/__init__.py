@@ -83,4 +83,4 @@ def kineto_available() -> bool:
     """False: profiles are this library's own."""
     return False
 
-_own_names(globals())
+_own_names(globals(), "SavedTensor")
