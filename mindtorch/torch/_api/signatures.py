@@ -1,7 +1,7 @@
 """torch's TypeErrors for calls whose arguments fit none of a function's signatures.
 
 Nothing is looked at before a call: where one failed, :func:`wrong_call` reads the function's
-signatures (`_signatures.txt`, as torch prints them) and says what torch would have said first.
+signatures (`signatures.txt`, as torch prints them) and says what torch would have said first.
 """
 
 from __future__ import annotations
@@ -241,10 +241,12 @@ def type_name(value: Any) -> str:
 
 @functools.cache
 def _table() -> dict[str, tuple[str, tuple[str, ...]]]:
-    """Marks and signatures by name; a method's has a dot before it.
+    """Marks and signatures by name; a method's has a dot before it where it is another.
 
-    A plus among the marks: the function takes a number where its signature has a tensor. A bar
-    in front of a signature: torch takes it and does not list it.
+    The mark after the name: a blank where torch has one signature, and says what does not fit it;
+    ``=`` where it has several, which stand here between semicolons; ``~`` where it has several and
+    lists this one. A plus before it: it takes a number where its signature has a tensor.
+    A bar in front of a signature: an older one, which torch takes and does not list.
     """
     found = {}
     for line in _FILE.read_text().splitlines():
