@@ -392,6 +392,7 @@ def matrix_power(A: Any, n: int) -> Any:  # noqa: N803
     return result
 
 
+@module_function()
 def matrix_exp(A: Any) -> Any:  # noqa: N803
     """The exponential, by scaling and squaring of a Taylor polynomial of degree 18.
 
