@@ -14,6 +14,7 @@ from mindtorch import __version__ as __version__
 
 from .context import Context
 from .converter import Converter, FmkType
+from .description import described
 from .errors import ConvertError, LiteFileError
 from .model import Model, ModelType
 from .tensor import DataType, Format, Tensor
@@ -29,4 +30,5 @@ __all__ = [
     "Model",
     "ModelType",
     "Tensor",
+    "described",
 ]

@@ -117,7 +117,9 @@ class Converter:
         optimize: "general" (folding and fusion) or "none".
         weight_fp16: whether weights are kept in 16 bits.
         save_type, input_format, input_data_type, output_data_type: as written.
-        decrypt_key, decrypt_mode: of an encrypted MindIR file.
+        decrypt_key, decrypt_mode: of an encrypted MindIR file; the key in hexadecimal digits.
+        infer: whether the result is run once with zeros before it is written.
+        seconds: how long the last conversion took.
 
     Raises:
         ConvertError: an option or its value is not supported.
@@ -134,7 +136,14 @@ class Converter:
 
     def _only(self, name: str, value: Any, allowed: Any) -> None:
         if value not in allowed:
-            raise ConvertError(f"{name} {value} is not supported: only {', '.join(map(str, allowed))}")
+            known = ", ".join(map(str, allowed))
+            raise ConvertError(f"{name} {value} is not supported: only {known}")
+
+    def _key(self) -> bytes | None:
+        try:
+            return bytes.fromhex(self.decrypt_key) or None
+        except ValueError:
+            raise ConvertError("decrypt_key must be hexadecimal digits") from None
 
     @property
     def save_type(self) -> Any:
@@ -188,13 +197,20 @@ class Converter:
         """
         if not isinstance(fmk_type, FmkType):
             raise TypeError(f"fmk_type must be FmkType, but got {type(fmk_type)}.")
+        self.convert_file(fmk_type.name, model_file, output_file, weight_file, config_file)
+
+    def convert_file(
+        self, fmk: str, model_file: str, output_file: str, weight_file: str = "",
+        config_file: str = "",
+    ) -> None:  # fmt: skip
+        """:meth:`convert` for the command line's words, which have "MSLITE", too: a Lite file."""
         if weight_file:
             raise ConvertError("weight_file: models of Caffe are not supported")
         began = time.perf_counter()
         config = read_config(config_file) if config_file else None
         graph = converted(
-            fmk_type.name, model_file, self.input_shape, config, self.optimize, self.weight_fp16,
-            self.decrypt_key.encode() or None, self.decrypt_mode,
+            fmk, model_file, self.input_shape, config, self.optimize, self.weight_fp16,
+            self._key(), self.decrypt_mode,
         )  # fmt: skip
         self._save(graph, output_file, began)
 
@@ -221,7 +237,9 @@ class Converter:
         from .execution import Program  # running needs the kernels, and so numba
 
         # what can be written can be run; this compiles the kernels, which are kept
-        Program(graph, graph.lengths, {})
+        program = Program(graph, graph.lengths, {})
+        if self.infer:
+            program.run([np.zeros(a.size, a.dtype.np) for a in program.input_avals])
         write(graph, with_ending(output_file))
         self.seconds = time.perf_counter() - began
 

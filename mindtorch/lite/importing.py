@@ -16,7 +16,6 @@ from mindtorch.engine.compile.ir.ir import DRAW, MAKE
 from mindtorch.engine.symbolic_sizes import KINDS
 from mindtorch.engine.tensor import Tensor, from_array
 from mindtorch.exporting.arguments import Arguments
-from mindtorch.exporting.batch_norm import fold_batch_norm
 from mindtorch.exporting.errors import ExportError, ExportWarning
 from mindtorch.exporting.inference_graph import InferenceGraph, trace
 
@@ -113,10 +112,7 @@ class _Writer:
 def _traced(model: Any, given: Arguments, axes: list[dict[int, str]]) -> LiteGraph:
     graph = trace(model, given, axes)
     graph.fold_constants()
-    folded = fold_batch_norm(graph)
-    made = _Writer(graph, given.names).write()
-    made.information["batch_norms_folded"] = folded
-    return made
+    return _Writer(graph, given.names).write()
 
 
 def from_model(

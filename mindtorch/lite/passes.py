@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from mindtorch.exporting.batch_norm import scaled
+
 from .graph import LiteGraph, LiteNode, Then
 
 __all__ = ["PASSES", "run_passes"]
@@ -79,6 +81,71 @@ def _as_bias(graph: LiteGraph, node: LiteNode, bias: np.ndarray) -> np.ndarray |
     return bias.reshape(channels) if shape == wanted else None
 
 
+def fold_batch_norms(graph: LiteGraph) -> int:
+    """The batch norm after a convolution (or a product of a matrix) becomes part of its weight and
+    bias, which are computed in float64 and rounded once."""
+    uses = graph.uses()
+    makers = {i: node for node in graph.nodes for i in node.outputs}
+    gone: set[int] = set()
+    for node in graph.nodes:
+        before = makers.get(node.inputs[0]) if node.inputs and node.inputs[0] is not None else None
+        if node.op != "batch_norm_inference" or before is None or before.op not in _PRODUCTS:
+            continue
+        if uses[before.outputs[0]] != 1 or before.then:
+            continue
+        if before.op == "linear" and len(graph.tensors[node.outputs[0]].shape) != 2:
+            continue  # its channels are not those that the product makes
+        _, gamma, beta, mean, variance = node.inputs
+        given = (before.inputs[1], before.inputs[2], mean, variance, gamma, beta)
+        if any(i is not None and _data(graph, i) is None for i in given):
+            continue
+        wide = [None if i is None else _data(graph, i).astype(np.float64) for i in given]
+        kernel, moved = scaled(wide[0], wide[1], wide[2:], node.params["eps"])
+        old = graph.tensors[before.inputs[1] or 0]
+        dtype = _data(graph, before.inputs[1]).dtype
+        stem = old.name.removesuffix(".weight")
+        before.inputs = (
+            before.inputs[0], graph.constant(old.name, kernel.astype(dtype)),
+            graph.constant(f"{stem}.bias", moved.astype(dtype)),
+        )  # fmt: skip
+        before.outputs = node.outputs
+        makers[node.outputs[0]] = before
+        gone.add(id(node))
+    graph.nodes = [node for node in graph.nodes if id(node) not in gone]
+    return len(gone)
+
+
+def fold_padding(graph: LiteGraph) -> int:
+    """Zeros around a convolution's images become its own padding, where both sides are equal."""
+    uses = graph.uses()
+    makers = {i: node for node in graph.nodes for i in node.outputs}
+    count = 0
+    for node in graph.nodes:
+        x = node.inputs[0] if node.inputs else None
+        before = None if x is None else makers.get(x)
+        if node.op != "convolution" or before is None or before.op != "constant_pad_nd":
+            continue
+        if not np.array_equal(_data(graph, before.inputs[1]), 0):
+            continue
+        pads = _even_padding(before.params["padding"], len(node.params["padding"]))
+        if pads is None or uses[before.outputs[0]] != 1:
+            continue
+        node.inputs = (before.inputs[0], *node.inputs[1:])
+        own = node.params["padding"]
+        summed = tuple(p + q for p, q in zip(own, pads, strict=True))
+        node.params = {**node.params, "padding": summed}
+        count += 1
+    return count
+
+
+def _even_padding(pads: Any, spatial: int) -> tuple[int, ...] | None:
+    """For each spatial axis how many zeros are on either side; None where it is not so."""
+    if any(n != m for n, m in pads) or any(n for n, _ in pads[:-spatial]):
+        return None
+    found = tuple(n for n, _ in pads[-spatial:])
+    return found if min(found) >= 0 else None
+
+
 def fuse_activations(graph: LiteGraph) -> int:
     """An elementwise op after a product or convolution is computed in the same place."""
     uses = graph.uses()
@@ -130,7 +197,9 @@ def drop_unused(graph: LiteGraph) -> int:
     return dropped
 
 
-PASSES = (products_of_constants, fuse_bias, fuse_activations, drop_unused)
+PASSES = (
+    products_of_constants, fuse_bias, fold_batch_norms, fold_padding, fuse_activations, drop_unused,
+)  # fmt: skip
 
 
 def run_passes(graph: LiteGraph) -> dict[str, int]:
