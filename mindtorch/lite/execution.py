@@ -12,6 +12,7 @@ import mindtorch.torch  # noqa: F401  # declares the ops
 from mindtorch.engine import dtypes
 from mindtorch.engine.aval import Aval, aval
 from mindtorch.engine.compile.ir.ir import Graph, GraphOp, Node, Value
+from mindtorch.engine.compile.passes.kernel_substitution import SubstitutedOp
 from mindtorch.engine.compile.passes.pipeline import run_passes
 from mindtorch.engine.compile.runtime.executable import Executable, SharedArena
 from mindtorch.engine.dispatch import SEVERAL, VIEW
@@ -23,7 +24,7 @@ from .graph import LiteGraph, LiteNode, LiteTensor, Size, Then
 from .quantized_ops import QUANTIZED_OPS
 from .sizes import evaluated
 
-__all__ = ["Program", "dequantized"]
+__all__ = ["Program", "dequantized", "engine_op", "packed"]
 
 _threads = threading.RLock()  # the number of threads is one of the process
 
@@ -35,7 +36,10 @@ class _Followed(GraphOp):
     """
 
     def __init__(self, node: LiteNode, arity: int) -> None:
-        self.op, self.arity, self.steps = _op(node.op), arity, node.then
+        op = engine_op(node.op)
+        quick = getattr(op, "compiled", None)
+        self.op = op if quick is None else SubstitutedOp(op, quick)
+        self.arity, self.steps = arity, node.then
         self.name = "+".join([node.op, *[step.op for step in node.then]])
 
     def _parts(self, inputs: Any) -> Any:
@@ -52,7 +56,7 @@ class _Followed(GraphOp):
         own, places = self._parts(inputs)
         made = self.op.aval(*own, **params)
         for step, where in zip(self.steps, places, strict=True):
-            result = _op(step.op).aval(made, *[inputs[i] for i in where], **step.params)
+            result = engine_op(step.op).aval(made, *[inputs[i] for i in where], **step.params)
             if result is not made:
                 raise ValueError(f"{step.op} does not keep the shape or type")
         return made
@@ -63,7 +67,7 @@ class _Followed(GraphOp):
         value = Value(-1, base.aval)
         steps = []
         for step, where in zip(self.steps, places, strict=True):
-            plan = _op(step.op).plan_for((value, *[inputs[i] for i in where]), step.params)
+            plan = engine_op(step.op).plan_for((value, *[inputs[i] for i in where]), step.params)
             if plan.avals != base.avals:
                 raise ValueError(f"{step.op} does not keep the shape or type")
             steps.append((plan.run, tuple(where)))
@@ -85,7 +89,12 @@ class _Followed(GraphOp):
         return self.plan(inputs, base.avals, run)
 
 
-def _op(name: str) -> Any:
+def engine_op(name: str) -> Any:
+    """The op of this name.
+
+    Raises:
+        LiteFileError: there is none.
+    """
     op = QUANTIZED_OPS.get(name) or OPS.get(name)
     if op is None:
         raise LiteFileError(f"the op {name!r} is not known")
@@ -200,7 +209,7 @@ class Program:
         """Append a node, whose results have the avals that its op derives."""
         inputs = tuple(None if i is None else self._values[i] for i in node.inputs)
         params = {name: self.plain(value) for name, value in node.params.items()}
-        op = _op(node.op)
+        op = engine_op(node.op)
         if node.then:
             then = tuple(Then(t.op, t.inputs, t.params) for t in node.then)
             op = _Followed(LiteNode(node.op, node.inputs, node.outputs, {}, then), len(inputs))
