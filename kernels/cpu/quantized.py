@@ -2,7 +2,7 @@
 
     x        unsigned: q = round(x / scale) + zero, from 0 to 255
     weight   signed, symmetric: -127 to 127, a scale for each row
-    out[o]   (sum over k of q[k] * weight[o, k] - zero * sum of weight[o]) * scale * scales[o] + b[o]
+    out[o]   (sum over k of (q[k] - zero) * weight[o, k]) * scale * scales[o] + bias[o]
 
 Rows of a weight and of what it is multiplied with are filled up to :data:`ROW` numbers. Sums are
 exact, so that results hang on no order: 2^16 products of 255 and 127 fit 32 bits.

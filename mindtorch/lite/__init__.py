@@ -13,10 +13,11 @@ from __future__ import annotations
 from mindtorch import __version__ as __version__
 
 from .context import Context
-from .converter import Converter, FmkType
+from .converter import Converter
 from .description import described
 from .errors import ConvertError, LiteFileError
-from .model import Model, ModelType
+from .kinds import FmkType, ModelType
+from .model import Model
 from .tensor import DataType, Format, Tensor
 
 __all__ = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import enum
+import importlib
 import os
 import time
 from collections.abc import Sequence
@@ -11,29 +11,23 @@ from typing import Any
 import numpy as np
 
 import mindtorch
+from mindtorch._distribution import install_extra
 
 from .config import Config, read_config
 from .errors import ConvertError
+from .execution import Program
 from .file import read, write
 from .graph import LiteGraph
-from .importing import from_mindir, from_model, from_onnx
+from .importing import from_model
+from .kinds import FmkType, ModelType
 from .passes import run_passes
+from .quantization.quantize import quantize
 from .tensor import DataType, Format
 
-__all__ = ["Converter", "FmkType", "converted"]
+__all__ = ["Converter", "converted"]
 
 ENDING = ".ms"
-
-
-class FmkType(enum.Enum):
-    """Where a model comes from."""
-
-    TF = 0
-    CAFFE = 1
-    ONNX = 2
-    MINDIR = 3
-    TFLITE = 4
-    PYTORCH = 5
+_READERS = {"MINDIR": "reading_mindir", "ONNX": "reading_onnx"}
 
 
 def converted(
@@ -56,10 +50,8 @@ def converted(
     if not os.path.isfile(model_file):
         raise ConvertError(f"there is no file {os.fspath(model_file)!r}")
     shapes = shapes or {}
-    if fmk == "MINDIR":
-        graph = from_mindir(model_file, shapes, key, mode)
-    elif fmk == "ONNX":
-        graph = from_onnx(model_file, shapes)
+    if fmk in _READERS:
+        graph = _reader(fmk).graph_of_file(model_file, shapes, key, mode)
     elif fmk == "MSLITE":
         if shapes:
             raise ConvertError("inputShape: the shapes of a Lite file are changed by Model.resize")
@@ -73,6 +65,22 @@ def converted(
     return finished(graph, config, optimize, fp16)
 
 
+def _reader(fmk: str) -> Any:
+    """The module that reads a framework's files, whose packages are extras.
+
+    Raises:
+        ConvertError: these are missing.
+    """
+    try:
+        return importlib.import_module(f"{__package__}.{_READERS[fmk]}")
+    except ModuleNotFoundError as error:
+        if str(error.name).startswith("mindtorch"):
+            raise
+        raise ConvertError(
+            f"{fmk} files need the package {error.name}: {install_extra('export')}"
+        ) from None
+
+
 def finished(
     graph: LiteGraph, config: Config | None = None, optimize: str = "general", fp16: bool = False
 ) -> LiteGraph:
@@ -83,9 +91,6 @@ def finished(
     if optimize == "general":
         graph.information["passes"] = run_passes(graph)
     if config is not None:
-        # the quantisation is a part of its own, which few conversions need
-        from .quantization.quantize import quantize
-
         quantize(graph, config)
     if fp16:
         store_half(graph)
@@ -147,8 +152,6 @@ class Converter:
 
     @property
     def save_type(self) -> Any:
-        from .model import ModelType  # which knows the converter
-
         return ModelType.MINDIR_LITE
 
     @save_type.setter
@@ -234,8 +237,6 @@ class Converter:
         self._save(finished(graph, config, self.optimize, self.weight_fp16), output_file, began)
 
     def _save(self, graph: LiteGraph, output_file: str, began: float) -> None:
-        from .execution import Program  # running needs the kernels, and so numba
-
         # what can be written can be run; this compiles the kernels, which are kept
         program = Program(graph, graph.lengths, {})
         if self.infer:

@@ -1,8 +1,7 @@
-"""From a model (a module, or a file of another system) to a Lite graph."""
+"""From a model to a Lite graph."""
 
 from __future__ import annotations
 
-import os
 import re
 import warnings
 from collections.abc import Mapping, Sequence
@@ -10,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch._distribution import install_extra
 from mindtorch.engine import dtypes
 from mindtorch.engine.compile.ir.ir import DRAW, MAKE
 from mindtorch.engine.symbolic_sizes import KINDS
@@ -22,7 +20,7 @@ from mindtorch.exporting.inference_graph import InferenceGraph, trace
 from .errors import ConvertError
 from .graph import LiteGraph, LiteNode, LiteTensor, Size
 
-__all__ = ["from_mindir", "from_model", "from_onnx"]
+__all__ = ["Shapes", "chosen_shape", "from_model"]
 
 _VALUE = re.compile(r"\bv(\d+)\b")
 Shapes = Mapping[str, Sequence[int]]
@@ -168,13 +166,19 @@ def _with_open_batch(model: Any, given: Arguments) -> tuple[LiteGraph | None, st
     return made, ""
 
 
-# --- files of other systems -----------------------------------------------------------------------
-
-
-def _chosen(
+def chosen_shape(
     name: str, shape: Sequence[Any], shapes: Shapes, known: Sequence[str]
 ) -> tuple[int, ...]:
-    """An input's shape, as the user or the file says; open lengths are 1."""
+    """An input's shape, as the user or the file says; open lengths are 1.
+
+    Args:
+        name, shape: of the input in the file; open lengths are no positive numbers there.
+        shapes: that the user gives, by names.
+        known: all inputs.
+
+    Raises:
+        ConvertError: the user's shape does not fit, or names no input.
+    """
     wrong = sorted(set(shapes) - set(known))
     if wrong:
         raise ConvertError(f"inputShape names {wrong[0]!r}; the model's inputs are {list(known)}")
@@ -186,59 +190,3 @@ def _chosen(
     ):
         raise ConvertError(f"the input {name!r} has the shape {list(shape)}, not {list(asked)}")
     return tuple(asked)
-
-
-def from_mindir(
-    path: str | os.PathLike[str], shapes: Shapes, key: bytes | None = None, mode: str = "AES-GCM"
-) -> LiteGraph:
-    """The graph of a MindIR file.
-
-    Raises:
-        ConvertError: it cannot be read, or its inputs have other shapes.
-    """
-    # MindSpore's names are imported where a file of theirs is read
-    from mindtorch.mindspore.mindir.errors import MindIRError
-    from mindtorch.mindspore.mindir.graph_cell import GraphCell
-    from mindtorch.mindspore.mindir.reading import load
-    from mindtorch.mindspore.mindir.values import numpy_type
-
-    try:
-        graph = load(path, dec_key=key, dec_mode=mode)
-    except (MindIRError, ValueError, NotImplementedError) as error:
-        raise ConvertError(str(error)) from error
-    names = [name for name, _, _ in graph.inputs]
-    examples = [
-        np.zeros(_chosen(name, shape, shapes, names), numpy_type(number))
-        for name, shape, number in graph.inputs
-    ]
-    cell = GraphCell(graph)
-    cell.set_train(False)
-    return from_model(cell, examples, names=names)
-
-
-def from_onnx(path: str | os.PathLike[str], shapes: Shapes) -> LiteGraph:
-    """The graph of an ONNX file.
-
-    Raises:
-        ConvertError: it cannot be read, or its inputs have other shapes.
-    """
-    try:
-        import onnx  # of the extra `export`
-
-        from mindtorch.onnx import ONNXError, load
-    except ImportError as error:
-        raise ConvertError(
-            f"ONNX files need the package onnx: {install_extra('export')} ({error})"
-        ) from None
-    try:
-        module = load(os.fspath(path))
-        described = {each.name: each.type for each in onnx.load(os.fspath(path)).graph.input}
-    except ONNXError as error:
-        raise ConvertError(str(error)) from error
-    names, examples = list(module.input_names), []
-    for name in names:
-        tensor = described[name].tensor_type
-        dims = [each.dim_value or each.dim_param for each in tensor.shape.dim]
-        dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)
-        examples.append(np.zeros(_chosen(name, dims, shapes, names), dtype))
-    return from_model(module, examples, names=names)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -18,18 +17,12 @@ from .errors import ConvertError
 from .execution import Program
 from .file import is_lite_file, read
 from .graph import LiteGraph, Size
+from .kinds import ModelType
 from .tensor import Tensor
 
-__all__ = ["Model", "ModelType"]
+__all__ = ["Model"]
 
 _MOST_PROGRAMS = 8  # for other lengths, that are kept
-
-
-class ModelType(enum.IntEnum):
-    """What a file is."""
-
-    MINDIR = 0
-    MINDIR_LITE = 4
 
 
 class Model:
@@ -157,7 +150,7 @@ class Model:
             for axis, (length, n) in enumerate(zip(tensor.shape, shape, strict=True)):
                 if not isinstance(n, (int, np.integer)) or n < 1:
                     raise ValueError(f"{tensor.name!r}: {n!r} is no length")
-                known = found.setdefault(length.place, n) if isinstance(length, Size) else length
+                known = found.setdefault(length.place, int(n)) if isinstance(length, Size) else length
                 if known != n:
                     why = "the other inputs have" if isinstance(length, Size) else "is fixed at"
                     raise ValueError(f"{tensor.name!r}: axis {axis} {why} {known}, not {n}")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy.stats import entropy
+from scipy.special import rel_entr
 
 from ..config import Config
 from ..errors import ConvertError
@@ -86,7 +86,7 @@ class Range:
             spread = np.where(shown > 0, (sums / np.maximum(filled, 1))[owner], 0)
             if not spread.sum():
                 continue
-            divergence = entropy(exact + 1e-9, spread + 1e-9)
+            divergence = float(rel_entr(exact / exact.sum(), spread / spread.sum() + 1e-12).sum())
             if divergence < best:
                 best, limit = divergence, most * kept / _BINS
         return float(limit)

@@ -10,7 +10,7 @@ from ..config import Config
 from ..execution import dequantized, packed
 from ..graph import LiteGraph, LiteNode, LiteTensor, Quantization
 
-__all__ = ["candidates", "quantized_weight", "quantize_weights", "rounded"]
+__all__ = ["candidates", "quantize_weights", "quantized_weight", "rounded"]
 
 PRODUCTS = ("convolution", "linear")
 
