@@ -150,9 +150,10 @@ class Model:
             for axis, (length, n) in enumerate(zip(tensor.shape, shape, strict=True)):
                 if not isinstance(n, (int, np.integer)) or n < 1:
                     raise ValueError(f"{tensor.name!r}: {n!r} is no length")
-                known = found.setdefault(length.place, int(n)) if isinstance(length, Size) else length
+                opened = isinstance(length, Size)
+                known = found.setdefault(length.place, int(n)) if opened else length
                 if known != n:
-                    why = "the other inputs have" if isinstance(length, Size) else "is fixed at"
+                    why = "the other inputs have" if opened else "is fixed at"
                     raise ValueError(f"{tensor.name!r}: axis {axis} {why} {known}, not {n}")
         return tuple(int(found[i]) for i in range(len(found)))
 
