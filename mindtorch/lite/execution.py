@@ -107,7 +107,7 @@ def dequantized(tensor: LiteTensor) -> np.ndarray:
     if data is None:
         raise LiteFileError(f"{tensor.name!r} is no constant")
     if q is None:
-        return data
+        return np.asarray(data, dtypes.by_name(tensor.dtype).np)
     if q.bits in (8, 16) and data.shape == tensor.shape:
         numbers = data
     else:

@@ -285,8 +285,10 @@ class _Reader:
             made.data = self._array(stored["data"])
         if "quantization" in stored:
             made.quantization = self._quantization(stored["quantization"], made)
-        if made.data is not None and made.quantization is None and (
-            made.data.shape != shape or made.data.dtype != dtypes.by_name(dtype).np
+        held = made.data
+        half = held is not None and held.dtype == np.float16 and dtype == "float32"
+        if held is not None and made.quantization is None and (
+            held.shape != shape or not (half or held.dtype == dtypes.by_name(dtype).np)
         ):
             raise ValueError(f"the constant {made.name!r} is not what it is said to be")
         return made

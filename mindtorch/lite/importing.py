@@ -16,6 +16,7 @@ from mindtorch.engine.tensor import Tensor, from_array
 from mindtorch.exporting.arguments import Arguments
 from mindtorch.exporting.errors import ExportError, ExportWarning
 from mindtorch.exporting.inference_graph import InferenceGraph, trace
+from mindtorch.torch.nn import Module
 
 from .errors import ConvertError
 from .graph import LiteGraph, LiteNode, LiteTensor, Size
@@ -128,7 +129,9 @@ def from_model(
         ConvertError: the model depends on data, or on the batch where that is to be open.
     """
     tensors = tuple(x if isinstance(x, Tensor) else from_array(np.asarray(x)) for x in inputs)
-    call = getattr(model, "construct", None) or getattr(model, "forward", model)
+    call = getattr(model, "forward", model)
+    if isinstance(model, Module) and type(model).construct is not Module.construct:
+        call = model.construct
     try:
         given = Arguments(call, tensors, {})
     except ExportError as error:
