@@ -17,7 +17,7 @@ GAPS: tuple[Gap, ...] = (
         "refused by name; modules are converted by Converter.convert_module"),
     Gap("feature", "mindspore_lite: ModelParallelRunner, ModelGroup, training, callbacks of nodes, "
         "MindSpore's own .ms files", "all",
-        "raise or are absent; .ms files here are of a format of our own (docs/design/013-lite.md)"),
+        "raise or are absent; .ms files here are of a format of our own (docs/design/016-lite.md)"),
     Gap("feature", "CUDA graphs of optimizers and of whole steps", "cuda",
         "torch.compile records what lies between two host calls, and optimizers' steps are such; "
         "annotations of graphs raise, memory of graphs is not shared"),
@@ -92,6 +92,8 @@ GAPS: tuple[Gap, ...] = (
     Gap("feature", "torch.cuda.jiterator", "cuda", "CUDA C++ is not compiled; kernels are numba's"),
     Gap("feature", "profiles of devices, of floating-point operations and of modules", "all",
         "torch.profiler times ops, nodes and named blocks on the CPU, with shapes, bytes, stacks"),
+    Gap("feature", "profiler rows of torch.addmm, baddbmm and other composed functions", "all",
+        "a profile has the ops that they are composed of (matmul and mm, add)"),
     Gap("feature", "torch.compile(backend=<function>), torch._dynamo.export", "all",
         "graphs are ours, not torch.fx's, which a backend function takes"),
     Gap("argument", "torch.compile(mode, options)", "all",
@@ -281,8 +283,19 @@ GAPS: tuple[Gap, ...] = (
         "AIR is Ascend's; a pipeline is no part of the file, and nothing is obfuscated"),
     Gap("argument", "mindspore.export: random and complex numbers, lengths computed from open ones",
         "all", "version 1 of MindIR has no numbers that hang on lengths; the error names the op"),
+    Gap("feature", "mindtorch.onnx.load: texts, sparse tensors, element types of 8, 4 and 2 bits",
+        "all", "ai.onnx.ml and preview operators, ImageDecoder and TfIdfVectorizer neither; the "
+        "error names what is missing"),
     Gap("argument", "mindspore.load: compressed parameters, hash tables, SM4-CBC, big-endian",
         "all", "Lite and Ascend write the first two; the error says which is there"),
+    Gap("module", "mindspore_serving.server.distributed; workers of other machines", "all",
+        "models that are split over devices, start_master_server and start_servable: workers are "
+        "processes of the server's machine; start a server on each, behind a balancer"),
+    Gap("argument", "mindspore_serving: declare_model(config_file), OM and MindIR_Lite files, "
+        "precision_mode='fp16', stages in C++", "all",
+        "raise; they are Ascend's and MindSpore Lite's"),
+    Gap("feature", "mindtorch serve: replicas on Ray, files of Lite", "all",
+        "not written: one server on one machine; MindIR, ONNX and weights are read"),
     Gap("module", "mindspore.nn.probability, boost beyond GradientAccumulation, nn's thor cells",
         "all", "torch.distributions is there"),
     Gap("argument", "torch.cuda.amp.GradScaler() without CUDA", "all",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from mindtorch import torch
 from mindtorch.engine.symbolic_sizes import Count
 from mindtorch.exporting import batch_norm
 from mindtorch.exporting.arguments import Arguments
@@ -152,7 +153,7 @@ def export(
         net: a cell, a module of torch's or a function of tensors.
         inputs: tensors like those that it will get.
         file_name: ".mindir" or ".onnx" is put at its end where it is missing.
-        file_format: "MINDIR" (version 1, for MindSpore and Lite) or "ONNX".
+        file_format: "MINDIR" (version 1) or "ONNX".
         enc_key: of 16, 24 or 32 bytes: MINDIR files are encrypted.
         enc_mode: "AES-GCM", "AES-CBC", or a function of (content, key) that gives what is written.
         open_batch: whether the first axis of all inputs may have another length.
@@ -182,9 +183,7 @@ def export(
     graph.fold_constants()
     name = type(net).__name__ if isinstance(net, Module) else getattr(net, "__name__", "graph")
     if file_format == "ONNX":
-        from mindtorch.torch.onnx import model_writer  # needs the package onnx
-
-        proto = model_writer.model_of(
+        proto = torch.onnx.model_writer.model_of(
             net, graph, given.names, [], _OPSET, keep_inputs=False, parameters=True
         )
         with replacing(path) as file:
