@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,8 +24,6 @@ from .quantized_ops import QUANTIZED_OPS
 from .sizes import evaluated
 
 __all__ = ["Program", "dequantized", "engine_op", "packed"]
-
-_threads = threading.RLock()  # the number of threads is one of the process
 
 
 class _Followed(GraphOp):
@@ -164,8 +161,7 @@ class Program:
         self._ir = Graph()
         try:
             self._build(constants)
-            with _threads:
-                self._in_threads(lambda: self._bind(arena, fuses))
+            self._in_threads(lambda: self._bind(arena, fuses))
         except LiteFileError:
             raise
         except (TypeError, ValueError, RuntimeError, IndexError, KeyError, ArithmeticError,
@@ -252,18 +248,15 @@ class Program:
 
     def _in_threads(self, act: Any) -> Any:
         """Call with the number of threads that is asked for, which is then as before."""
-        before = thread_pool.get_num_threads()
-        if not self.threads or self.threads == before:
-            return act()
-        thread_pool.set_num_threads(self.threads)
+        before = thread_pool.limit_of_this_thread(self.threads)
         try:
             return act()
         finally:
-            thread_pool.set_num_threads(before)
+            thread_pool.limit_of_this_thread(before)
 
     def run(self, flats: Sequence[np.ndarray], seconds: list[float] | None = None) -> list[Any]:
         """The outputs' flat arrays, which are the caller's, for those of the inputs."""
-        with _threads, self.executable.lock:
+        with self.executable.lock:
             made = self._in_threads(lambda: self.executable.run(flats))
             self.executable.release()
             return list(made)

@@ -10,6 +10,7 @@ import pytest
 
 from mindtorch import lite, torch
 from mindtorch.kernels.cpu import thread_pool
+from mindtorch.lite.execution import Program
 from mindtorch.lite.file import read
 from mindtorch.torch import nn
 
@@ -137,6 +138,18 @@ def test_threads_are_those_of_the_context_during_a_call_only(tmp_path: Path) -> 
     np.testing.assert_allclose(
         predicted(model, images(1)), predicted(loaded(path, 1), images(1)), rtol=1e-5, atol=1e-6
     )
+    assert thread_pool.get_num_threads() == before
+    graph = read(path)
+    for count in (1, 3):
+        program = Program(graph, graph.lengths, {}, threads=count)
+        seen: list[int] = []
+        step = program.executable.steps[0]
+        program.executable.steps[0] = (
+            lambda *given, run=step[0]: (seen.append(thread_pool.get_num_threads()), run(*given)),
+            step[1],
+        )
+        program.run([images(1).reshape(-1)])
+        assert seen == [count]
     assert thread_pool.get_num_threads() == before
 
 
