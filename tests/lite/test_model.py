@@ -144,10 +144,12 @@ def test_threads_are_those_of_the_context_during_a_call_only(tmp_path: Path) -> 
         program = Program(graph, graph.lengths, {}, threads=count)
         seen: list[int] = []
         step = program.executable.steps[0]
-        program.executable.steps[0] = (
-            lambda *given, run=step[0]: (seen.append(thread_pool.get_num_threads()), run(*given)),
-            step[1],
-        )
+
+        def watched(*given: Any, run: Any = step[0], seen: list[int] = seen) -> None:
+            seen.append(thread_pool.get_num_threads())
+            run(*given)
+
+        program.executable.steps[0] = (watched, step[1])
         program.run([images(1).reshape(-1)])
         assert seen == [count]
     assert thread_pool.get_num_threads() == before
