@@ -57,7 +57,10 @@ PACKAGES = {"torch", "torchgen", "functorch", "torchvision", "torchaudio", "torc
 
 # What stands for a package while our side is active; MindSpore's where the real one is missing.
 _ALIASES = {"torch": "mindtorch.torch", "functorch": "mindtorch.torch._compat.functorch"}
-_FALLBACKS = {"mindspore": "mindtorch.mindspore", "mindspore_serving": "mindtorch.serving"}
+_FALLBACKS = {
+    "mindspore": "mindtorch.mindspore", "mindspore_lite": "mindtorch.lite",
+    "mindspore_serving": "mindtorch.serving",
+}  # fmt: skip
 
 _lock = threading.RLock()
 _active = REAL

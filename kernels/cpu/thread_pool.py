@@ -89,7 +89,19 @@ class _Worker:
 
 _workers: list[_Worker] = []
 _taken = fork_safe_lock.lock()  # by the thread whose pieces the workers run
-_inside = threading.local()
+
+
+class _Local(threading.local):
+    """What is said of one thread.
+
+    Attributes:
+        limit: how many threads the kernels that it calls may use; 0: as the process is set to.
+    """
+
+    limit = 0
+
+
+_inside = _Local()
 
 
 def available_cores() -> int:
@@ -102,10 +114,19 @@ def available_cores() -> int:
 def get_num_threads() -> int:
     """The thread count: what was set, else OMP_NUM_THREADS, else one for each core."""
     global _count
+    if _inside.limit:
+        return _inside.limit
     if _count is None:
         given = os.environ.get("OMP_NUM_THREADS", "")
         _count = int(given) if given.isdigit() and int(given) > 0 else available_cores()
     return _count
+
+
+def limit_of_this_thread(count: int) -> int:
+    """Let kernels that this thread calls use ``count`` threads, 0: as the process is set to; what
+    it was before. Packages' own libraries stay as they are."""
+    before, _inside.limit = _inside.limit, count
+    return before
 
 
 def set_num_threads(count: int) -> None:
