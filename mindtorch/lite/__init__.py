@@ -1,0 +1,1 @@
+"""Trained models on devices: see :mod:`mindtorch.lite.micro` for C code for microcontrollers."""
