@@ -4,5 +4,6 @@ from mindtorch.exporting.errors import ExportError, UnsupportedOperatorError
 
 from .inference import generate
 from .project import Report
+from .training import generate_training
 
-__all__ = ["ExportError", "Report", "UnsupportedOperatorError", "generate"]
+__all__ = ["ExportError", "Report", "UnsupportedOperatorError", "generate", "generate_training"]

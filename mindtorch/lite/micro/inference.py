@@ -12,9 +12,22 @@ from mindtorch.exporting.errors import ExportError
 from mindtorch.exporting.inference_graph import InferenceGraph, trace
 from mindtorch.torch.nn import Module
 
-from . import writers_elementwise, writers_networks, writers_shapes  # noqa: F401  # they register
-from .buffers import ctype_of
-from .project import CFunction, Parameter, Report, input_parameters, output_parameters, write
+from . import (  # noqa: F401  # writers register themselves
+    writers_elementwise,
+    writers_losses,
+    writers_networks,
+    writers_shapes,
+    writers_training,
+)
+from .project import (
+    CFunction,
+    Parameter,
+    Report,
+    input_parameters,
+    output_parameters,
+    texts_of,
+    write,
+)
 from .writer import Program, Writer, identifier
 
 __all__ = ["example_main", "generate", "graph_of", "prefix_of", "size_macros", "title_of"]
@@ -80,7 +93,8 @@ def example_main(program: Program, function: CFunction) -> str:
                 f'            printf("%.9g ", (double){p.name}[i]);\n'
                 "        }"
             )
-    call = f"        {program.prefix}_{function.name}({', '.join(p.name for p in function.parameters)});"
+    given = ", ".join(p.name for p in function.parameters)
+    call = f"        {program.prefix}_{function.name}({given});"
     return "\n".join([
         *arrays, "", "int main(void)", "{", "    for (;;) {", *reads, call, *prints,
         '        printf("\\n");', "    }", "}", "",
@@ -125,7 +139,8 @@ def forward_function(
 ) -> CFunction:  # fmt: skip
     """The C function of a graph."""
     w = Writer(program, graph, mutable)
-    taken = input_parameters(w, names, [ctype_of(v.aval.dtype) for v in graph.inputs])
+    taken = input_parameters(w, names, texts_of(names, "input"))
     w.run()
-    made, outputs = output_parameters(w, graph.outputs, graph.output_names)
+    given = graph.output_names
+    made, outputs = output_parameters(w, graph.outputs, given, texts_of(given, "output"))
     return CFunction(name, "Compute the model.", [*taken, *made], w.steps, outputs)

@@ -5,23 +5,27 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from mindtorch.exporting.errors import ExportError
 from mindtorch.kernels.support.atomic_file import replacing
 
-from .buffers import CTYPES, Step, View, place, resolved
+from .buffers import CTYPES, Step, View, ctype_of, place, resolved
 from .templates import CMAKE, CODE, EXAMPLE, HEADER, WEIGHTS, WEIGHTS_HEADER
-from .writer import Program, Writer, identifier, literal
+from .writer import Program, Writer, identifier, literal, without_comments
 
-__all__ = ["CFunction", "Parameter", "Report", "input_parameters", "output_parameters", "write"]
+__all__ = [
+    "CFunction", "Parameter", "Report", "input_parameters", "output_parameters", "texts_of",
+    "write",
+]  # fmt: skip
 
 _SIZES = {"float": 4, "int32_t": 4, "uint8_t": 1, "int8_t": 1}
 _MATH = re.compile(
     r"\b(?:(?:exp|log|log1p|fabs|erf|tanh?|sinh?|cosh?|asinh?|acosh?|atanh?|pow|sqrt|floor|ceil"
     r"|nearbyint|fmod)f?|isinf|pow)\("
 )  # fmt: skip
+_CONSTANTS = re.compile(r"\b(?:NAN|INFINITY)\b")
 
 
 @dataclass
@@ -59,7 +63,6 @@ class CFunction:
         parameters: what it takes.
         steps: its statements.
         outputs: by the number of a buffer, the parameter that it is.
-        last: statements behind all steps.
     """
 
     name: str
@@ -67,7 +70,6 @@ class CFunction:
     parameters: list[Parameter]
     steps: list[Step]
     outputs: dict[int, str]
-    last: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -94,12 +96,22 @@ class Report:
         )
 
 
-def input_parameters(w: Writer, names: Sequence[str], ctypes: Any) -> list[Parameter]:
-    """Let the graph's inputs be parameters of the C function."""
-    values, made = w.graph.inputs, []
-    for value, name, ctype in zip(values, names, ctypes, strict=True):
-        text = "input" if len(values) == 1 else f"input_{identifier(name)}"
-        shape = tuple(int(n) for n in value.aval.shape)
+def texts_of(names: Sequence[str], base: str) -> list[str]:
+    """C names of inputs or outputs: ``base`` for one alone, else with a name of its own."""
+    if len(names) == 1:
+        return [base]
+    made: list[str] = []
+    for i, name in enumerate(names):
+        text = f"{base}_{identifier(name) if name else i}"
+        made.append(text if text not in made else f"{text}_{i}")
+    return made
+
+
+def input_parameters(w: Writer, names: Sequence[str], texts: Sequence[str]) -> list[Parameter]:
+    """Let the graph's inputs be parameters of the C function, called ``texts``."""
+    made = []
+    for value, name, text in zip(w.graph.inputs, names, texts, strict=True):
+        ctype, shape = ctype_of(value.aval.dtype), tuple(int(n) for n in value.aval.shape)
         buffer = w.program.buffer(ctype, value.aval.size, text, True)
         w.values[value.number] = View.dense(buffer, shape)
         made.append(Parameter(text, ctype, shape, True, name))
@@ -107,15 +119,14 @@ def input_parameters(w: Writer, names: Sequence[str], ctypes: Any) -> list[Param
 
 
 def output_parameters(
-    w: Writer, values: Sequence[Any], names: Sequence[str]
+    w: Writer, values: Sequence[Any], names: Sequence[str], texts: Sequence[str]
 ) -> tuple[list[Parameter], dict[int, str]]:
     """Let values be written to parameters of the C function: the last steps write there, and what
     is no array of its own is copied."""
-    made, taken = [], {}
-    for i, value in enumerate(values):
+    made: list[Parameter] = []
+    taken: dict[int, str] = {}
+    for value, name, text in zip(values, names, texts, strict=True):
         view = w.of(value)
-        name = names[i] if i < len(names) else ""
-        text = "output" if len(values) == 1 else f"output_{identifier(name or str(i))}"
         made.append(Parameter(text, view.buffer.ctype, view.shape, False, name))
         if view.is_whole and view.buffer.text is None and view.buffer.number not in taken:
             taken[view.buffer.number] = text
@@ -131,17 +142,18 @@ def _shown(parameter: Parameter) -> str:
     return f" *   {parameter.name}: {parameter.ctype} {lengths}{meaning}"
 
 
+def _named(text: str, outputs: dict[int, str]) -> str:
+    """Statements in which buffers that are outputs have their names."""
+    return re.sub(r"@(\d+)@", lambda found: outputs.get(int(found[1]), found[0]), text)
+
+
 def _body(function: CFunction, program: Program, places: dict[int, int]) -> str:
-    lines = []
+    lines: list[str] = []
     for step in function.steps:
-        text = step.text
-        for number, name in function.outputs.items():
-            text = text.replace(f"@{number}@", name)
-        text = resolved(text, program.buffers, places)
+        text = resolved(_named(step.text, function.outputs), program.buffers, places)
         if step.comment and (not lines or lines[-1] != f"    /* {step.comment} */"):
             lines.append(f"    /* {step.comment.replace('*/', '* /')} */")
         lines += [f"    {line}" for line in text.split("\n")]
-    lines += [f"    {line}" for text in function.last for line in text.split("\n")]
     return "\n".join(lines)
 
 
@@ -150,12 +162,9 @@ def _planned(program: Program, functions: Sequence[CFunction]) -> tuple[list[str
     bodies, sizes = [], dict.fromkeys(CTYPES, 0)
     for function in functions:
         inside = [
-            Step(
-                re.sub(r"@(\d+)@", lambda m, f=function: f.outputs.get(int(m[1]), m[0]), step.text),
-                step.comment, step.in_place,
-            )
+            Step(_named(step.text, function.outputs), step.comment, step.in_place)
             for step in function.steps
-        ]  # fmt: skip
+        ]
         places, own = place(inside, program.buffers)
         bodies.append(_body(function, program, places))
         sizes = {ctype: max(n, own.get(ctype, 0)) for ctype, n in sizes.items()}
@@ -198,15 +207,16 @@ def write(
     ]
     helpers = "\n".join(program.function_texts())
     text = "\n\n".join([defined, *codes])
-    math = _MATH.search(helpers + text)
-    constants = math or re.search(r"\b(?:NAN|INFINITY)\b", helpers + text + "")
+    code = without_comments(helpers + text)
+    math = _MATH.search(code)
+    constants = math or _CONSTANTS.search(code)
     members = "".join(f"    {ctype} {CTYPES[ctype]}[{n}];\n" for ctype, n in sizes.items())
     values = {"name": prefix, "NAME": upper, "title": title}
-    weights = [_array(name, *held) for name, held in program.arrays.items()]
     externs = [
         f"extern {'const ' if held[2] else ''}{held[0]} {name}[{max(held[1].size, 1)}];"
         for name, held in program.arrays.items()
     ]
+    arrays = "\n".join(_array(name, *held) for name, held in program.arrays.items())
     defines = [(*each[:2], each[2]) for each in (
         *macros, ("BUFFER_SIZE", arena, f"bytes of the arena, which {prefix}.c holds"))]
     files = {
@@ -222,8 +232,9 @@ def write(
         ),
         f"{prefix}_weights.h": WEIGHTS_HEADER.substitute(values, externs="\n".join(externs)),
         f"{prefix}_weights.c": WEIGHTS.substitute(
-            values, arrays="\n".join(weights),
-            math="#include <math.h>\n" if re.search(r"\b(NAN|INFINITY)\b", "".join(weights)) else ""),
+            values, arrays=arrays,
+            math="#include <math.h>\n" if _CONSTANTS.search(arrays) else "",
+        ),
         "main.c": EXAMPLE.substitute(values, example=example),
         "CMakeLists.txt": CMAKE.substitute(values, math=" m" if math else ""),
     }  # fmt: skip

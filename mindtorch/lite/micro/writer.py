@@ -14,7 +14,10 @@ from mindtorch.exporting.writers import Writers
 
 from .buffers import Buffer, Step, View, ctype_of
 
-__all__ = ["WRITERS", "Program", "Writer", "function", "identifier", "literal", "writes"]
+__all__ = [
+    "WRITERS", "Program", "Writer", "function", "identifier", "literal", "without_comments",
+    "writes",
+]  # fmt: skip
 
 WRITERS = Writers()
 writes = WRITERS.writes
@@ -38,6 +41,11 @@ def identifier(name: str) -> str:
     """A C identifier for a parameter's or module's name."""
     made = re.sub(r"\W", "_", name)
     return f"_{made}" if not made or made[0].isdigit() else made
+
+
+def without_comments(text: str) -> str:
+    """C code alone."""
+    return re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
 
 
 def literal(number: Any, ctype: str) -> str:
@@ -102,7 +110,7 @@ class Program:
     def use(self, name: str) -> str:
         """Have a registered function written out, and those that it calls; its name."""
         if name not in self.functions:
-            for other in re.findall(r"(\w+)\s*\(", _FUNCTIONS[name]):
+            for other in re.findall(r"(\w+)\s*\(", without_comments(_FUNCTIONS[name])):
                 if other != name and other in _FUNCTIONS:
                     self.use(other)
             self.functions.append(name)
@@ -214,7 +222,7 @@ class Writer:
         """Append statements."""
         self.steps.append(Step(text, self._comment, list(in_place)))
 
-    def call(self, name: str, *arguments: Any, struct: str = "", **shape: int) -> None:
+    def call(self, name: str, *arguments: Any, struct: Any = "", **shape: int) -> None:
         """Call a registered function.
 
         Args:

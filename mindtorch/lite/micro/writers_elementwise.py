@@ -124,6 +124,9 @@ class Elements:
             return self.define(dtype, place)
         return self.cast(self.define(held, place), held, dtype)
 
+    def of(self, value: Any) -> str:
+        return self.typed(value, value.aval.dtype)
+
     def cast(self, name: str, held: Any, dtype: Any) -> str:
         ctype = ctype_of(dtype)
         if held is dtype:

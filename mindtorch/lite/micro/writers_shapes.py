@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from mindtorch.engine.ops import copies, embedding, indexing, movement, reduction
@@ -116,8 +116,11 @@ def _copy_into(w: Writer, target: View, source: View) -> None:
         w.copied(source, target)
 
 
-@writes(movement.cat)
+@writes(movement.cat, movement.stack)
 def _cat(w: Writer, node: Any) -> View:
+    """Join along an axis; what is stacked has the new axis already."""
+    if len(node.inputs) == 1:
+        return w.of(node.inputs[0])
     made, start, axis = w.made(node.outputs[0]), 0, node.params["axis"]
     for value in node.inputs:
         part = w.of(value)
@@ -130,18 +133,6 @@ def _cat(w: Writer, node: Any) -> View:
     return made
 
 
-@writes(movement.stack)
-def _stack(w: Writer, node: Any) -> View:
-    if len(node.inputs) == 1:
-        found = w.of(node.inputs[0]).reshaped(node.outputs[0].aval.shape)
-        if found is not None:
-            return found
-    made, axis = w.made(node.outputs[0]), node.params["axis"]
-    for i, value in enumerate(node.inputs):
-        _copy_into(w, _without(_narrowed(made, axis, i, 1), axis), w.of(value))
-    return made
-
-
 @writes(movement.roll)
 def _roll(w: Writer, node: Any) -> View:
     view = w.of(node.inputs[0])
@@ -150,8 +141,9 @@ def _roll(w: Writer, node: Any) -> View:
         shift = shift % n if n else 0
         if shift:
             made = View.dense(w.program.buffer(view.buffer.ctype, view.size), view.shape)
-            _copy_into(w, _narrowed(made, axis, shift, n - shift), _narrowed(view, axis, 0, n - shift))
-            _copy_into(w, _narrowed(made, axis, 0, shift), _narrowed(view, axis, n - shift, shift))
+            for to, start, length in ((shift, 0, n - shift), (0, n - shift, shift)):
+                part = _narrowed(view, axis, start, length)
+                _copy_into(w, _narrowed(made, axis, to, length), part)
             view = made
     return view
 
@@ -291,28 +283,29 @@ def _triangle(w: Writer, node: Any) -> View:
 # --- reductions -----------------------------------------------------------------------------------
 
 
-def _folded(w: Writer, node: Any, begin: str, step: str, end: str = "{y} = {a};") -> View:
+def folded(
+    w: Writer, view: View, axes: Iterable[int], made: View, begin: str, step: str,
+    end: str = "{y} = {a};",
+) -> None:  # fmt: skip
     """One loop over the axes that stay around one over those that are folded.
 
     Args:
         begin, step, end: C statements of the accumulator ``a``, the element ``x`` and ``y``.
     """
-    view, axes = w.of(node.inputs[0]), sorted(node.params["axis"])
-    made = w.made(node.outputs[0])
+    axes = sorted(axes)
     kept = [i for i in range(len(view.shape)) if i not in axes]
     outer = View(view.buffer, tuple(view.shape[i] for i in kept),
                  tuple(view.strides[i] for i in kept), view.offset)  # fmt: skip
     target = made.reshaped(outer.shape)
     assert target is not None
-    ctype = view.buffer.ctype
+    inside = [(view.shape[i], view.strides[i]) for i in axes if view.shape[i] != 1]
 
     def body(y: str, x: str) -> str:
-        inside = [(view.shape[i], view.strides[i]) for i in axes if view.shape[i] != 1]
         place = x[x.index("[") + 1 : -1]
         terms = [place] if place != "0" or not inside else []
         terms += [f"{s} * k{i}" if s != 1 else f"k{i}" for i, (_, s) in enumerate(inside) if s]
         element = f"x[{' + '.join(terms) or '0'}]"
-        lines, indent = [f"{ctype} a = {begin};"], ""
+        lines, indent = [f"{view.buffer.ctype} a = {begin};"], ""
         for i, (n, _) in enumerate(inside):
             lines.append(f"{indent}for (int k{i} = 0; k{i} < {n}; ++k{i}) {{")
             indent += "    "
@@ -324,6 +317,11 @@ def _folded(w: Writer, node: Any, begin: str, step: str, end: str = "{y} = {a};"
         return "\n".join(lines)
 
     w.loop(target, [outer], body)
+
+
+def _folded(w: Writer, node: Any, begin: str, step: str, end: str = "{y} = {a};") -> View:
+    made = w.made(node.outputs[0])
+    folded(w, w.of(node.inputs[0]), node.params["axis"], made, begin, step, end)
     return made
 
 
@@ -366,6 +364,24 @@ def _amax(w: Writer, node: Any) -> View:
 def _amin(w: Writer, node: Any) -> View:
     _require_float(node)
     return _folded(w, node, "INFINITY", "a = ({x} < a || {x} != {x}) ? {x} : a;")
+
+
+@writes(reduction.var, reduction.std)
+def _variance(w: Writer, node: Any) -> View:
+    """From the mean, which a first loop computes."""
+    _require_float(node)
+    view, axes = w.of(node.inputs[0]), set(node.params["axis"])
+    kept = tuple(1 if i in axes else n for i, n in enumerate(view.shape))
+    mean = View.dense(w.program.buffer("float", math.prod(kept)), kept)
+    away = View.dense(w.program.buffer("float", view.size), view.shape)
+    count = _count(node)
+    divisor = literal(max(count - node.params["correction"], 0), "float")
+    folded(w, view, axes, mean, "0.0f", "a += {x};", f"{{y}} = {{a}} / {literal(count, 'float')};")
+    w.loop(away, [view, mean], lambda y, x, m: f"{y} = ({x} - {m}) * ({x} - {m});")
+    root = "sqrtf({a} / %s)" if node.op is reduction.std else "{a} / %s"
+    made = w.made(node.outputs[0])
+    folded(w, away, axes, made, "0.0f", "a += {x};", "{y} = " + root % divisor + ";")
+    return made
 
 
 ARGUMENT = function("""
@@ -420,4 +436,5 @@ def _argument(w: Writer, node: Any) -> View | None:
 @writes(reduction.max_with_index, reduction.min_with_index)
 def _extreme(w: Writer, node: Any) -> Any:
     sign = 1 if node.op is reduction.max_with_index else -1
-    return tuple(_largest(w, node, *node.outputs, sign))
+    value, index = node.outputs
+    return tuple(_largest(w, node, value, index, sign))
