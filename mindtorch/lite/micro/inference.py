@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from mindtorch.exporting.arguments import Arguments
@@ -16,6 +16,7 @@ from . import (  # noqa: F401  # writers register themselves
     writers_elementwise,
     writers_losses,
     writers_networks,
+    writers_recurrent,
     writers_shapes,
     writers_training,
 )
@@ -28,7 +29,9 @@ from .project import (
     texts_of,
     write,
 )
+from .quantization import Quantized, calibrate
 from .writer import Program, Writer, identifier
+from .writers_int8 import Int8Writer
 
 __all__ = ["example_main", "generate", "graph_of", "prefix_of", "size_macros", "title_of"]
 
@@ -102,9 +105,10 @@ def example_main(program: Program, function: CFunction) -> str:
 
 
 def generate(
-    model: Any, example_inputs: Any, folder: str | os.PathLike[str], name: str = "model"
-) -> Report:
-    """Write a C99 project that computes a model's forward in float32.
+    model: Any, example_inputs: Any, folder: str | os.PathLike[str], name: str = "model",
+    calibration: Iterable[Any] | None = None,
+) -> Report:  # fmt: skip
+    """Write a C99 project that computes a model's forward, in float32 or int8.
 
     It allocates nothing and needs nothing but, where a function is used, libm. Sums are accumulated
     in float in the order of plain loops; results differ from ours by rounding.
@@ -115,6 +119,10 @@ def generate(
         example_inputs: a tensor or a tuple of them, whose shapes the code is for.
         folder: where files are written, made if it is not there.
         name: what the files and public C names begin with.
+        calibration: samples of the model's inputs (each as ``example_inputs``). The code is int8
+            then: weights with a scale for each channel, activations with a scale and a zero point
+            from the largest and smallest number that the samples give (MAX_MIN). Inputs and outputs
+            stay float; ops that have no int8 form are computed in float in between.
 
     Returns:
         what was written, with the bytes of memory that it needs.
@@ -126,7 +134,8 @@ def generate(
     """
     program = Program(prefix_of(name))
     graph, names = graph_of(model, example_inputs)
-    function = forward_function(program, graph, names)
+    scales = None if calibration is None else calibrate(graph, calibration)
+    function = forward_function(program, graph, names, scales=scales)
     return write(
         program, [function], folder, title=title_of(model),
         macros=size_macros(function.parameters), example=example_main(program, function),
@@ -135,10 +144,15 @@ def generate(
 
 def forward_function(
     program: Program, graph: InferenceGraph, names: Sequence[str], name: str = "run",
-    mutable: frozenset[int] = frozenset(),
+    mutable: frozenset[int] = frozenset(), scales: dict[int, Quantized] | None = None,
 ) -> CFunction:  # fmt: skip
-    """The C function of a graph."""
-    w = Writer(program, graph, mutable)
+    """The C function of a graph.
+
+    Args:
+        mutable: the numbers of the constants that training changes.
+        scales: how values are held as int8, if it is to compute so.
+    """
+    w = Writer(program, graph, mutable) if scales is None else Int8Writer(program, graph, scales)
     taken = input_parameters(w, names, texts_of(names, "input"))
     w.run()
     given = graph.output_names

@@ -195,7 +195,8 @@ def write(
     """
     prefix, upper = program.prefix, program.prefix.upper()
     bodies, sizes = _planned(program, functions)
-    arena = -(-sum(n * _SIZES[ctype] for ctype, n in sizes.items()) // 4) * 4
+    widest = max((_SIZES[ctype] for ctype in sizes), default=1)
+    arena = -(-sum(n * _SIZES[ctype] for ctype, n in sizes.items()) // widest) * widest
     codes = [
         f"void {prefix}_{f.name}({', '.join(p.declaration for p in f.parameters)})\n{{\n{body}\n}}"
         for f, body in zip(functions, bodies, strict=True)

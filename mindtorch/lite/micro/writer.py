@@ -15,10 +15,11 @@ from mindtorch.exporting.writers import Writers
 from .buffers import Buffer, Step, View, ctype_of
 
 __all__ = [
-    "WRITERS", "Program", "Writer", "function", "identifier", "literal", "without_comments",
-    "writes",
+    "SYSTEM", "WRITERS", "Program", "Writer", "function", "identifier", "literal",
+    "without_comments", "writes",
 ]  # fmt: skip
 
+SYSTEM = "C code for devices (mindtorch.lite.micro)"  # in errors
 WRITERS = Writers()
 writes = WRITERS.writes
 
@@ -152,7 +153,7 @@ class Writer:
         """
         for node in self.graph.nodes:
             self._comment = node.op.name + (f" at {node.line}" if node.line else "")
-            made = WRITERS.write(self, node, "C code for devices (mindtorch.lite.micro)")
+            made = WRITERS.write(self, node, SYSTEM)
             for value, view in zip(node.outputs, made, strict=True):
                 if view is not None:
                     self.values[value.number] = view
