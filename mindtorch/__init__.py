@@ -12,7 +12,7 @@ VERSION = tuple(int(part) for part in __version__.split("."))
 
 _FUNCTIONAL = ("get_grad", "grad", "jvp", "value_and_grad", "vjp")
 _TRANSFORMS = ("GradOperation", "jacfwd", "jacrev", "recompute", "stop_gradient", "vmap")
-_MODULES = ("functional", "mindspore", "ops", "torch", "transforms")
+_MODULES = ("functional", "mindspore", "onnx", "ops", "torch", "transforms")
 
 
 def unsupported_attr(value: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -66,16 +67,40 @@ class Explanation:
     def op_count(self) -> int:
         return sum(map(len, self.ops))
 
-    def __str__(self) -> str:
+    @property
+    def summary(self) -> str:
+        """What there is to know first: counts, how the call was run, why it was not captured as a
+        whole, the kernels that took longest, the commonest reasons of what is no loop."""
         lines = [
             f"graphs: {self.graph_count}, kernels: {self.op_count}, host calls between them: "
-            f"{self.host_calls}, traced {self.traces} times in {self.trace_seconds:.2f} s"
+            f"{self.host_calls}, traced {_times(self.traces)} in {self.trace_seconds:.2f} s"
         ]
         if self.decision is not None:
             lines.append(f"how this call was run: {self.decision}")
         lines += [f"in lazy mode, or captured again: {reason}" for reason in self.reasons]
+        seconds: dict[str, float] = {}
+        for names, taken in zip(self.ops, self.seconds, strict=True):
+            for name, each in zip(names, taken, strict=False):
+                seconds[name] = seconds.get(name, 0.0) + each
+        whole = sum(seconds.values())
+        if whole:
+            moved = sum(map(sum, self.moved))
+            longest = sorted(seconds.items(), key=lambda row: -row[1])[:_MOST]
+            most = ", ".join(f"{name} {taken / whole:.0%}" for name, taken in longest)
+            lines.append(f"kernels took {whole * 1e6:.0f} us, {moved} bytes: {most}")
+        why = Counter(_reason_of(line) for report in self.fusion_report for line in report)
+        lines += [
+            f"{_times(count)} two kernels are not one loop, since a value {reason}"
+            for reason, count in why.most_common(_MOST)
+        ]
         if self.guards:
-            lines.append("guards: " + ", ".join(self.guards))
+            kinds = Counter(self.guards)
+            shown = [x if n == 1 else f"{x} ({_times(n)})" for x, n in kinds.items()]
+            lines.append("guards: " + ", ".join(shown))
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        lines = [self.summary]
         for i, (graph, size) in enumerate(zip(self.graphs, self.arena, strict=True)):
             if self.traced[i]:
                 lines += ["as traced:", self.traced[i], "after all passes:"]
@@ -95,6 +120,18 @@ class Explanation:
             )
             lines.append(f"    {name:<40} {size:>12} {time_and_rate}".rstrip())
         return lines
+
+
+_MOST = 3  # kernels and reasons in a summary
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
+
+
+def _reason_of(line: str) -> str:
+    """Of a line of a fusion report what follows the names of its two kernels and of the value."""
+    return line.partition(": ")[2].partition(" ")[2]
 
 
 def _bytes(node: Node) -> int:

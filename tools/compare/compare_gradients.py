@@ -19,8 +19,19 @@ __all__ = ["compare_gradients", "gradient_distance", "norms"]
 def compare_gradients(step: StepComparison) -> None:
     """Losses, gradients of what calls gave, from the last to the first, and of parameters."""
     _losses(step)
+    _carried(step)
     _gradients(step)
     _parameter_gradients(step)
+
+
+def _carried(step: StepComparison) -> None:
+    """Whether a backward pass adds to gradients that are there in one run only."""
+    a, b = step.a.carried, step.b.carried
+    if bool(a) != bool(b):
+        name, run = a or b, step.names[not a]
+        note = f"{name} has a gradient under {run} only: no zero_grad() there?"
+        what = "gradients before the backward pass"
+        step.differs("backward", what, "", owner(name, step.model), note=note, cause=EXACT)
 
 
 def _losses(step: StepComparison) -> None:

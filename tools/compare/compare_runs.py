@@ -89,6 +89,7 @@ class _Comparison:
             ("starting value", self.a.parameters, self.b.parameters, self.result.parameters),
             ("starting buffer", self.a.buffers, self.b.buffers, self.result.buffers),
         ):
+            names = self.first.name, self.second.name
             for name in dict.fromkeys([*first, *second]):
                 a, b = first.get(name), second.get(name)
                 path = owner(name, self.a.model)
@@ -102,7 +103,7 @@ class _Comparison:
                 value = self.distance(a, b)
                 count.add(value, a.digest == b.digest)
                 if value > allowed:
-                    note = "" if a.shape == b.shape else f"{list(a.shape)} against {list(b.shape)}"
+                    note = self.distance.how_apart(a, b, names)
                     made = number and (self.result.real or value <= JUMP * max(before, FLOOR))
                     cause = FOLLOWS if made else EXACT
                     self.differs("start", what, name, path, number, value, note, cause)

@@ -21,6 +21,7 @@ from .findings import (
     FLOOR,
     FOLLOWS,
     JUMP,
+    MODE,
     NEAR,
     OPEN,
     REAL,
@@ -116,15 +117,28 @@ class StepComparison:
     # -- in the order of events ------------------------------------------------------------------
 
     def run(self) -> None:
-        compare_starts(self)
         pairing = align(self.a.events, self.b.events)
         self.pairs = pairing.pairs
         self._within = _descendants(self.pairs)
+        self._training_modes()
+        compare_starts(self)
         self._events(pairing.parting)
         compare_gradients(self)
         compare_updates(self)
         if self.a.full and self.b.full:
             self.rows = event_rows(self)
+
+    def _training_modes(self) -> None:
+        """Whether models are in training mode in both runs or in none: told before what follows
+        from it, such as other running means when the next step begins."""
+        for pair in self.pairs:
+            a, b = pair.first, pair.second
+            outer = self.a.events[a.parent].trained if a.parent >= 0 else None
+            if a.kind == "module" and a.trained != b.trained and outer != a.trained:
+                missing = "eval()" if a.trained < b.trained else "train()"
+                note = f"{self._mode_note(a, b)}: no {missing} there?"
+                self.differs(a.phase, MODE, a.label, a.path, note=note, cause=EXACT, pair=(a, b))
+                return
 
     def _events(self, parting: tuple[Event | None, Event | None] | None) -> None:
         wirings = Wiring(self.a), Wiring(self.b)

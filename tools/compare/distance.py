@@ -37,6 +37,12 @@ class Side:
     folder: Path
 
 
+def _deviation(recorded: Recorded) -> float:
+    """The standard deviation of a tensor's elements."""
+    size = max(1, math.prod(recorded.shape))
+    return math.sqrt(max(0.0, recorded.norm**2 / size - recorded.mean**2))
+
+
 class Distance:
     """Distances between records of a first and a second side."""
 
@@ -62,6 +68,23 @@ class Distance:
         if a.odd != b.odd:
             return math.inf
         return sketch_difference(a.sketch, b.sketch, max(a.norm, b.norm, scale))
+
+    def how_apart(self, a: Recorded, b: Recorded, names: tuple[str, str]) -> str:
+        """What tells the values of two tensors apart, in words: the shape, a factor, or mean and
+        standard deviation (other random numbers have the same). `names` are the runs'."""
+        if a.shape != b.shape:
+            return f"{list(a.shape)} against {list(b.shape)}"
+        if a.stored and b.stored and not (a.odd or b.odd):
+            x, y = (np.ravel(side[each]).astype(np.float64)
+                    for side, each in ((self.first, a), (self.second, b)))  # fmt: skip
+            squares = float(x @ x)
+            factor = float(x @ y) / squares if squares else 0.0
+            if factor and float(np.abs(y - factor * x).max()) < 1e-5 * float(np.abs(y).max()):
+                return f"{names[1]} has {factor:.6g} times what {names[0]} has"
+        parts = [
+            f"mean {each.mean:.3g}, deviation {_deviation(each):.3g}" for each in (a, b)
+        ]
+        return " against ".join(parts)
 
     def of_groups(
         self, first: Sequence[Recorded | None], second: Sequence[Recorded | None]

@@ -14,6 +14,7 @@ __all__ = [
     "FLOOR",
     "FOLLOWS",
     "JUMP",
+    "MODE",
     "NEAR",
     "OPEN",
     "PHASES",
@@ -42,6 +43,8 @@ FLOOR = 1e-6
 STEPS, ACCURACY, SETTINGS = "number of steps", "printed accuracy", "settings of the layer"
 ENDINGS = (STEPS, ACCURACY, SETTINGS)
 
+MODE = "mode"  # training or evaluation, of a call
+
 
 @dataclass
 class Difference:
@@ -64,11 +67,15 @@ class Difference:
     second: Event | None = None
     evidence: list[Rerun] = field(default_factory=list)
 
-    def __str__(self) -> str:
+    @property
+    def without_note(self) -> str:
+        """What differs, where and by how much."""
         where = f"{self.what} of {self.name}" if self.name else self.what
         size = "" if math.isnan(self.value) else f" by {self.value:.1e}"
-        note = f" ({self.note})" if self.note else ""
-        return f"{where} at step {self.step + 1}{size}{note}"
+        return f"{where} at step {self.step + 1}{size}"
+
+    def __str__(self) -> str:
+        return f"{self.without_note} ({self.note})" if self.note else self.without_note
 
     @property
     def is_real(self) -> bool:

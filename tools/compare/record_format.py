@@ -39,7 +39,7 @@ __all__ = [
     "load_steps",
 ]
 
-FORMAT = 6
+FORMAT = 7
 ARRAYS = "arrays.bin"
 LEFT = "ended by os._exit"  # a run's status, where its process's is 0
 UNWRITTEN = 74  # a process's exit status: its record cannot be written
@@ -152,7 +152,8 @@ class OptimizerSettings:
 
 @dataclass
 class Step:
-    """One optimizer step."""
+    """One optimizer step. `carried`: a parameter that had a gradient when the first backward pass
+    of the step began, '' for none."""
 
     number: int
     epoch: int = 0
@@ -167,6 +168,7 @@ class Step:
     events: list[Event] = field(default_factory=list)
     events_left_out: int = 0
     full: bool = False
+    carried: str = ""
 
 
 @dataclass

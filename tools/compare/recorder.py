@@ -8,6 +8,7 @@ itself is left out of the times it reports. What it sees of a step is written wh
 
 import fnmatch
 import functools
+import itertools
 import json
 import time
 from collections.abc import Callable
@@ -30,6 +31,7 @@ __all__ = ["Recorder"]
 MOST_EVENTS = 20_000
 MOST_OUTSIDE = 8_000  # of them of functions outside models: a loop may prepare data
 MOST_INFERENCE_CALLS = 8  # in a step
+MOST_CARRIED = 4  # gradients that are looked at before a backward pass
 EVENT_BYTES = 2**29
 TORCH_LIKE = (*LIBRARY, "torchvision.transforms", "torchvision.datasets")
 # They write all of their first argument and read nothing of it: memory that nobody wrote before.
@@ -410,8 +412,16 @@ class Recorder:
         if self.active:
             self.end_manual_update()
             with self.probe.probing():
+                if not self.step.losses:
+                    self.step.carried = self._carried()
                 values = self.probe.array_of(loss)[0]
                 self.step.losses.append(float(values.mean(dtype=np.float64)))
+
+    def _carried(self) -> str:
+        """The first parameter that has a gradient, if that is not zero."""
+        left = ((n, each.grad) for n, each in self.models.parameters() if each.grad is not None)
+        some = itertools.islice(left, MOST_CARRIED)
+        return next((n for n, x in some if self.probe.record_afresh(x, False).largest), "")
 
     def seen_backward(self, returned: tuple[Any, ...] = ()) -> None:
         """What comes after `backward` (which gave back `returned`) is about the update, until a

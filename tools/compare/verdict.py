@@ -1,11 +1,12 @@
 """What a comparison comes to: the verdict, in words and as JSON."""
 
 import json
+import math
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .findings import ENDINGS, EXACT, PHASES, Agreement, Difference
+from .findings import ENDINGS, EXACT, MODE, PHASES, Agreement, Difference
 from .run_frameworks import RunFailedError
 
 __all__ = ["Outcome", "PhaseRow"]
@@ -130,9 +131,23 @@ class Outcome:
         if self.left:
             names = " and ".join(self.left)
             lines.append(f"the script ended itself at once (os._exit) under {names}")
+        odd = self._odd_loss()
+        if odd:
+            lines.append(odd)
         if self.reproduction is not None:
             lines.append(f"to see it by itself: python {self.reproduction}")
         return list(lines)
+
+    def _odd_loss(self) -> str:
+        """The first step whose loss is NaN or infinite in both runs, in words."""
+        for step in self.agreement.steps:
+            for a, b in step.losses:
+                if not (math.isfinite(a) or math.isfinite(b)):
+                    return (
+                        f"the loss of step {step.number + 1} is {a:g} in both runs: `mindtorch run "
+                        "--watch overflow` names the op that it begins in"
+                    )
+        return ""
 
     def _agree(self) -> list[str]:
         largest = self.agreement.largest_loss_difference
@@ -150,21 +165,24 @@ class Outcome:
 
     def _differ(self) -> list[str]:
         first = self.real or self.differences[0]
-        lines = [f"DIFFER: first the {first}"]
-        if first.cause in BECAUSE and first.cause != EXACT:
+        lines = [f"DIFFER: first the {first.without_note if first.evidence else first}"]
+        if first.evidence:
+            lines.append(first.note)
+        elif first.cause in BECAUSE and first.cause != EXACT:
             lines.append(f"{BECAUSE[first.cause]}")
         event = first.first or first.second
-        if event is not None and event.kind == "module":
+        alike = first.first and first.second and first.first.kind == first.second.kind
+        if event is not None and event.kind == "module" and (alike or first.what != "call"):
             a = first.first.description if first.first else "not called"
             b = first.second.description if first.second else "not called"
             if a != b:
                 lines.append(f"{self.names[0]} has {a}")
                 lines.append(f"{self.names[1]} has {b}")
-            else:
+            elif first.what != MODE:
                 lines.append(f"first layer that differs: {event.path}: {a}")
         later = [x.difference for x in self.phases() if x.difference and x.difference is not first]
         reals = [each for each in later if each.is_real]
-        if reals:
+        if reals and first.what != MODE:  # buffers and draws follow from it
             lines.append(f"not explained by it: the {reals[0]}")
         count = len(self.differences)
         if count > 1:
@@ -194,6 +212,9 @@ class Outcome:
                 lines.append("it needs a GPU, and there is none here: let it use the device cpu")
             if failure.reads_input:
                 lines.append("it asks for input, and there is none: pass it otherwise")
+        ends = [failure.tail[-1] for failure in self.failures]
+        if len(failed) == 2 and ends[0] == ends[1]:
+            lines.append(f"both end with the same error, which is the script's own: {ends[0]}")
         if self.differences:
             lines.append(f"before that: first the {self.differences[0]}")
         elif self.agreement.steps:

@@ -10,7 +10,7 @@ import numpy as np
 from .errors import MindIRError
 from .primitives import Primitive, primitive_of
 from .schema import PrimType
-from .values import array_of, shape_of, value_of
+from .values import Beside, array_of, shape_of, value_of
 
 __all__ = ["Call", "FuncGraph", "Function", "graph_of"]
 
@@ -91,9 +91,8 @@ def _text(value: Any) -> str:
 class _Reader:
     """Makes functions of the messages of one model."""
 
-    def __init__(self, model: Any, folder: str | None) -> None:
-        self.model, self.folder = model, folder
-        self.files: dict[str, bytes] = {}
+    def __init__(self, model: Any, beside: Beside) -> None:
+        self.model, self.beside = model, beside
         self.constants: dict[str, Any] = {}
         self.primitives: dict[str, tuple[Primitive, dict[str, Any], bool]] = {}
         self.declared = {_text(each.name): each for each in model.primitives}
@@ -104,7 +103,7 @@ class _Reader:
             raise MindIRError("the model has a hash table as a parameter, which is not read")
         for each in self.model.graph.parameter:
             name = _text(each.ref_key) or _short(_text(each.name))
-            found[_text(each.name)] = name, array_of(each, self.folder, self.files)
+            found[_text(each.name)] = name, array_of(each, self.beside)
         return found
 
     def function(self, graph: Any) -> Function:
@@ -163,11 +162,11 @@ def _check_names(graph: FuncGraph) -> None:
                 raise MindIRError(f"{function.name!r} returns {name!r}, which is not there")
 
 
-def graph_of(model: Any, folder: str | None) -> FuncGraph:
+def graph_of(model: Any, beside: Beside) -> FuncGraph:
     """The graph of a model.
 
     Args:
-        folder: where files with parameters are that it names.
+        beside: the files with parameters that it may name.
 
     Raises:
         MindIRError: it is incomplete, or newer than what is known.
@@ -182,7 +181,7 @@ def graph_of(model: Any, folder: str | None) -> FuncGraph:
         raise MindIRError("the file has no graph")
     if model.HasField("little_endian") and not model.little_endian:
         raise MindIRError("the file has numbers with the highest byte first, which is not read")
-    reader = _Reader(model, folder)
+    reader = _Reader(model, beside)
     functions = {each.name: reader.function(each) for each in (*model.functions, model.graph)}
     inputs = []
     for each in model.graph.input:

@@ -187,6 +187,8 @@ def _cumsum(x: Any, axis: Any, *, exclusive: Any = False, reverse: Any = False) 
 
 @reads("MatMul", "BatchMatMul", "MatMulV2")
 def _matmul(x: Any, y: Any, *, transpose_a: Any = False, transpose_b: Any = False) -> Any:
+    if transpose_b and not transpose_a and y.aval.ndim == 2:
+        return F.linear(x, y)
     x = t.transpose(x, -2, -1) if transpose_a else x
     return t.matmul(x, t.transpose(y, -2, -1) if transpose_b else y)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from typing import Any
 
@@ -11,6 +12,7 @@ from .encryption import check_key, decrypted, is_encrypted
 from .errors import MindIRError
 from .graphs import FuncGraph, graph_of
 from .schema import ModelProto
+from .values import Beside
 
 __all__ = ["load"]
 
@@ -49,26 +51,28 @@ def load(
         raise ValueError(
             f"For 'load', the argument 'file_name'(model file name) should exist: {path!r}."
         )
-    content = _content(path, dec_key, dec_mode)
+    opened = functools.partial(_opened, path=path, key=dec_key, mode=dec_mode)
+    if dec_key is not None and not callable(dec_mode):
+        check_key("load", dec_key, dec_mode)
+    with open(path, "rb") as file:
+        content = opened(file.read())
     model = ModelProto()
     try:
         model.ParseFromString(content)
     except DecodeError as error:
         raise MindIRError(f"{path} is no MindIR file, or is damaged: {error}") from None
     try:
-        return graph_of(model, os.path.dirname(path))
+        return graph_of(model, Beside(os.path.dirname(path), opened))
     except MindIRError as error:
         raise type(error)(f"{path}: {error}") from error
 
 
-def _content(path: str, key: Any, mode: Any) -> bytes:
-    if key is not None and callable(mode):
-        return bytes(mode(path, key))
-    with open(path, "rb") as file:
-        content = file.read()
+def _opened(content: bytes, path: str, key: Any, mode: Any) -> bytes:
+    """What a file of the model holds, decrypted."""
     if key is None:
         if is_encrypted(content):
             raise MindIRError(f"{path} is encrypted: give its key as dec_key")
         return content
-    check_key("load", key, mode)
+    if callable(mode):
+        return bytes(mode(path, key))
     return decrypted(content, key, mode)

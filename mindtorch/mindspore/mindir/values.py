@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
@@ -14,7 +15,7 @@ from .schema import AttributeType as Kind
 from .schema import DataType
 
 __all__ = [
-    "MONAD", "array_of", "data_type", "name_tensor", "put_value", "shape_of", "value_of",
+    "MONAD", "Beside", "array_of", "data_type", "name_tensor", "put_value", "shape_of", "value_of",
 ]  # fmt: skip
 
 _ELEMENTS = {
@@ -30,7 +31,6 @@ _NUMBERS = {
 }
 _WHOLE = (Kind.UINT8, Kind.INT8, Kind.UINT16, Kind.INT16, Kind.INT32, Kind.INT64, Kind.UINT32,
           Kind.UINT64)  # fmt: skip
-_ALIGNED = 64
 
 
 class _Monad:
@@ -56,12 +56,46 @@ def shape_of(proto: Any) -> tuple[int, ...]:
     return tuple(proto.dims)
 
 
-def array_of(proto: Any, folder: str | None, files: dict[str, bytes]) -> np.ndarray:
+class Beside:
+    """Files with parameters beside a model, each read once.
+
+    Args:
+        folder: where they are; nothing outside of it is read.
+        opened: what makes the content of a file's bytes: decrypts them.
+    """
+
+    def __init__(self, folder: str, opened: Callable[[bytes], bytes]) -> None:
+        self._folder, self._opened = folder, opened
+        self._contents: dict[str, bytes] = {}
+
+    def content(self, location: Any, owner: str) -> bytes:
+        """The content of a file, which the parameter ``owner`` names.
+
+        Raises:
+            MindIRError: it is not there, or outside of the folder.
+        """
+        if not isinstance(location, str) or "\0" in location:
+            raise MindIRError(f"{owner!r} names the file {location!r}")
+        folder = os.path.realpath(self._folder)
+        path = os.path.realpath(os.path.join(folder, location))
+        if not path.startswith(os.path.join(folder, "")):
+            raise MindIRError(f"{owner!r} names {location!r}, outside of the model's folder")
+        if path not in self._contents:
+            try:
+                with open(path, "rb") as file:
+                    self._contents[path] = self._opened(file.read())
+            except OSError as error:
+                raise MindIRError(
+                    f"the parameters in {location!r} cannot be read: {error}"
+                ) from None
+        return self._contents[path]
+
+
+def array_of(proto: Any, beside: Beside | None) -> np.ndarray:
     """The elements of a tensor.
 
     Args:
-        folder: where files beside the model are; None if there can be none.
-        files: contents of such files by their name, read once.
+        beside: the files that it may lie in; None if there can be none.
 
     Raises:
         MindIRError: there are more or fewer bytes than the shape says, or an unknown type.
@@ -74,7 +108,7 @@ def array_of(proto: Any, folder: str | None, files: dict[str, bytes]) -> np.ndar
     shape = shape_of(proto)
     if any(n < 0 for n in shape):
         raise MindIRError(f"{proto.name!r} has the shape {list(shape)}")
-    given = _bytes_of(proto, folder, files)
+    given = _bytes_of(proto, beside)
     expected = math.prod(shape) * np.dtype(dtype).itemsize
     if len(given) != expected:
         raise MindIRError(
@@ -84,9 +118,9 @@ def array_of(proto: Any, folder: str | None, files: dict[str, bytes]) -> np.ndar
     return np.frombuffer(given, np.uint8).copy().view(dtype).reshape(shape)
 
 
-def _bytes_of(proto: Any, folder: str | None, files: dict[str, bytes]) -> bytes:
+def _bytes_of(proto: Any, beside: Beside | None) -> bytes:
     if proto.HasField("external_data") and proto.external_data.location:
-        return _from_file(proto, folder, files)
+        return _from_file(proto, beside)
     for field, dtype in (("float_data", np.float32), ("double_data", np.float64),
                          ("int32_data", np.int32), ("int64_data", np.int64)):  # fmt: skip
         numbers = getattr(proto, field)
@@ -96,25 +130,12 @@ def _bytes_of(proto: Any, folder: str | None, files: dict[str, bytes]) -> bytes:
     return bytes(proto.raw_data)
 
 
-def _from_file(proto: Any, folder: str | None, files: dict[str, bytes]) -> bytes:
+def _from_file(proto: Any, beside: Beside | None) -> bytes:
     """The bytes that a tensor has in a file beside the model."""
     place = proto.external_data
-    if folder is None or not isinstance(place.location, str):
-        raise MindIRError(f"{proto.name!r} is in the file {place.location!r} beside the model")
-    if "\0" in place.location:
-        raise MindIRError(f"{proto.name!r} names the file {place.location!r}")
-    path = os.path.realpath(os.path.join(folder, place.location))
-    if not path.startswith(os.path.join(os.path.realpath(folder), "")):
-        raise MindIRError(f"{proto.name!r} names {place.location!r}, outside of the model's folder")
-    if path not in files:
-        try:
-            with open(path, "rb") as file:
-                files[path] = file.read()
-        except OSError as error:
-            raise MindIRError(
-                f"the parameters in {place.location!r} cannot be read: {error}"
-            ) from None
-    content = files[path]
+    if beside is None:
+        raise MindIRError(f"the constant {proto.name!r} is in a file: {place.location!r}")
+    content = beside.content(place.location, proto.name)
     if place.offset < 0 or place.length < 0 or place.offset + place.length > len(content):
         raise MindIRError(
             f"{proto.name!r} lies at {place.offset} + {place.length} of {place.location!r}, which "
@@ -132,7 +153,7 @@ def value_of(proto: Any) -> Any:
         return {each.name: value_of(each) for each in proto.values}
     if kind in (Kind.TENSOR, Kind.TENSORS):
         tensors = [proto.t] if proto.HasField("t") else proto.tensors
-        found = tuple(array_of(each, None, {}) for each in tensors)
+        found = tuple(array_of(each, None) for each in tensors)
         return found[0] if len(found) == 1 else found
     if kind in (Kind.UMONAD, Kind.IOMONAD):
         return MONAD

@@ -13,6 +13,7 @@ from mindtorch.exporting.inference_graph import InferenceGraph, trace
 from mindtorch.kernels.support.atomic_file import replacing
 from mindtorch.torch.nn.modules.module import Module
 
+from ..nn.cell import Cell
 from . import writers_networks, writers_shapes  # noqa: F401  # the writers register themselves
 from .encryption import check_key, encrypted
 from .values import name_tensor
@@ -168,11 +169,14 @@ def export(
         if file_format == "ONNX":
             raise ValueError(f"AIR/ONNX only support customized encryption, but got {enc_mode}.")
         check_key("export", enc_key, enc_mode)
-    call = getattr(net, "construct", getattr(net, "forward", net))
+    call = net.construct if isinstance(net, Cell) else getattr(net, "forward", net)
     given = Arguments(call, inputs, {})
     axes = [{0: "batch"} if open_batch and x.aval.ndim else {} for x in given.tensors]
     os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
     graph = trace(net, given, axes)
+    if isinstance(net, Module):  # MindSpore's parameters have names of their own
+        own = {path: getattr(p, "name", None) or path for path, p in net.named_parameters()}
+        graph.weights = {number: own.get(path, path) for number, path in graph.weights.items()}
     if fold_batch_norm:
         batch_norm.fold_batch_norm(graph)
     graph.fold_constants()

@@ -160,6 +160,12 @@ def test_explain_says_what_was_traced_and_why_kernels_are_not_one_loop() -> None
     ]
     assert shown.fusion_report[0][0].startswith("multiply+exp (%3) -> matmul (%5): ")
     assert "kernels that are not one loop" in str(shown) and "as traced:" in str(shown)
+    summary = shown.summary.splitlines()
+    assert str(shown).startswith(shown.summary) and "as traced:" not in shown.summary
+    assert summary[0].startswith("graphs: 1, kernels: 6, ") and "traced once in" in summary[0]
+    text = "2 times two kernels are not one loop, since a value is summed over other axes"
+    assert any(line.startswith(text) for line in summary)
+    assert any(line.startswith("kernels took ") and "matmul" in line for line in summary)
     again = jit(step)
     again(torch.ones(8, 8))
     assert explain(again)(torch.ones(8, 8)).traced == [""]
