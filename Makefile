@@ -15,7 +15,7 @@ PYTEST_ARGS ?=
 COMPARE_ARGS ?=
 BENCH_ARGS ?=
 # on the CPU; benchmarks/cuda.py measures a GPU
-BENCHMARKS := training kernels scaling compilers data_parallel
+BENCHMARKS := training kernels scaling compilers data_parallel serving
 
 # modules are compiled to byte code once, not in each of the processes that tests start
 unexport PYTHONDONTWRITEBYTECODE
@@ -33,8 +33,8 @@ $(BIN)/python:
 # Real torchvision therefore does not import beside real torch (its operators need that build); under
 # mindtorch it does. README says how to have both.
 $(STAMP): constraints.txt pyproject.toml | $(BIN)/python
-	$(PIP) hatchling editables
-	$(PIP) --no-build-isolation --editable '.[test,distributed]'
+	$(PIP) hatchling
+	$(PIP) --no-build-isolation --editable '.[test,distributed,serving]'
 	$(PIP) torch pillow
 	$(PIP) --no-deps torchvision
 	touch $@

@@ -273,8 +273,19 @@ GAPS: tuple[Gap, ...] = (
         "AIR is Ascend's; a pipeline is no part of the file, and nothing is obfuscated"),
     Gap("argument", "mindspore.export: random and complex numbers, lengths computed from open ones",
         "all", "version 1 of MindIR has no numbers that hang on lengths; the error names the op"),
+    Gap("feature", "mindtorch.onnx.load: texts, sparse tensors, element types of 8, 4 and 2 bits",
+        "all", "ai.onnx.ml and preview operators, ImageDecoder and TfIdfVectorizer neither; the "
+        "error names what is missing"),
     Gap("argument", "mindspore.load: compressed parameters, hash tables, SM4-CBC, big-endian",
         "all", "Lite and Ascend write the first two; the error says which is there"),
+    Gap("module", "mindspore_serving.server.distributed; workers of other machines", "all",
+        "models that are split over devices, start_master_server and start_servable: workers are "
+        "processes of the server's machine; start a server on each, behind a balancer"),
+    Gap("argument", "mindspore_serving: declare_model(config_file), OM and MindIR_Lite files, "
+        "precision_mode='fp16', stages in C++", "all",
+        "raise; they are Ascend's and MindSpore Lite's"),
+    Gap("feature", "mindtorch serve: replicas on Ray, files of Lite", "all",
+        "not written: one server on one machine; MindIR, ONNX and weights are read"),
     Gap("module", "mindspore.nn.probability, boost beyond GradientAccumulation, nn's thor cells",
         "all", "torch.distributions is there"),
     Gap("argument", "torch.cuda.amp.GradScaler() without CUDA", "all",

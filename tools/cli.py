@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 import mindtorch
 from mindtorch.module_hooker import torch_disable, torch_pop
 
-from . import amp_report, bisect, completion, env, export, gradient_check
+from . import amp_report, bisect, completion, env, export, gradient_check, serve
 from .certify import cli
 from .compare import cli as compare
 from .run_script import (
@@ -193,6 +193,10 @@ _COMMANDS: tuple[tuple[str, str, str, Any, Any], ...] = (
     (
         "export", "write a script's model as a MindIR or ONNX file", export.DESCRIPTION,
         export.add_arguments, export.main,
+    ),
+    (
+        "serve", "serve the models of a folder over gRPC and REST", serve.DESCRIPTION,
+        serve.add_arguments, serve.main,
     ),
     (
         "env", "describe this installation, for a bug report", _ENV,

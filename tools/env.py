@@ -57,7 +57,7 @@ def _commit() -> str | None:
     return done.stdout.strip() or None
 
 
-def _processor() -> dict[str, Any]:
+def processor() -> dict[str, Any]:
     fields: dict[str, str] = {}
     try:
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
@@ -128,7 +128,7 @@ def environment(variables: Mapping[str, str] | None = None) -> dict[str, Any]:
             "memory": _memory(),
             "accelerator": _accelerator(),
         },
-        "processor": _processor(),
+        "processor": processor(),
         "kernels": _kernels(),
         "packages": {name: _version(name) for name in _NEEDED},
         "beside": {name: _version(name) for name in _BESIDE},

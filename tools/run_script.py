@@ -110,7 +110,7 @@ def _put_first(folder: str) -> None:
 
 def _from_script(traceback: TracebackType | None) -> TracebackType | None:
     """The part of a traceback that is not ours."""
-    ours = (str(Path(__file__).parent), "<frozen runpy>")
+    ours = (str(Path(__file__).parent), "<frozen ")  # runpy, importlib
     step = traceback
     while step is not None and step.tb_frame.f_code.co_filename.startswith(ours):
         step = step.tb_next

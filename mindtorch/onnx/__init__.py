@@ -1,21 +1,30 @@
 """ONNX models as modules: ``mindtorch.onnx.load(file)`` runs, trains and is exported again.
 
-The package `onnx` (the extra `export`) reads files; `operators` and the files beside it say what
-each of ONNX's operators computes, by its versions.
+The package `onnx` (the extra `export`) reads files; `elementwise`, `shapes` and the files beside
+them say what each of ONNX's operators computes, by its versions.
 """
 
 from __future__ import annotations
 
-try:
-    import onnx as _onnx  # noqa: F401
-except ModuleNotFoundError as error:
-    if error.name != "onnx":
-        raise
-    raise ModuleNotFoundError(
-        "mindtorch.onnx needs the package onnx: pip install 'mindtorch-engine[export]'", name="onnx"
-    ) from None
+import importlib
+from typing import Any
+
+from mindtorch._distribution import install_extra
 
 from .errors import ONNXError, UnsupportedOperatorError
-from .module import ONNXModule, load
 
 __all__ = ["ONNXError", "ONNXModule", "UnsupportedOperatorError", "load"]
+
+
+def __getattr__(name: str) -> Any:
+    """What needs the package onnx is imported when it is first used."""
+    if name not in ("ONNXModule", "load"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        return getattr(importlib.import_module(f"{__name__}.module"), name)
+    except ModuleNotFoundError as error:
+        if error.name != "onnx":
+            raise
+        raise ModuleNotFoundError(
+            f"mindtorch.onnx needs the package onnx: {install_extra('export')}", name="onnx"
+        ) from None

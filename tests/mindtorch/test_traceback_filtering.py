@@ -128,3 +128,24 @@ def test_a_notebook_shows_no_library_frames(
     assert (kind, error, trace.tb_next) == (RuntimeError, caught.value, None)
     assert trace.tb_frame.f_code.co_filename == __file__
     assert re.match(r"\[\d+ library frames, in 1: Linear\(", capsys.readouterr().err)
+
+
+def test_an_error_of_a_loaders_worker_shows_the_users_line(
+    tmp_path: Path, repository: Path
+) -> None:
+    """Its traceback comes as text from another process."""
+    text = """
+from mindtorch.tools import mstorch_enable
+import torch
+from torch.utils.data import DataLoader, Dataset
+class Rows(Dataset):
+    def __len__(self):
+        return 4
+    def __getitem__(self, i):
+        return torch.ones(3, 4) @ torch.ones(3, 4)
+if __name__ == "__main__":
+    list(DataLoader(Rows(), num_workers=1))
+"""
+    lines = run(text, tmp_path, repository)
+    assert set(frames(lines)) == {"program.py"} and "Original Traceback (most recent" in str(lines)
+    assert "    return torch.ones(3, 4) @ torch.ones(3, 4)" in lines

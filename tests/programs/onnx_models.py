@@ -2,7 +2,9 @@
 
     python -m tests.programs.onnx_models [NAME ...] [--folder FOLDER]
 
-Without names: 30 of torchvision's classification models, with weights as they are initialized. In
+Without names: 30 of torchvision's classification models, with weights as they are initialized.
+"timm/NAME" is one of timm's models, "transformers/KIND" a small one of transformers' (bert,
+distilbert, roberta, gpt2, vit, t5), where these libraries are installed. In
 FOLDER the files stay, NAME.onnx of torch's and NAME.again.onnx of ours, and NAME.npz with the input
 and torch's output, for another program to run them.
 """
@@ -45,18 +47,64 @@ def distance(found: Any, expected: np.ndarray) -> float:
     return float(np.abs(array - expected).max() / np.abs(expected).max())
 
 
+def _of_transformers(kind: str) -> tuple[Any, tuple[Any, ...]]:
+    """A small model of transformers' whose output is a tensor, and its arguments."""
+    library = importlib.import_module("transformers")
+    small = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 99,
+             "intermediate_size": 48}  # fmt: skip
+    names = {"bert": "Bert", "distilbert": "DistilBert", "roberta": "Roberta", "gpt2": "GPT2",
+             "vit": "ViT", "t5": "T5"}  # fmt: skip
+    others = {
+        "distilbert": {"dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 48, "vocab_size": 99},
+        "gpt2": {"n_embd": 32, "n_layer": 2, "n_head": 4, "vocab_size": 99, "use_cache": False},
+        "vit": {**small, "image_size": 32, "patch_size": 8},
+        "t5": {"d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 2, "num_heads": 4,
+               "vocab_size": 99},
+    }  # fmt: skip
+    config = getattr(library, f"{names[kind]}Config")(**others.get(kind, small))
+    config._attn_implementation = "eager"
+    suffix = "EncoderModel" if kind == "t5" else "Model"
+    model = getattr(library, f"{names[kind]}{suffix}")(config)
+
+    class Hidden(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = model
+
+        def forward(self, x: Any) -> Any:
+            return self.model(x).last_hidden_state
+
+    image = torch.randn(1, 3, 32, 32)
+    return Hidden(), (image if kind == "vit" else torch.randint(3, 99, (2, 9)),)
+
+
+def made(name: str) -> tuple[Any, tuple[Any, ...]]:
+    """A model of real torch's and its arguments."""
+    library, _, kind = name.rpartition("/")
+    if library == "transformers":
+        return _of_transformers(kind)
+    if library == "timm":
+        create = importlib.import_module("timm").create_model
+        model = create(kind, pretrained=False, exportable=True)
+        return model, (torch.randn(1, *model.default_cfg["input_size"]),)
+    options = {"init_weights": False} if name in ("googlenet", "inception_v3") else {}
+    size = SIZES.get(name, 64)
+    return getattr(torchvision.models, name)(weights=None, **options), (
+        torch.randn(1, 3, size, size),
+    )
+
+
 def there_and_back(name: str, folder: Path) -> tuple[float, float]:
     """The distances from torch's output: of what torch exported, and of what we exported again."""
     torch.manual_seed(0)
-    options = {"init_weights": False} if name in ("googlenet", "inception_v3") else {}
-    model = getattr(torchvision.models, name)(weights=None, **options).eval()
+    model, (x,) = made(name)
+    model.eval()
     for parameter in model.parameters():
         if not parameter.any():  # a last layer of zeros says nothing
             torch.nn.init.normal_(parameter, std=0.02)
-    size = SIZES.get(name, 64)
-    x = torch.randn(1, 3, size, size)
     with torch.no_grad():
         expected = model(x).numpy()
+    name = name.replace("/", "_")
     file, again = folder / f"{name}.onnx", folder / f"{name}.again.onnx"
     torch.onnx.export(model, (x,), str(file), dynamo=False, opset_version=17)
     np.savez(folder / f"{name}.npz", x=x.numpy(), y=expected)

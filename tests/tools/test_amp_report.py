@@ -12,7 +12,6 @@ import pytest
 from mindtorch import torch
 from mindtorch.tools import amp_report
 from mindtorch.tools.amp_report import Observer
-from mindtorch.tools.cli import main
 
 nn = torch.nn
 
@@ -148,7 +147,7 @@ def test_the_options_have_defaults():
     assert options.arguments == ["--epochs", "1"]
 
 
-def test_a_loss_that_is_nan_is_a_finding(tmp_path, capsys):
+def test_a_loss_that_is_nan_is_a_finding(tmp_path: Path, repository: Path):
     """What 16 bits do is of no interest where float32 has no numbers; it exited with 0."""
     script = tmp_path / "script.py"
     script.write_text(
@@ -157,8 +156,11 @@ def test_a_loss_that_is_nan_is_a_finding(tmp_path, capsys):
         "    if step >= 7:\n        loss = loss * float('nan')\n    loss.backward()\n"
     )
     output = tmp_path / "report.json"
-    assert main(["amp-report", "--json", str(output), str(script)]) == 1
-    shown = capsys.readouterr().out
+    command = [sys.executable, "-m", "mindtorch", "amp-report", "--json", str(output), str(script)]
+    variables = {**os.environ, "PYTHONPATH": str(repository)}
+    result = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+    assert result.returncode == 1, result.stderr
+    shown = result.stdout
     assert "FOUND: the loss of step 7 is nan in float32 already (and 3 more of 10)" in shown
     assert "--watch overflow" in shown
     assert json.loads(output.read_text())["findings"] == [

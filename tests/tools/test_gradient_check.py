@@ -100,6 +100,16 @@ def test_a_wrong_gradient_is_told_with_its_element(script, capsys):
     assert f"[{found[1]}, {found[2]}]" in shown.split("DIFFER")[0]
 
 
+def test_a_script_that_fails_when_imported_shows_its_own_line_first(tmp_path, capsys):
+    """Frames of the import system stood above it."""
+    path = tmp_path / "broken.py"
+    path.write_text("import torch\ntorch.ones(2, 3) @ torch.ones(2, 3)\n")
+    assert main(["gradcheck", f"{path}:f", "--shape", "3"]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[1].startswith(f'  File "{path}", line 2')
+    assert "importlib" not in "".join(lines)
+
+
 def test_a_script_may_have_a_name_of_pythons_own(tmp_path, capsys):
     """gc.py was put in the place of Python's module."""
     path = tmp_path / "gc.py"

@@ -30,6 +30,7 @@ from .report_html import write_page
 from .report_text import print_report
 from .repro_writer import write_reproduction
 from .run_frameworks import Look, RunFailedError, missing_torch, run_both, say
+from .step_times import time_steps
 from .verdict import Outcome
 
 __all__ = ["add_arguments", "diagnose", "main"]
@@ -63,6 +64,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     cores = len(os.sched_getaffinity(0))
     parser.add_argument(
         "--threads", type=count, default=cores, metavar="N", help="threads of both runs (the cores)"
+    )
+    parser.add_argument(
+        "--time", action="store_true", help="also time the steps, both runs in turns, unrecorded"
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the result as JSON")
     parser.add_argument("--html", type=Path, metavar="FILE", help="write the report as a page")
@@ -270,6 +274,11 @@ def diagnose(options: argparse.Namespace, folder: Path, run: Runner = run_both) 
 def compare(options: argparse.Namespace, folder: Path) -> int:
     """Run, compare, report; the exit status."""
     outcome = diagnose(options, folder)
+    if options.time and not outcome.failures:
+        outcome.load = os.getloadavg()[0]
+        outcome.times = time_steps(options)
+        if not outcome.times:
+            print("mindtorch compare: too few steps with an optimizer to time", file=sys.stderr)
     print_report(outcome, options.output)
     if options.json is not None:
         write_whole(options.json, outcome.as_json())

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from mindtorch.kernels.support.atomic_file import write_whole
 
+from ..env import processor
 from .event_rows import OUTSIDE, chosen, weight
 from .findings import Agreement, Count, EventRow, RowsLeftOut, tolerance_at
 from .statistics import number_difference
@@ -152,6 +153,24 @@ def outcome_table(agreement: Agreement, names: tuple[str, str]) -> Table:
     return table
 
 
+def times_table(outcome: Outcome) -> Table:
+    """How long steps took that both runs made in turns; no ratio, which noise makes large."""
+    count = len(outcome.times[0].seconds)
+    names = [each.name for each in outcome.times]
+    table = new_table("Time of a step (ms)", "", *names)
+    rows = (("minimum", 0.0), ("lower quartile", 0.25), ("median", 0.5), ("upper quartile", 0.75))
+    for word, share in rows:
+        table.add_row(word, *(f"{each.quantile(share) * 1e3:.3f}" for each in outcome.times))
+    threads = f"{outcome.threads} thread{'s' if outcome.threads != 1 else ''}"
+    machine = processor()
+    lines = [f"{count} steps of each run, in turns", f"{machine['name']}, {threads}",
+             f"load of the machine: {outcome.load:.1f}"]  # fmt: skip
+    if outcome.load > 0.5 * machine["cores"]:
+        lines.append("it is busy: times say little")
+    table.caption, table.caption_justify = "\n".join(lines), "left"
+    return table
+
+
 def verdict(outcome: Outcome) -> list[Text]:
     """The words, the first of them in the colour of the outcome."""
     colours = {"agree": "bold green", "rounding": "bold green", "differ": "bold red"}
@@ -178,6 +197,8 @@ def body(outcome: Outcome) -> RenderableType:
         parts.append(losses_table(agreement, outcome.names))
     if agreement.accuracies:
         parts.append(outcome_table(agreement, outcome.names))
+    if outcome.times:
+        parts.append(times_table(outcome))
     if outcome.differences:
         parts.append(phases_table(outcome))
     return Group(*parts, Text(""), *verdict(outcome))

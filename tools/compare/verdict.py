@@ -8,6 +8,7 @@ from typing import Any
 
 from .findings import ENDINGS, EXACT, MODE, PHASES, Agreement, Difference
 from .run_frameworks import RunFailedError
+from .step_times import StepTimes
 
 __all__ = ["Outcome", "PhaseRow"]
 
@@ -38,6 +39,7 @@ class Outcome:
     """Everything that the reports show.
 
     `agreement` is of the whole runs, `detail` of the step that was looked at closely (or the same).
+    `times` are of steps made in turns, where they were asked for, `load` the machine's before.
     `judged`: by step, the differences of those steps that were run again. `unstable`: a side's
     name and what differed when it was run a second time.
     """
@@ -55,6 +57,8 @@ class Outcome:
     written: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
     overheads: tuple[float, float] = (0.0, 0.0)
+    times: list[StepTimes] = field(default_factory=list)
+    load: float = 0.0
     reproduction: Path | None = None
     settings: dict[str, Any] = field(default_factory=dict)
 
@@ -250,6 +254,8 @@ class Outcome:
             "script": self.script,
             "model": self.model,
             "settings": self.settings,
+            "step_times": {each.name: each.seconds for each in self.times},
+            "load": self.load,
             "written_by_both": self.written,
             "ended_by_os_exit": self.left,
             "overheads": self.overheads,

@@ -72,6 +72,8 @@ def _statistics(prefix: str, array: np.ndarray) -> str:
     if not finite.size:
         return text.strip()
     mean = finite.mean(dtype=np.float64)
+    if abs(mean) <= np.finfo(np.float32).eps * np.abs(finite).max():
+        mean = 0.0  # elements that cancel leave rounding, which is another in each library
     return (
         f"The max value in {prefix} is {_number(finite.max())}, min value is "
         f"{_number(finite.min())}, mean value is {_number(mean)}.{text}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from mindtorch._distribution import install_extra
+
 try:
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
     from google.protobuf.message import DecodeError
@@ -9,7 +11,7 @@ except ModuleNotFoundError as error:
     if not (error.name or "").startswith("google"):
         raise
     raise ModuleNotFoundError(
-        "MindIR files need the package protobuf: pip install 'mindtorch-engine[export]'",
+        f"MindIR files need the package protobuf: {install_extra('export')}",
         name="google",
     ) from None
 

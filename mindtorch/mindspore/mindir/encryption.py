@@ -14,7 +14,16 @@ import os
 import struct
 from typing import Any
 
+from mindtorch._distribution import install_extra
+
 from .errors import MindIRError
+
+try:
+    from cryptography.hazmat.primitives import ciphers, padding
+except ModuleNotFoundError as missing:
+    if not (missing.name or "").startswith("cryptography"):
+        raise
+    ciphers = None  # type: ignore[assignment]
 
 __all__ = ["MODES", "check_key", "decrypted", "encrypted", "is_encrypted"]
 
@@ -45,22 +54,17 @@ def check_key(name: str, key: Any, mode: Any) -> None:
         raise ValueError(f"MindIR only support AES-GCM/AES-CBC encryption here, but got {mode!r}")
 
 
-def _library() -> Any:
-    try:
-        from cryptography.hazmat.primitives import ciphers, padding
-    except ModuleNotFoundError as error:
-        if not (error.name or "").startswith("cryptography"):
-            raise
+def _need_library() -> None:
+    if ciphers is None:
         raise ModuleNotFoundError(
-            "encrypted files need the package cryptography: pip install 'mindtorch-engine[export]'",
+            f"encrypted files need the package cryptography: {install_extra('export')}",
             name="cryptography",
-        ) from None
-    return ciphers, padding
+        )
 
 
 def encrypted(content: bytes, key: bytes, mode: str) -> bytes:
     """The content as blocks that only the key opens."""
-    ciphers, padding = _library()
+    _need_library()
     blocks = []
     for begin in range(0, max(len(content), 1), _BLOCK):
         part, vector = content[begin : begin + _BLOCK], os.urandom(_VECTOR)
@@ -69,7 +73,7 @@ def encrypted(content: bytes, key: bytes, mode: str) -> bytes:
         if not gcm:
             padder = padding.PKCS7(128).padder()
             part = padder.update(part) + padder.finalize()
-        made = ciphers.Cipher(ciphers.algorithms.AES(key), kind).encryptor()
+        made: Any = ciphers.Cipher(ciphers.algorithms.AES(key), kind).encryptor()
         hidden = made.update(part) + made.finalize()
         rest = struct.pack("<I", _VECTOR) + vector + struct.pack("<I", len(hidden)) + hidden
         start = struct.pack("<I", _GCM) + made.tag if gcm else struct.pack("<I", _CBC)
@@ -83,10 +87,11 @@ def decrypted(content: bytes, key: bytes, mode: str) -> bytes:
     Raises:
         MindIRError: another mode or key, or the file was cut off or changed.
     """
-    ciphers, padding = _library()
+    _need_library()
     parts, at, gcm = [], 0, mode == "AES-GCM"
     while at < len(content):
         tag, vector, hidden, at = _block(content, at, gcm, mode)
+        kind: Any
         if gcm:
             kind = ciphers.modes.GCM(vector[:_NONCE], tag)
         else:

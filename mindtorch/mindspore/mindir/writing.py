@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from mindtorch import torch
 from mindtorch.engine.symbolic_sizes import Count
 from mindtorch.exporting import batch_norm
 from mindtorch.exporting.arguments import Arguments
@@ -182,9 +183,7 @@ def export(
     graph.fold_constants()
     name = type(net).__name__ if isinstance(net, Module) else getattr(net, "__name__", "graph")
     if file_format == "ONNX":
-        from mindtorch.torch.onnx import model_writer  # needs the package onnx
-
-        proto = model_writer.model_of(
+        proto = torch.onnx.model_writer.model_of(
             net, graph, given.names, [], _OPSET, keep_inputs=False, parameters=True
         )
         with replacing(path) as file:

@@ -158,7 +158,8 @@ def announce(mesh: Mesh | None, text: str) -> None:
 def tell_current(error: BaseException) -> None:
     """The function of a spawned process has raised: tell the others, where there are any."""
     if isinstance(sys.excepthook, ExceptHook):
-        announce(sys.excepthook.mesh, "".join(traceback.format_exception(error)))
+        text = traceback_filtering.format_exception(type(error), error, error.__traceback__)
+        announce(sys.excepthook.mesh, text)
 
 
 def _prefixed(rank: int, text: str) -> str:
@@ -190,13 +191,12 @@ class ExceptHook:
     def __call__(
         self, kind: type[BaseException], error: BaseException, where: TracebackType | None
     ) -> Any:
-        text = "".join(traceback.format_exception(kind, error, where))
+        text = traceback_filtering.format_exception(kind, error, where)
         if issubclass(kind, Exception):
-            write_report(text)
+            write_report("".join(traceback.format_exception(kind, error, where)))
             announce(self.mesh, text)
         if self.before not in (sys.__excepthook__, traceback_filtering.excepthook):
             return self.before(kind, error, where)
-        text = traceback_filtering.format_exception(kind, error, where)
         sys.stderr.write(_prefixed(self.mesh.rank, text))
         return None
 

@@ -6,9 +6,10 @@ import multiprocessing
 import multiprocessing.connection
 import signal
 import sys
-import traceback
 from collections.abc import Callable
 from typing import Any
+
+from mindtorch import traceback_filtering
 
 # seconds in which other processes may fail, too: one that fails since it lost another is no cause
 _ECHO = 0.3
@@ -79,7 +80,7 @@ def _run(function: Callable[..., Any], index: int, args: tuple[Any, ...], errors
     except KeyboardInterrupt:
         """The parent was interrupted, too."""
     except Exception as error:
-        errors.send(traceback.format_exc())
+        errors.send(traceback_filtering.format_exception(type(error), error, error.__traceback__))
         failure = sys.modules.get("mindtorch.torch.distributed._failure")
         if failure is not None:
             failure.tell_current(error)

@@ -6,6 +6,7 @@ What is written is the engine's graph of the forward, see docs/design/011-onnx.m
 from __future__ import annotations
 
 import enum
+import importlib
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
@@ -55,10 +56,10 @@ _MODES = {TrainingMode.EVAL: False, TrainingMode.TRAINING: True, TrainingMode.PR
 
 
 def __getattr__(name: str) -> Any:
-    if name == "ONNXProgram":  # it needs the package onnx
-        from .program import ONNXProgram
-
-        return ONNXProgram
+    if name in ("model_writer", "program"):  # they need the package onnx
+        return importlib.import_module(f"{__name__}.{name}")
+    if name == "ONNXProgram":
+        return __getattr__("program").ONNXProgram
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
@@ -154,9 +155,6 @@ def export(
         "operator_export_type": operator_export_type is OperatorExportTypes.ONNX_ATEN,
     })  # fmt: skip
     try:
-        from mindtorch.exporting.arguments import Arguments
-        from mindtorch.exporting.inference_graph import trace
-
         from . import model_writer as exporting
         from ._axes import axes_of
         from .program import ONNXProgram
@@ -171,7 +169,7 @@ def export(
     if args and isinstance(args[-1], dict) and not kwargs and not dynamo:
         args, kwargs = args[:-1], args[-1]
     model = getattr(model, "_orig_mod", model)  # of torch.compile
-    given = Arguments(getattr(model, "forward", model), args, kwargs)
+    given = exporting.Arguments(getattr(model, "forward", model), args, kwargs)
     inputs = _asked(input_names, given.names)
     axes = axes_of(given, inputs, dynamic_shapes, dynamic_axes)
     opset = 20 if opset_version is None else opset_version
@@ -179,7 +177,7 @@ def export(
         raise ValueError(f"Unsupported ONNX opset version: {opset}")
     before, exporting_now[0] = exporting_now[0], True
     try:
-        graph = trace(model, given, axes, _MODES[training])
+        graph = exporting.trace(model, given, axes, _MODES[training])
     finally:
         exporting_now[0] = before
     if optimize and do_constant_folding:

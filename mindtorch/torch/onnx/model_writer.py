@@ -9,14 +9,15 @@ import onnx
 from onnx import helper
 
 from mindtorch.engine.symbolic_sizes import Count
-from mindtorch.exporting.inference_graph import InferenceGraph
+from mindtorch.exporting.arguments import Arguments
+from mindtorch.exporting.inference_graph import InferenceGraph, trace
 from mindtorch.torch.nn import Module
 
 from . import _networks, _shapes  # noqa: F401  # the writers register themselves
 from ._writer import WRITERS, NewerOpsetError, Writer, element_type
 from .errors import OnnxExporterWarning, UnsupportedOperatorError
 
-__all__ = ["OLDEST", "model_of", "newest"]
+__all__ = ["OLDEST", "Arguments", "model_of", "newest", "trace"]
 
 OLDEST = 13  # what writers know; older opsets are converted to
 

@@ -382,8 +382,9 @@ def test_a_watchpoint_that_is_not_there_is_status_2(
 def test_what_follows_from_the_first_nan_is_folded(capsys: pytest.CaptureFixture[str]) -> None:
     """One NaN in the loss was told by every parameter's gradient and change: sixteen lines a
     step."""
+    torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 1))
-    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    optimizer = torch.optim.SGD(model.parameters(), 1e-3)
     with watch("all", model=model) as seen:
         for step in range(1, 6):
             optimizer.zero_grad()
@@ -399,7 +400,8 @@ def test_what_follows_from_the_first_nan_is_folded(capsys: pytest.CaptureFixture
     assert {hit.check for hit in seen.hits} >= {"overflow", "gradient_exploding"}
     summary = seen.summary().splitlines()
     assert summary[0] == "watch: 1 watchpoint was met" and "overflow" in summary[1]
-    assert summary[2].startswith("  follows from that: gradient_exploding in 4 places, ")
+    exploding = "  follows from that: gradient_exploding in 4 places, "
+    assert any(line.startswith(exploding) for line in summary[2:])
 
 
 def test_several_layers_in_one_step_are_told_below_one_another(

@@ -6,12 +6,12 @@ import multiprocessing.queues
 import os
 import random
 import sys
-import traceback
 from multiprocessing import connection
 from typing import Any
 
 import numpy as np
 
+from mindtorch import traceback_filtering
 from mindtorch.torch._tensor.generator import manual_seed
 from mindtorch.torch.functions.from_data import from_numpy
 from mindtorch.torch.settings import set_num_threads
@@ -47,10 +47,11 @@ class ExceptionWrapper:
     """An exception with its traceback as text, to be raised again in another process."""
 
     def __init__(self, where: str) -> None:
-        kind, value, _ = sys.exc_info()
+        kind, value, trace = sys.exc_info()
+        assert kind is not None and value is not None
         self.kind = kind
-        self.value = value
-        self.message = "".join(traceback.format_exception(*sys.exc_info()))
+        self.value: BaseException | None = value
+        self.message = traceback_filtering.format_exception(kind, value, trace)
         self.where = where
 
     def __getstate__(self) -> dict[str, Any]:
@@ -66,7 +67,6 @@ class ExceptionWrapper:
 
     def reraise(self) -> None:
         """Raise an exception of the same type that holds the original traceback."""
-        assert self.kind is not None
         message = f"Caught {self.kind.__name__} {self.where}.\nOriginal {self.message}"
         if self.kind is KeyError:
             message = _Verbatim(message)

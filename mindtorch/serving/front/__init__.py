@@ -1,0 +1,1 @@
+"""The front process: what accepts requests, queues them, and keeps workers running."""

@@ -1,0 +1,1 @@
+"""The messages of MindSpore Serving's gRPC service and of KServe's."""

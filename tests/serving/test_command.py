@@ -1,0 +1,82 @@
+"""`mindtorch serve` from its start to its end."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mindtorch.serving.client import Client
+
+from .conftest import make_servables
+
+COMMAND = [sys.executable, "-m", "mindtorch", "serve"]
+
+
+def test_serve(tmp_path: Path) -> None:
+    folder = make_servables(tmp_path / "models")
+    (folder / "broken" / "1").mkdir(parents=True)
+    (folder / "broken" / "1" / "a.onnx").write_bytes(b"nothing")
+    (folder / "broken" / "1" / "b.pth").write_bytes(b"nothing")
+    log = tmp_path / "requests.log"
+    process = subprocess.Popen(
+        [*COMMAND, str(folder), "--grpc", f"unix:{tmp_path}/socket", "--rest", "127.0.0.1:0",
+         "--request-log", str(log)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    told = []
+    for line in process.stdout:
+        told.append(line.strip())
+        if line.startswith("things"):
+            break
+    names = "add_two, add_and_subtract, echo, greet, affine"
+    assert told[-1].startswith(f"things version 2: {names}")
+    assert "plain version 1: predict" in told
+    page = re.search(r"http://[\d.]+:\d+/", "\n".join(told))
+    assert page is not None
+    with urllib.request.urlopen(f"{page[0]}status") as given:
+        (failed,) = json.load(given)["failed"]
+    assert failed["servable"] == "broken"
+    assert "a.onnx, b.pth" in failed["error"]
+    client = Client(f"unix:{tmp_path}/socket", "things", "only_model")
+    assert client.infer({"x": np.zeros(3, "float32")})[0]["y"].tolist() == [2, 2, 2]
+    slow = Client(f"unix:{tmp_path}/socket", "things", "sleep")
+    pending = slow.infer_async({"x": np.float32(1.5)})
+    time.sleep(0.5)
+    os.killpg(process.pid, signal.SIGTERM)  # as systemd does: the workers get it, too
+    assert pending.result()[0]["y"].item() == 1.5
+    rest, errors = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert "ending" in rest
+    assert "broken version 1" in errors
+    lines = map(json.loads, log.read_text().splitlines())
+    assert [line["method"] for line in lines] == ["only_model", "sleep"]
+    assert "has ended with" not in errors
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["{0}/nothing"], "there is no folder"),
+        (["{0}", "--poll", "0"], "nothing in"),
+        (["{0}", "--certificate", "a.pem"], "go together"),
+        (["{0}", "--workers", "0"], "must be 1 at least"),
+    ],
+)
+def test_wrong_arguments(tmp_path: Path, arguments: list[str], text: str) -> None:
+    given = subprocess.run(
+        [*COMMAND, *(each.format(tmp_path) for each in arguments)],
+        capture_output=True, text=True, timeout=120, env=dict(os.environ),
+    )  # fmt: skip
+    assert given.returncode == 2
+    assert text in given.stderr
