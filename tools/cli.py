@@ -18,7 +18,11 @@ from typing import Any, NoReturn
 import mindtorch
 from mindtorch.module_hooker import torch_disable, torch_pop
 
+<<<<<<< HEAD
 from . import amp_report, bisect, completion, env, export, gradient_check, serve
+=======
+from . import amp_report, bisect, completion, env, export, gradient_check, lite
+>>>>>>> lite
 from .certify import cli
 from .compare import cli as compare
 from .run_script import (
@@ -201,6 +205,10 @@ _COMMANDS: tuple[tuple[str, str, str, Any, Any], ...] = (
     (
         "env", "describe this installation, for a bug report", _ENV,
         env.add_arguments, env.main,
+    ),
+    (
+        "lite", "convert models to Lite files, describe them and take their time",
+        lite.DESCRIPTION, lite.add_arguments, lite.main,
     ),
     (
         "completion", "print what makes a shell complete commands", _COMPLETION,

@@ -13,7 +13,7 @@ from mindtorch.engine.tensor import Tensor, from_array
 
 from .inference_graph import InferenceGraph
 
-__all__ = ["fold_batch_norm"]
+__all__ = ["fold_batch_norm", "scaled"]
 
 
 def fold_batch_norm(graph: InferenceGraph) -> int:
@@ -51,6 +51,19 @@ def fold_batch_norm(graph: InferenceGraph) -> int:
     return len(replaced) // 2
 
 
+def scaled(kernel: Any, bias: Any, norm: Any, eps: float) -> tuple[Any, Any]:
+    """The weight and the bias that stand for those and the batch norm after them.
+
+    Args:
+        kernel, bias: arrays of float64; the bias may be None.
+        norm: mean, variance, gamma and beta; the last two may be None.
+    """
+    mean, variance, gamma, beta = norm
+    scale = (1.0 if gamma is None else gamma) / np.sqrt(variance + eps)
+    moved = ((0.0 if bias is None else bias) - mean) * scale + (0.0 if beta is None else beta)
+    return kernel * scale.reshape(-1, *[1] * (kernel.ndim - 1)), moved
+
+
 def _known(graph: InferenceGraph, value: Any) -> Any:
     """The elements of a constant in float64; None for what is none."""
     tensor = None if value is None else graph.constants.get(value.number)
@@ -72,9 +85,7 @@ def _folded(graph: InferenceGraph, before: Node, norm: Node, fresh: int) -> Node
             return None
     if weight is None or kernel is None or mean is None or variance is None:
         return None
-    scale = (1.0 if gamma is None else gamma) / np.sqrt(variance + norm.params["eps"])
-    moved = ((0.0 if old is None else old) - mean) * scale + (0.0 if beta is None else beta)
-    kernel = kernel * scale.reshape(-1, *[1] * (kernel.ndim - 1))
+    kernel, moved = scaled(kernel, old, (mean, variance, gamma, beta), norm.params["eps"])
     made = []
     for number, array, like in ((fresh, kernel, weight), (fresh + 1, moved, bias)):
         tensor = from_array(np.ascontiguousarray(array, weight.aval.dtype.np))

@@ -15,7 +15,8 @@ from .schema import AttributeType as Kind
 from .schema import DataType
 
 __all__ = [
-    "MONAD", "Beside", "array_of", "data_type", "name_tensor", "put_value", "shape_of", "value_of",
+    "MONAD", "Beside", "array_of", "data_type", "name_tensor", "numpy_type", "put_value", "shape_of",
+    "value_of",
 ]  # fmt: skip
 
 _ELEMENTS = {
@@ -49,6 +50,14 @@ def data_type(dtype: Any) -> int:
     if found is None:
         raise UnsupportedPrimitiveError(f"tensors of {np.dtype(dtype)} are not written to MindIR")
     return found
+
+
+def numpy_type(number: int) -> np.dtype:
+    """numpy's element type of MindIR's number."""
+    found = _ELEMENTS.get(number)
+    if found is None:
+        raise MindIRError(f"the element type {number} of MindIR is not read")
+    return np.dtype(found)
 
 
 def shape_of(proto: Any) -> tuple[int, ...]:

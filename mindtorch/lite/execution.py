@@ -1,0 +1,269 @@
+"""A Lite graph bound to memory: the engine's kernels on one arena."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import mindtorch.torch  # noqa: F401  # declares the ops
+from mindtorch.engine import dtypes
+from mindtorch.engine.aval import Aval, aval
+from mindtorch.engine.compile.ir.ir import Graph, GraphOp, Node, Value
+from mindtorch.engine.compile.passes.kernel_substitution import SubstitutedOp
+from mindtorch.engine.compile.passes.pipeline import run_passes
+from mindtorch.engine.compile.runtime.executable import Executable, SharedArena
+from mindtorch.engine.dispatch import SEVERAL, VIEW
+from mindtorch.engine.op import OPS, Plan
+from mindtorch.kernels.cpu import thread_pool
+
+from .errors import LiteFileError
+from .graph import LiteGraph, LiteNode, LiteTensor, Size, Then
+from .quantized_ops import QUANTIZED_OPS
+from .sizes import evaluated
+
+__all__ = ["Program", "dequantized", "engine_op", "packed"]
+
+_threads = threading.RLock()  # the number of threads is one of the process
+
+
+class _Followed(GraphOp):
+    """A product or convolution, and elementwise ops that are computed in the place of its result.
+
+    The inputs are those of the op, then those of each step.
+    """
+
+    def __init__(self, node: LiteNode, arity: int) -> None:
+        op = engine_op(node.op)
+        quick = getattr(op, "compiled", None)
+        self.op = op if quick is None else SubstitutedOp(op, quick)
+        self.arity, self.steps = arity, node.then
+        self.name = "+".join([node.op, *[step.op for step in node.then]])
+
+    def _parts(self, inputs: Any) -> Any:
+        """The op's own inputs, and for each step the places of its inputs behind these."""
+        at = self.arity
+        places = []
+        for step in self.steps:
+            count = len(step.inputs) - 1
+            places.append(range(at, at + count))
+            at += count
+        return inputs[: self.arity], places
+
+    def aval(self, *inputs: Any, **params: Any) -> Any:
+        own, places = self._parts(inputs)
+        made = self.op.aval(*own, **params)
+        for step, where in zip(self.steps, places, strict=True):
+            result = engine_op(step.op).aval(made, *[inputs[i] for i in where], **step.params)
+            if result is not made:
+                raise ValueError(f"{step.op} does not keep the shape or type")
+        return made
+
+    def plan_for(self, inputs: Any, params: dict[str, Any]) -> Plan:
+        own, places = self._parts(inputs)
+        base = self.op.plan_for(own, params)
+        value = Value(-1, base.aval)
+        steps = []
+        for step, where in zip(self.steps, places, strict=True):
+            plan = engine_op(step.op).plan_for((value, *[inputs[i] for i in where]), step.params)
+            if plan.avals != base.avals:
+                raise ValueError(f"{step.op} does not keep the shape or type")
+            steps.append((plan.run, tuple(where)))
+        first, arity = base.run, self.arity
+        if len(steps) == 1 and len(steps[0][1]) == 0:
+            only = steps[0][0]
+
+            def run_two(out: Any, *given: Any) -> None:
+                first(out, *given)
+                only(out, out)
+
+            return self.plan(inputs, base.avals, run_two)
+
+        def run(out: Any, *given: Any) -> None:
+            first(out, *given[:arity])
+            for each, where in steps:
+                each(out, out, *[given[i] for i in where])
+
+        return self.plan(inputs, base.avals, run)
+
+
+def engine_op(name: str) -> Any:
+    """The op of this name.
+
+    Raises:
+        LiteFileError: there is none.
+    """
+    op = QUANTIZED_OPS.get(name) or OPS.get(name)
+    if op is None:
+        raise LiteFileError(f"the op {name!r} is not known")
+    return op
+
+
+def dequantized(tensor: LiteTensor) -> np.ndarray:
+    """A constant's elements in the type that it is said to have."""
+    data, q = tensor.data, tensor.quantization
+    if data is None:
+        raise LiteFileError(f"{tensor.name!r} is no constant")
+    if q is None:
+        return np.asarray(data, dtypes.by_name(tensor.dtype).np)
+    if q.bits in (8, 16) and data.shape == tensor.shape:
+        numbers = data
+    else:
+        numbers = unpacked(data, q.bits, tensor.shape)
+    shape = [1] * len(tensor.shape)
+    if q.axis is not None:
+        shape[q.axis] = -1
+    scales, zeros = q.scales.reshape(shape), q.zero_points.reshape(shape)
+    made = (numbers.astype(np.float32) - zeros.astype(np.float32)) * scales
+    return np.ascontiguousarray(made, dtypes.by_name(tensor.dtype).np)
+
+
+def packed(numbers: np.ndarray, bits: int) -> np.ndarray:
+    """Whole numbers of ``bits`` bits (of two's complement) one after another, lowest bit first."""
+    flat = numbers.reshape(-1).astype(np.int32)
+    digits = (flat[:, None] >> np.arange(bits, dtype=np.int32)) & 1
+    return np.packbits(digits.astype(np.uint8).reshape(-1), bitorder="little")
+
+
+def unpacked(data: np.ndarray, bits: int, shape: Any) -> np.ndarray:
+    """The inverse of :func:`packed`."""
+    count = int(np.prod(shape, dtype=np.int64))
+    if data.dtype != np.uint8 or data.size * 8 < count * bits or not 1 <= bits <= 16:
+        raise LiteFileError("a quantised constant has too few bits")
+    digits = np.unpackbits(data, count=count * bits, bitorder="little").reshape(count, bits)
+    numbers = digits.astype(np.int32) @ (1 << np.arange(bits, dtype=np.int32))
+    numbers -= (numbers >> (bits - 1)) << bits  # the highest bit is the sign
+    return numbers.reshape(shape)
+
+
+class Program:
+    """A graph for given lengths, bound to memory.
+
+    Args:
+        graph: of a file.
+        lengths: of the open axes.
+        constants: dequantised arrays of tensors, which programs of several lengths share.
+        threads: that kernels may use; 0: as many as the process is set to.
+        arena: of other programs of the graph, which run one after another.
+        fuses: whether elementwise nodes become one loop.
+
+    Raises:
+        LiteFileError: the nodes do not fit together.
+    """
+
+    def __init__(
+        self, graph: LiteGraph, lengths: Sequence[int], constants: dict[int, np.ndarray],
+        threads: int = 0, arena: SharedArena | None = None, fuses: bool = True,
+    ) -> None:  # fmt: skip
+        self.threads = threads
+        self.graph = graph
+        self._numbers = evaluated(graph.sizes, lengths)
+        self._values: dict[int, Value] = {}
+        self._ir = Graph()
+        try:
+            self._build(constants)
+            with _threads:
+                self._in_threads(lambda: self._bind(arena, fuses))
+        except LiteFileError:
+            raise
+        except (TypeError, ValueError, RuntimeError, IndexError, KeyError, ArithmeticError,
+                AttributeError, MemoryError, NotImplementedError) as error:  # fmt: skip
+            raise LiteFileError(f"the graph cannot be run: {error}") from error
+
+    def _value(self, place: int, described: Aval) -> Value:
+        value = self._ir.value(described)
+        self._values[place] = value
+        return value
+
+    def plain(self, value: Any) -> Any:
+        """A parameter for the lengths."""
+        if isinstance(value, Size):
+            return self._numbers[value.place]
+        if isinstance(value, tuple):
+            return tuple(self.plain(each) for each in value)
+        return value
+
+    def _build(self, constants: dict[int, np.ndarray]) -> None:
+        graph, ir = self.graph, self._ir
+        for place in graph.inputs:
+            tensor = graph.tensors[place]
+            described = aval(self.plain(tensor.shape), dtypes.by_name(tensor.dtype))
+            ir.inputs.append(self._value(place, described))
+        self._constants = []
+        read = {i for node in graph.nodes for i in node.reads()} | set(graph.outputs)
+        for place, tensor in enumerate(graph.tensors):
+            if tensor.data is not None and place in read:
+                if place not in constants:
+                    constants[place] = dequantized(tensor)
+                array = constants[place]
+                dtype = dtypes.from_numpy(array.dtype)
+                made = self._value(place, aval(array.shape, dtype, None, weak=tensor.weak))
+                self._constants.append((made, array.reshape(-1)))
+        for node in graph.nodes:
+            self._add(node)
+        ir.outputs = [self._values[i] for i in graph.outputs]
+
+    def _add(self, node: LiteNode) -> None:
+        """Append a node, whose results have the avals that its op derives."""
+        inputs = tuple(None if i is None else self._values[i] for i in node.inputs)
+        params = {name: self.plain(value) for name, value in node.params.items()}
+        op = engine_op(node.op)
+        if node.then:
+            then = tuple(Then(t.op, t.inputs, t.params) for t in node.then)
+            op = _Followed(LiteNode(node.op, node.inputs, node.outputs, {}, then), len(inputs))
+            inputs += tuple(self._values[i] for t in then for i in t.inputs if i >= 0)
+        try:
+            derived = op.aval(*[None if v is None else v.aval for v in inputs], **params)
+        except Exception as error:
+            raise LiteFileError(f"the node {node.name!r} is not legal: {error}") from error
+        avals = derived if isinstance(derived, tuple) else (derived,)
+        if len(avals) != len(node.outputs):
+            raise LiteFileError(f"the node {node.name!r} has {len(avals)} results")
+        outputs = tuple(self._value(i, a) for i, a in zip(node.outputs, avals, strict=True))
+        self._ir.nodes.append(Node(op, inputs, params, outputs, node.name))
+
+    def _bind(self, arena: SharedArena | None, fuses: bool) -> None:
+        ir = self._ir
+        self._check_views()
+        run_passes(ir, [v for v, _ in self._constants], exact=not fuses)
+        run_passes(ir, [v for v, _ in self._constants], sized=True, exact=not fuses)
+        self.executable = Executable(ir, ir.inputs, ir.outputs, self._constants, arena)
+        self.output_avals = [v.aval for v in ir.outputs]
+        self.input_avals = [v.aval for v in ir.inputs]
+
+    def _check_views(self) -> None:
+        """Raise where a view leaves the memory that it is a view of."""
+        room = {v.number: (0, v.aval.extent) for v in self._values.values()}
+        for node in self._ir.nodes:
+            if node.op.view is None:
+                continue
+            plan = node.plan()
+            source = node.inputs[0]
+            if plan.kind not in (VIEW, SEVERAL) or source is None:
+                continue
+            start, size = room[source.number]
+            start += plan.run if plan.kind == VIEW else 0
+            made = node.outputs[0]
+            if start < 0 or start + made.aval.extent > size:
+                raise LiteFileError(f"the node {node.line!r} sees memory outside of its input")
+            room[made.number] = (start, size)
+
+    def _in_threads(self, act: Any) -> Any:
+        """Call with the number of threads that is asked for, which is then as before."""
+        before = thread_pool.get_num_threads()
+        if not self.threads or self.threads == before:
+            return act()
+        thread_pool.set_num_threads(self.threads)
+        try:
+            return act()
+        finally:
+            thread_pool.set_num_threads(before)
+
+    def run(self, flats: Sequence[np.ndarray], seconds: list[float] | None = None) -> list[Any]:
+        """The outputs' flat arrays, which are the caller's, for those of the inputs."""
+        with _threads, self.executable.lock:
+            made = self._in_threads(lambda: self.executable.run(flats))
+            self.executable.release()
+            return list(made)

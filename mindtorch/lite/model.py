@@ -1,0 +1,237 @@
+"""`mindspore_lite.Model`: a Lite file that runs."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from mindtorch.engine.compile.runtime.executable import SharedArena
+
+from .context import Context
+from .converter import converted
+from .errors import ConvertError
+from .execution import Program
+from .file import is_lite_file, read
+from .graph import LiteGraph, Size
+from .kinds import ModelType
+from .tensor import Tensor
+
+__all__ = ["Model"]
+
+_MOST_PROGRAMS = 8  # for other lengths, that are kept
+
+
+class Model:
+    """A Lite model, once a file is built.
+
+    Raises:
+        RuntimeError: of every method but :meth:`build_from_file`, before that.
+    """
+
+    def __init__(self) -> None:
+        self._graph: LiteGraph | None = None
+        self._programs: dict[tuple[int, ...], Program] = {}
+        self._constants: dict[int, np.ndarray] = {}
+
+    def build_from_file(
+        self, model_path: str | os.PathLike[str], model_type: ModelType,
+        context: Context | None = None, config_path: str = "", config_dict: Any = None,
+    ) -> None:  # fmt: skip
+        """Load a file and bind it to memory.
+
+        Args:
+            model_path: the file.
+            model_type: MINDIR_LITE of what the converter writes; MINDIR of MindIR files, which
+                are converted first.
+            context: where it runs.
+
+        Raises:
+            LiteFileError: the file is no Lite model, truncated, damaged or newer.
+            RuntimeError: there is no such file.
+            ValueError: a configuration is given; there are no settings in files here.
+        """
+        if not isinstance(model_type, ModelType):
+            raise TypeError(f"model_type must be ModelType, but got {type(model_type)}.")
+        if context is not None and not isinstance(context, Context):
+            raise TypeError(f"context must be Context, but got {type(context)}.")
+        if config_path or config_dict:
+            raise ValueError("config_path and config_dict: files of settings are not read here")
+        if not os.path.isfile(model_path):
+            raise RuntimeError(
+                f"build_from_file failed, model_path does not exist: {os.fspath(model_path)!r}"
+            )
+        if model_type is ModelType.MINDIR:
+            with open(model_path, "rb") as file:
+                if is_lite_file(file.read(8)):
+                    raise ConvertError(f"{model_path} is a Lite file: ModelType.MINDIR_LITE")
+            graph = converted("MINDIR", model_path)
+        else:
+            graph = read(model_path)
+        self.build_from_graph(graph, context)
+
+    def build_from_graph(self, graph: LiteGraph, context: Context | None = None) -> None:
+        """Bind a graph that is not in a file."""
+        self._threads = (context or Context()).cpu.thread_num
+        self._graph, self._arena = graph, SharedArena()
+        self._constants, self._programs = {}, {}
+        self._use(tuple(graph.lengths))
+
+    def _built(self) -> LiteGraph:
+        if self._graph is None:
+            raise RuntimeError("the model is not built: call build_from_file first")
+        return self._graph
+
+    def _use(self, lengths: tuple[int, ...]) -> None:
+        """Let the model run for these lengths of the open axes."""
+        program = self._programs.get(lengths)
+        if program is None:
+            program = Program(
+                self._built(), lengths, self._constants, self._threads, self._arena
+            )
+            if len(self._programs) >= _MOST_PROGRAMS:
+                self._programs.pop(next(iter(self._programs)))
+            self._programs[lengths] = program
+        self._program = program
+        self._inputs = self._empty(program.input_avals, self._built().inputs)
+
+    def _empty(self, avals: Any, places: Any) -> list[Tensor]:
+        made = []
+        for described, place in zip(avals, places, strict=True):
+            tensor = Tensor(np.zeros(described.shape, described.dtype.np))
+            tensor.name = self._built().tensors[place].name
+            made.append(tensor)
+        return made
+
+    def get_inputs(self) -> list[Tensor]:
+        """The model's inputs, whose elements one sets before `predict`."""
+        self._built()
+        return self._inputs
+
+    def get_outputs(self) -> list[Tensor]:
+        """What the model gives: names, types and shapes; the elements are zeros."""
+        return self._empty(self._program.output_avals, self._built().outputs)
+
+    def resize(self, inputs: Sequence[Tensor], dims: Sequence[Sequence[int]]) -> None:
+        """Let the inputs have other shapes.
+
+        Raises:
+            ValueError: an axis has another length whose length is part of the model, or the open
+                ones do not agree.
+        """
+        graph = self._built()
+        if len(inputs) != len(graph.inputs) or len(dims) != len(graph.inputs):
+            raise ValueError(
+                f"inputs' size and dims' size must be {len(graph.inputs)}, but got {len(inputs)} "
+                f"and {len(dims)}"
+            )
+        given = dict(zip([self._name(x) for x in inputs], dims, strict=True))
+        self._use(self._lengths([
+            (graph.tensors[i], given.get(graph.tensors[i].name)) for i in graph.inputs
+        ]))  # fmt: skip
+
+    def _name(self, tensor: Any) -> str:
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"inputs element must be Tensor, but got {type(tensor)}.")
+        return tensor.name
+
+    def _lengths(self, wanted: list[Any]) -> tuple[int, ...]:
+        """The open lengths that give inputs these shapes."""
+        found: dict[int, int] = {}
+        for tensor, dims in wanted:
+            if dims is None:
+                raise ValueError(f"the input {tensor.name!r} is not among the inputs given")
+            shape = tuple(dims)
+            if len(shape) != len(tensor.shape):
+                raise ValueError(f"{tensor.name!r} has {len(tensor.shape)} axes, not {len(shape)}")
+            for axis, (length, n) in enumerate(zip(tensor.shape, shape, strict=True)):
+                if not isinstance(n, (int, np.integer)) or n < 1:
+                    raise ValueError(f"{tensor.name!r}: {n!r} is no length")
+                opened = isinstance(length, Size)
+                known = found.setdefault(length.place, int(n)) if opened else length
+                if known != n:
+                    why = "the other inputs have" if opened else "is fixed at"
+                    raise ValueError(f"{tensor.name!r}: axis {axis} {why} {known}, not {n}")
+        return tuple(int(found[i]) for i in range(len(found)))
+
+    def predict(
+        self, inputs: Sequence[Tensor], outputs: Sequence[Tensor] | None = None,
+        before: Callable[..., bool] | None = None, after: Callable[..., bool] | None = None,
+    ) -> list[Tensor]:  # fmt: skip
+        """The outputs for these inputs.
+
+        Args:
+            inputs: in the order of :meth:`get_inputs`.
+            outputs: tensors that take the results as well.
+
+        Raises:
+            RuntimeError: an input has another type or shape than the model's.
+            NotImplementedError: ``before`` or ``after``: nodes are not called back.
+        """
+        if before is not None or after is not None:
+            raise NotImplementedError("predict(before=, after=): nodes are not called back here")
+        program = self._program if self._built() else None
+        assert program is not None
+        if len(inputs) != len(program.input_avals):
+            raise RuntimeError(
+                f"predict takes {len(program.input_avals)} inputs, but got {len(inputs)}"
+            )
+        flats = []
+        for x, described in zip(inputs, program.input_avals, strict=True):
+            self._name(x)
+            data = x._data
+            if data.dtype != described.dtype.np or data.shape != described.shape:
+                raise RuntimeError(
+                    f"the input {x.name!r} is {data.dtype} {list(data.shape)}, the model takes "
+                    f"{described.dtype.np} {list(described.shape)}: call resize for other shapes"
+                )
+            flats.append(data.reshape(-1))
+        made = []
+        graph = self._built()
+        for flat, described, place in zip(
+            program.run(flats), program.output_avals, graph.outputs, strict=True
+        ):
+            tensor = Tensor.__new__(Tensor)
+            tensor.name, tensor.format = graph.tensors[place].name, self._inputs[0].format
+            tensor._data = _in_order(flat, described)
+            made.append(tensor)
+        for into, tensor in zip(outputs or (), made, strict=False):
+            into._data = tensor._data
+        return made
+
+    def get_model_info(self, key: str) -> str:
+        """What the file says of itself: "fmk", "inputs", ...; "" for what it does not."""
+        return str(self._built().information.get(key, ""))
+
+    @property
+    def arena_bytes(self) -> int:
+        """The memory of all intermediate results."""
+        self._built()
+        return int(self._program.executable.arena_bytes)
+
+    def seconds(self, inputs: Sequence[Tensor], loops: int, warm_up: int = 3) -> list[float]:
+        """How long each of ``loops`` calls of :meth:`predict` took."""
+        for _ in range(warm_up):
+            self.predict(inputs)
+        found = []
+        for _ in range(loops):
+            began = time.perf_counter()
+            self.predict(inputs)
+            found.append(time.perf_counter() - began)
+        return found
+
+    def __repr__(self) -> str:
+        return f"Model(inputs={self._inputs!r})" if self._graph is not None else "Model()"
+
+
+def _in_order(flat: Any, described: Any) -> np.ndarray:
+    """A result's array in C order."""
+    step = described.dtype.np.itemsize
+    strides = tuple(s * step for s in described.strides)
+    array = np.lib.stride_tricks.as_strided(flat, described.shape, strides)
+    return np.ascontiguousarray(array).reshape(described.shape)
+
+

@@ -1,0 +1,178 @@
+"""The converter and the runtime against eager execution."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mindtorch import lite, torch
+from mindtorch.kernels.cpu import thread_pool
+from mindtorch.lite.file import read
+from mindtorch.torch import nn
+
+from .models import converted, eager, images, lenet, loaded, predicted
+
+
+def test_lenet_is_folded_fused_and_gives_eager_numbers(tmp_path: Path) -> None:
+    net, x = lenet(), images(1)
+    path = converted(net, [x], tmp_path)
+    graph = read(path)
+    kinds = ["+".join([n.op, *[t.op for t in n.then]]) for n in graph.nodes]
+    assert kinds == [
+        "convolution+relu", "max_pool", "convolution+hardtanh", "max_pool", "view",
+        "linear+sigmoid", "linear+relu", "linear",
+    ]  # fmt: skip
+    model = loaded(path)
+    wide = eager(lenet().double(), x.astype(np.float64))
+    bound = 4 * np.abs(eager(net, x) - wide).max() + 1e-6
+    assert np.abs(predicted(model, x) - wide).max() <= bound
+
+
+def test_without_passes_the_bits_are_those_of_eager_nodes(tmp_path: Path) -> None:
+    net, x = lenet(), images(2)
+    path = converted(net, [x], tmp_path, optimize="none")
+    assert any(node.op == "batch_norm_inference" for node in read(path).nodes)
+    assert np.array_equal(predicted(loaded(path), x), eager(net, x))
+
+
+@pytest.mark.parametrize("count", [1, 2, 7])
+def test_resize_to_other_batches(count: int, tmp_path: Path) -> None:
+    net = lenet()
+    model = loaded(converted(net, [images(3)], tmp_path))
+    x = images(count, seed=count)
+    np.testing.assert_allclose(predicted(model, x), eager(net, x), rtol=1e-5, atol=1e-6)
+    assert model.get_outputs()[0].shape == [count, 10]
+    again = images(3)
+    np.testing.assert_allclose(predicted(model, again), eager(net, again), rtol=1e-5, atol=1e-6)
+
+
+def test_resize_refuses_what_is_fixed(tmp_path: Path) -> None:
+    model = loaded(converted(lenet(), [images(1)], tmp_path))
+    inputs = model.get_inputs()
+    with pytest.raises(ValueError, match="axis 2 is fixed at 28, not 30"):
+        model.resize(inputs, [[1, 1, 30, 28]])
+    with pytest.raises(ValueError, match="has 4 axes, not 2"):
+        model.resize(inputs, [[1, 784]])
+    with pytest.raises(ValueError, match="0 is no length"):
+        model.resize(inputs, [[0, 1, 28, 28]])
+    assert model.get_inputs()[0].shape == [1, 1, 28, 28]
+
+
+class _Two(nn.Module):
+    def forward(self, first: Any, second: Any) -> Any:
+        joined = torch.cat([first, second], 1)
+        return {"sum": joined.sum(1), "flat": joined.reshape(first.shape[0] * 7)}
+
+
+def test_two_inputs_two_outputs_and_lengths_that_hang_on_the_batch(tmp_path: Path) -> None:
+    a, b = np.ones((2, 3), np.float32), np.full((2, 4), 2, np.float32)
+    model = loaded(converted(_Two(), [a, b], tmp_path))
+    assert [x.name for x in model.get_inputs()] == ["first", "second"]
+    assert [x.name for x in model.get_outputs()] == ["sum", "flat"]
+    assert predicted(model, a, b).tolist() == [11, 11]
+    tall = [np.repeat(a, 3, 0), np.repeat(b, 3, 0)]
+    assert predicted(model, *tall).tolist() == [11] * 6
+    inputs = model.get_inputs()
+    assert model.predict(inputs)[1].get_data_to_numpy().tolist() == ([1] * 3 + [2] * 4) * 6
+    with pytest.raises(ValueError, match="axis 0 the other inputs have 2, not 3"):
+        model.resize(inputs, [[2, 3], [3, 4]])
+
+
+def test_a_model_that_is_made_for_one_batch_keeps_it(tmp_path: Path) -> None:
+    class Fixed(nn.Module):
+        def forward(self, x: Any) -> Any:
+            return x.reshape(1, 784) * 2
+
+    model = loaded(converted(Fixed(), [images(1)], tmp_path))
+    assert predicted(model, images(1)).shape == (1, 784)
+    with pytest.raises(ValueError, match="axis 0 is fixed at 1"):
+        model.resize(model.get_inputs(), [[2, 1, 28, 28]])
+
+
+def test_products_of_constants_get_their_bias_and_activation(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    weight, bias = torch.randn(8, 5), torch.randn(5)
+    x = np.random.default_rng(0).standard_normal((4, 8)).astype(np.float32)
+
+    def function(x: Any) -> Any:
+        return torch.tanh(x @ weight + bias)
+
+    path = converted(function, [x], tmp_path)
+    (node,) = read(path).nodes
+    assert (node.op, [t.op for t in node.then]) == ("linear", ["tanh"])
+    np.testing.assert_allclose(predicted(loaded(path), x), eager(function, x), rtol=1e-5)
+
+
+def test_a_value_that_is_read_twice_is_not_fused(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    layer = nn.Linear(6, 6)
+
+    def function(x: Any) -> Any:
+        y = layer(x)
+        return torch.relu(y) + y
+
+    x = np.random.default_rng(0).standard_normal((3, 6)).astype(np.float32)
+    path = converted(function, [x], tmp_path)
+    assert all(not node.then for node in read(path).nodes)
+    np.testing.assert_allclose(predicted(loaded(path), x), eager(function, x), rtol=1e-5)
+
+
+def test_results_of_one_call_stay_when_the_next_runs(tmp_path: Path) -> None:
+    model = loaded(converted(lenet(), [images(1)], tmp_path))
+    first = predicted(model, images(1, 1))
+    inputs = model.get_inputs()
+    inputs[0].set_data_from_numpy(images(1, 1))
+    kept = model.predict(inputs)[0]
+    predicted(model, images(1, 2))
+    assert np.array_equal(kept.get_data_to_numpy(), first)
+
+
+def test_threads_are_those_of_the_context_during_a_call_only(tmp_path: Path) -> None:
+    path = converted(lenet(), [images(1)], tmp_path)
+    before = thread_pool.get_num_threads()
+    model = loaded(path, threads=2)
+    np.testing.assert_allclose(
+        predicted(model, images(1)), predicted(loaded(path, 1), images(1)), rtol=1e-5, atol=1e-6
+    )
+    assert thread_pool.get_num_threads() == before
+
+
+def test_half_weights_take_half_the_room(tmp_path: Path) -> None:
+    net, x = lenet(), images(2)
+    whole = converted(net, [x], tmp_path).stat().st_size
+    path = converted(net, [x], tmp_path, weight_fp16=True)
+    assert path.stat().st_size < 0.6 * whole
+    np.testing.assert_allclose(predicted(loaded(path), x), eager(net, x), atol=5e-3)
+
+
+def test_wrong_inputs_are_refused(tmp_path: Path) -> None:
+    model = loaded(converted(lenet(), [images(1)], tmp_path))
+    with pytest.raises(RuntimeError, match="takes 1 inputs, but got 0"):
+        model.predict([])
+    with pytest.raises(RuntimeError, match="call resize for other shapes"):
+        model.predict([lite.Tensor(images(2))])
+    with pytest.raises(RuntimeError, match="data type not equal"):
+        model.get_inputs()[0].set_data_from_numpy(images(1).astype(np.float64))
+    with pytest.raises(RuntimeError, match="data size not equal"):
+        model.get_inputs()[0].set_data_from_numpy(images(2))
+    with pytest.raises(RuntimeError, match="call build_from_file first"):
+        lite.Model().get_inputs()
+
+
+def test_unsupported_options_are_refused() -> None:
+    converter, context = lite.Converter(), lite.Context()
+    with pytest.raises(lite.ConvertError, match=r"input_format .* is not supported"):
+        converter.input_format = lite.Format.NHWC
+    with pytest.raises(lite.ConvertError, match=r"save_type .* is not supported"):
+        converter.save_type = lite.ModelType.MINDIR
+    with pytest.raises(lite.ConvertError, match=r"input_data_type .* is not supported"):
+        converter.input_data_type = lite.DataType.INT8
+    with pytest.raises(ValueError, match="target 'ascend' is not supported"):
+        context.target = ["ascend"]
+    with pytest.raises(ValueError, match="precision_mode"):
+        context.cpu.precision_mode = "preferred_fp16"
+    with pytest.raises(lite.ConvertError, match="fmk TFLITE is not supported"):
+        converter.convert(lite.FmkType.TFLITE, __file__, "/tmp/never")
