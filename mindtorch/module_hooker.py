@@ -55,16 +55,12 @@ OURS = "mindtorch"
 # can be added, e.g. `PACKAGES.add("timm")`, before they are imported.
 PACKAGES = {"torch", "torchgen", "functorch", "torchvision", "torchaudio", "torchtext"}
 
-<<<<<<< HEAD
-# What stands for a package while our side is active; MindSpore's where the real one is missing.
+# What stands for a package while our side is active; MindSpore's where the real ones are missing.
 _ALIASES = {"torch": "mindtorch.torch", "functorch": "mindtorch.torch._compat.functorch"}
-_FALLBACKS = {"mindspore": "mindtorch.mindspore", "mindspore_serving": "mindtorch.serving"}
-=======
-# What stands for a package while our side is active. mindspore's and
-# mindspore_lite's only where the real ones are missing.
-_ALIASES = {"torch": "mindtorch.torch", "functorch": "mindtorch.torch._compat.functorch"}
-_FALLBACKS = {"mindspore": "mindtorch.mindspore", "mindspore_lite": "mindtorch.lite"}
->>>>>>> lite
+_FALLBACKS = {
+    "mindspore": "mindtorch.mindspore", "mindspore_lite": "mindtorch.lite",
+    "mindspore_serving": "mindtorch.serving",
+}  # fmt: skip
 
 _lock = threading.RLock()
 _active = REAL

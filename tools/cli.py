@@ -18,11 +18,7 @@ from typing import Any, NoReturn
 import mindtorch
 from mindtorch.module_hooker import torch_disable, torch_pop
 
-<<<<<<< HEAD
-from . import amp_report, bisect, completion, env, export, gradient_check, serve
-=======
-from . import amp_report, bisect, completion, env, export, gradient_check, lite
->>>>>>> lite
+from . import amp_report, bisect, completion, env, export, gradient_check, lite, serve
 from .certify import cli
 from .compare import cli as compare
 from .run_script import (
