@@ -15,7 +15,8 @@ from . import lite_micro
 __all__ = ["DESCRIPTION", "add_arguments", "main"]
 
 DESCRIPTION = """`convert` makes a Lite file (.ms) of a MindIR or ONNX file, `info` says what is in
-one, `benchmark` takes the time of its calls, `micro` writes C for microcontrollers. Exit status 0: done; 1: it could not be done."""
+one, `benchmark` takes the time of its calls, `micro` writes a script's model as C for
+microcontrollers. Exit status 0: done; 1: it could not be done."""
 
 _ON = ("on", "off")
 _TRUTH = ("true", "false")

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from tests.lite.micro.compiling import compiled, outputs
 
 from mindtorch.tools.cli import main
+from tests.lite.micro.compiling import compiled, outputs
 
 SCRIPT = """
 import torch
