@@ -1,4 +1,4 @@
-# make demo | test | test-all | lint | docs | wheel | bench | clean. All set up .venv first, once.
+# make demo | test | test-all | lint | docs | wheel | bench | micro-check | clean. All set up .venv first, once.
 # PYTEST_ARGS, COMPARE_ARGS and BENCH_ARGS are passed on: make test PYTEST_ARGS=tests/architecture
 
 PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \

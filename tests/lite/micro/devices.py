@@ -79,11 +79,13 @@ class KeywordNet(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        layers = [nn.Conv2d(1, 32, (10, 4), stride=2, padding=(5, 1)), nn.BatchNorm2d(32), nn.ReLU()]
+        first = nn.Conv2d(1, 32, (10, 4), stride=2, padding=(5, 1))
+        layers = [first, nn.BatchNorm2d(32), nn.ReLU()]
         for _ in range(3):
             layers += [nn.Conv2d(32, 32, 3, padding=1, groups=32), nn.BatchNorm2d(32), nn.ReLU()]
             layers += [nn.Conv2d(32, 32, 1), nn.BatchNorm2d(32), nn.ReLU()]
-        self.layers = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(32, 12))
+        layers += [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(32, 12)]
+        self.layers = nn.Sequential(*layers)
 
     def forward(self, x):
         return self.layers(x)
@@ -104,7 +106,8 @@ def main_of(inputs: dict[str, np.ndarray], calls: str, prints: str) -> str:
 
 
 RUN = ("    static float y[MODEL_OUTPUT_SIZE];\n    model_run(x, y);",
-       'for (int i = 0; i < MODEL_OUTPUT_SIZE; ++i) {\n        printf("%.9g ", (double)y[i]);\n    }')
+       'for (int i = 0; i < MODEL_OUTPUT_SIZE; ++i) {\n'
+       '        printf("%.9g ", (double)y[i]);\n    }')  # fmt: skip
 TRAIN = ("    float loss = 0.0f;",
          "for (int i = 0; i < 10; ++i) {\n        model_train_step(x + i * MODEL_TRAIN_INPUT_SIZE, "
          "t + i * MODEL_TARGET_SIZE, &loss);\n"
