@@ -36,7 +36,8 @@ myst_heading_anchors = 3
 napoleon_include_init_with_doc = False
 napoleon_use_ivar = True
 
-PACKAGES = ("mindtorch.torch", "mindtorch.mindspore")
+PACKAGES = ("mindtorch.torch", "mindtorch.mindspore", "mindtorch.serving.client",
+            "mindtorch.serving.server")
 # modules that hold the bodies of functions published elsewhere
 _BODIES = ("mindtorch.torch.functions",)
 

@@ -80,6 +80,8 @@ GAPS: tuple[Gap, ...] = (
     Gap("feature", "torch.cuda.jiterator", "cuda", "CUDA C++ is not compiled; kernels are numba's"),
     Gap("feature", "profiles of devices, of floating-point operations and of modules", "all",
         "torch.profiler times ops, nodes and named blocks on the CPU, with shapes, bytes, stacks"),
+    Gap("feature", "profiler rows of torch.addmm, baddbmm and other composed functions", "all",
+        "a profile has the ops that they are composed of (matmul and mm, add)"),
     Gap("feature", "torch.compile(backend=<function>), torch._dynamo.export", "all",
         "graphs are ours, not torch.fx's, which a backend function takes"),
     Gap("argument", "torch.compile(mode, options)", "all",

@@ -44,7 +44,10 @@ class Rule:
             elif name in op.defaults:
                 self.arguments.append(("param", name))
             else:
-                raise TypeError(f"rule of {op.name}: nothing is called {name!r}")
+                known = ", ".join(["g", "out", *op.input_names, *op.defaults])
+                raise TypeError(
+                    f"rule of {op.name}: nothing is called {name!r}; its arguments may be {known}"
+                )
 
 
 def _argument_names(rule: Callable[..., Any]) -> tuple[str, ...]:

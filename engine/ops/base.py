@@ -39,10 +39,11 @@ class Elementwise(Op):
     """An op that applies a scalar function at each place of the broadcast inputs.
 
     Args:
-        name: of the op, and of the function in ``mindtorch.kernels.scalar.real`` unless ``scalar``
+        name: of the op, and of the function in :mod:`mindtorch.kernels.scalar` unless ``scalar``
             says otherwise.
         arity: the number of inputs, where ``partials`` does not tell.
-        partials: for each input its vjp rule; None for a zero derivative.
+        partials: for each input its vjp rule; None for a zero derivative. Rules call the inputs
+            x, y, z, w, v, u, in this order.
         result: "same" (the promoted type), "float" (integers become the default type), "bool",
             or "real" (the real part's type).
         refuses: a function of the promoted dtype that raises torch's error for types it lacks.
@@ -62,9 +63,12 @@ class Elementwise(Op):
         self.scalar = scalar or name
         self.result = result
         self.refuses = refuses
+        if callable(partials):
+            raise TypeError(f"{name}: rules are a tuple, also where it has one: (rule,)")
         if arity is None:
             arity = len(partials)
         shape_rule = _ARITIES[arity](self)
+        shape_rule.__qualname__ = name  # Python's errors name it where the count of inputs is wrong
         super().__init__(name, shape_rule, None, vjp=partials, in_place_safe=True, **options)
 
     def types(self, avals: tuple[Aval, ...]) -> tuple[DType, DType]:

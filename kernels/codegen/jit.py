@@ -403,13 +403,23 @@ def entry_point(dispatcher: Any, signature: Any) -> Callable[..., Any]:
     return known[signature]
 
 
+def _name_of(dispatcher: Any) -> str:
+    name: str = dispatcher.py_func.__name__
+    return name
+
+
 def _compiled(dispatcher: Any, signature: Any) -> Callable[..., Any]:
     with _compile_lock:
         try:
             dispatcher.compile(signature)
         except errors.NumbaError:
-            logger.error("kernel %s%s does not compile", dispatcher.py_func.__name__, signature)
+            logger.error("kernel %s does not compile for %s", _name_of(dispatcher), signature)
             raise
+        except (NameError, NotImplementedError) as error:
+            raise TypeError(
+                f"kernel {_name_of(dispatcher)} cannot be compiled for {signature}: numba "
+                "has no such type; 16-bit floats go through float32 (kernels/cpu/via_float32.py)"
+            ) from error
         types_, _ = numba.core.sigutils.normalize_signature(signature)
         return dispatcher.overloads[types_].entry_point
 

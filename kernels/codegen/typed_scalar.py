@@ -119,7 +119,11 @@ class TypedScalars:
         supplied = self._mathematics(dtype)
         if name in supplied and (name in definitions() or name in _SUPPLIED):
             return supplied[name]
-        definition = definitions()[name]
+        definition = definitions().get(name)
+        if definition is None:
+            raise NotImplementedError(
+                f"no scalar function {name.removesuffix('_')} stands in kernels/scalar"
+            )
         space = self._namespaces.get(dtype)
         if space is None:
             space = {**supplied, "_T": parts_type(dtype).type, "np": np}

@@ -39,7 +39,7 @@ def load(file_or_model: Any) -> ONNXModule:
 
     Returns:
         ONNXModule: in evaluation. Its parameters are the model's initializers of floats, under the
-        model's names.
+        model's names; those without axes are constants, as scales and bounds are.
 
     Raises:
         FileNotFoundError: no such file.
@@ -101,7 +101,8 @@ class ONNXModule(nn.Module):
             name for node in graph.nodes if node.op_type in _STATISTICS for name in node.inputs[3:5]
         }
         for name, array in graph.initializers.items():
-            if array.dtype.kind == "f" or str(array.dtype) == "bfloat16":
+            floats = array.dtype.kind == "f" or str(array.dtype) == "bfloat16"
+            if floats and array.ndim:
                 value = tensor(array)
                 owner, last = self._owner(name)
                 if name in kept:

@@ -20,7 +20,8 @@ PLACES = """
     torch.nn.init torch.nn.utils torch.optim torch.optim.lr_scheduler torch.signal.windows
     torch.sparse torch.special torch.testing torch.utils.data functional transforms mixed_precision
     resume mindspore mindspore.amp mindspore.communication mindspore.dataset mindspore.mint
-    mindspore.nn mindspore.numpy mindspore.ops mindspore.train
+    mindspore.nn mindspore.numpy mindspore.ops mindspore.train serving.client serving.server
+    serving.server.register
 """.split()
 TYPING = {"Any", "Callable", "Call", "Iterator"}
 # what comes to a place from elsewhere: numpy's, Python's, and helpers of functions

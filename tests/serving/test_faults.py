@@ -137,8 +137,9 @@ def test_more_requests_than_may_wait(host: Host, address: str) -> None:
     request = client._request({"x": np.float32(0.2)})
     futures = [client.stub.Predict.future(request, timeout=20) for _ in range(60)]
     codes = [future.code() for future in futures]
-    assert codes.count(grpc.StatusCode.RESOURCE_EXHAUSTED) == 20
-    assert codes.count(grpc.StatusCode.OK) >= 1
+    refused = codes.count(grpc.StatusCode.RESOURCE_EXHAUSTED)
+    assert 1 <= refused <= 20  # 20 where all arrive before the first is answered
+    assert codes.count(grpc.StatusCode.OK) == 60 - refused
 
 
 def test_who_leaves_is_taken_out_of_the_queue(host: Host, address: str) -> None:
@@ -147,7 +148,7 @@ def test_who_leaves_is_taken_out_of_the_queue(host: Host, address: str) -> None:
     client = Client(address, "things", "sleep")
     futures = [client.stub.Predict.future(client._request({"x": np.float32(0.3)}))
                for _ in range(30)]  # fmt: skip
-    wait_until(lambda: version.pending == 30)
+    wait_until(lambda: version.pending > 10)
     for future in futures:
         future.cancel()
     wait_until(lambda: version.pending == 0, 3.0)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import base64
+import gc
 import http.client
 import json
 import time
+import warnings
+from pathlib import Path
 from typing import Any
 
 import grpc
@@ -14,6 +17,7 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from mindtorch.serving.client import Client
+from mindtorch.serving.front.metrics import RequestLog
 from mindtorch.serving.proto.kserve import MESSAGES
 
 from .conftest import Server
@@ -346,3 +350,16 @@ def test_metrics_page_and_log(server: Server) -> None:
         time.sleep(0.1)
     line = json.loads(file.read_text().splitlines()[0])
     assert {"time", "protocol", "peer", "servable", "status"} <= line.keys()
+
+
+def test_a_log_that_cannot_be_written(caplog: pytest.LogCaptureFixture) -> None:
+    log = RequestLog(Path("/dev/full"))
+    log.write(method="echo")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the file, which cannot be closed in order
+        log.flush()
+        gc.collect()
+    assert "/dev/full cannot be written" in caplog.text
+    assert not log.is_on
+    log.write(method="echo")
+    log.close()

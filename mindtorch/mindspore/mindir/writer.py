@@ -21,7 +21,7 @@ __all__ = ["WRITERS", "Writer", "writes"]
 
 WRITERS = Writers(ELEMENTWISE)
 writes = WRITERS.writes
-_VERSION = 1  # what MindSpore 2.10 and Lite 2.0 both load
+_VERSION = 1  # which MindSpore 2.10 loads; Lite 2.0 reads no other
 _PRODUCER = "2.10.0"  # MindSpore refuses files without a version that it knows
 
 
@@ -59,13 +59,18 @@ class Writer:
         self._primitives: dict[Any, str] = {}
         self._constants: dict[Any, str] = {}
         self._counts: dict[str, int] = {}
+        self._taken: set[str] = set()
 
     # --- names and nodes --------------------------------------------------------------------------
 
     def named(self, base: str) -> str:
         """A name that nothing has yet."""
-        count = self._counts[base] = self._counts.get(base, -1) + 1
-        return f"{self.graph_name}:{base}" + (f"_{count}" if count else "")
+        while True:
+            count = self._counts[base] = self._counts.get(base, -1) + 1
+            name = f"{self.graph_name}:{base}" + (f"_{count}" if count else "")
+            if name not in self._taken:
+                self._taken.add(name)
+                return name
 
     def __getattr__(self, primitive: str) -> Any:
         if not primitive[0].isupper():
@@ -150,7 +155,7 @@ class Writer:
 
     def parameter(self, array: Any, name: str) -> str:
         """The name of a parameter with these elements."""
-        made = f"{self.graph_name}:{name}"
+        made = self.named(name)
         put_tensor(self.graph.parameter.add(name=made, ref_key=name), array)
         self.arrays[made] = array
         return made

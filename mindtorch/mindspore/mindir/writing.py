@@ -153,7 +153,7 @@ def export(
         net: a cell, a module of torch's or a function of tensors.
         inputs: tensors like those that it will get.
         file_name: ".mindir" or ".onnx" is put at its end where it is missing.
-        file_format: "MINDIR" (version 1, for MindSpore and Lite) or "ONNX".
+        file_format: "MINDIR" (version 1) or "ONNX".
         enc_key: of 16, 24 or 32 bytes: MINDIR files are encrypted.
         enc_mode: "AES-GCM", "AES-CBC", or a function of (content, key) that gives what is written.
         open_batch: whether the first axis of all inputs may have another length.

@@ -120,8 +120,8 @@ class Client:
             instances: a dict of inputs, or several. Values are arrays, numbers, texts and bytes.
 
         Returns:
-            A list with a dict of outputs for each instance, `{"error": text}` for one that failed;
-            `{"error": text}` alone if the request did.
+            A list with a dict of outputs for each instance, or with the text of its error under the
+            name "error"; such a dict alone if the request failed.
 
         Raises:
             RuntimeError: a value cannot be sent.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import deque
 from datetime import UTC, datetime
@@ -14,6 +15,8 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from .requests import Answer, Request
 
 __all__ = ["Metrics", "RequestLog", "VersionMetrics"]
+
+logger = logging.getLogger("mindtorch.serving")
 
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 ROWS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
@@ -118,13 +121,15 @@ class VersionMetrics:
 
 
 class RequestLog:
-    """One line of JSON for each request.
+    """One line of JSON for each request. Where it cannot be written any more, that is said once,
+    and requests go on without it.
 
     Args:
         file: where; None: nowhere.
     """
 
     def __init__(self, file: Path | None) -> None:
+        self._path = file
         self._file: IO[bytes] | None = None if file is None else file.open("ab", buffering=1 << 16)
 
     def write(self, **entry: Any) -> None:
@@ -135,12 +140,23 @@ class RequestLog:
         """
         if self._file is not None:
             entry["time"] = datetime.now(UTC).isoformat(timespec="milliseconds")
-            self._file.write(orjson.dumps(entry, option=orjson.OPT_APPEND_NEWLINE))
+            line = orjson.dumps(entry, option=orjson.OPT_APPEND_NEWLINE)
+            try:
+                self._file.write(line)
+            except OSError as error:
+                self._give_up(error)
 
     def flush(self) -> None:
         """Bring what was written to the file."""
         if self._file is not None:
-            self._file.flush()
+            try:
+                self._file.flush()
+            except OSError as error:
+                self._give_up(error)
+
+    def _give_up(self, error: OSError) -> None:
+        logger.error("the log of requests %s cannot be written: %s", self._path, error)
+        self._file = None
 
     @property
     def is_on(self) -> bool:
@@ -149,6 +165,7 @@ class RequestLog:
 
     def close(self) -> None:
         """Close the file."""
+        self.flush()
         if self._file is not None:
             self._file.close()
             self._file = None

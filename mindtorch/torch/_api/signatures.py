@@ -1,7 +1,7 @@
 """torch's TypeErrors for calls whose arguments fit none of a function's signatures.
 
 Nothing is looked at before a call: where one failed, :func:`wrong_call` reads the function's
-signatures (`_signatures.txt`, as torch prints them) and says what torch would have said first.
+signatures (`signatures.txt`, as torch prints them) and says what torch would have said first.
 """
 
 from __future__ import annotations
@@ -222,9 +222,11 @@ def type_name(value: Any) -> str:
 
 @functools.cache
 def _table() -> dict[str, tuple[str, tuple[str, ...]]]:
-    """Marks and signatures by name; a method's has a dot before it.
+    """Marks and signatures by name; a method's has a dot before it where it is another.
 
-    A plus among the marks: the function takes a number where its signature has a tensor.
+    The mark after the name: a blank where torch has one signature, and says what does not fit it;
+    ``=`` where it has several, which stand here between semicolons; ``~`` where it has several and
+    lists this one. A plus before it: it takes a number where its signature has a tensor.
     """
     found = {}
     for line in _FILE.read_text().splitlines():

@@ -25,7 +25,7 @@ MINDTORCH = [
 MINDSPORE = [
     "mindspore_network", "mindspore_half_by_hand", "mindspore_loss_scalers",
     "mindspore_model", "mindspore_accumulation", "mindspore_gradients", "mindspore_lenet",
-    "mindspore_dataset",
+    "mindspore_dataset", "mindspore_model_file",
 ]  # fmt: skip
 TOGETHER = ["mindtorch_style", "mindspore_style"]
 ONE_BY_ONE = UNCHANGED + MINDTORCH + MINDSPORE

@@ -202,6 +202,24 @@ def test_a_loaded_network_is_exported_again(tmp_path: Path) -> None:
     assert kept <= set(cell.parameters_dict())
 
 
+def test_a_parameter_may_be_called_as_our_constants_are(tmp_path: Path) -> None:
+    """Two values of one name would be one."""
+
+    class Named(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.constant = torch.nn.Parameter(torch.randn(3, 4))
+            self.tensor, self.x = (torch.nn.Parameter(torch.randn(4)) for _ in range(2))
+
+        def forward(self, x: Any) -> Any:
+            return (x.reshape(-1, 3) @ self.constant + self.tensor * 1.5).sum(1) + self.x[0]
+
+    net, x = Named(), torch.randn(2, 3)
+    ms.export(net, x, file_name=tmp_path / "net", file_format="MINDIR")
+    found = loaded(tmp_path / "net.mindir")(x)
+    np.testing.assert_allclose(found.detach().numpy(), net(x).detach().numpy(), 1e-5, 1e-6)
+
+
 # --- the command line -----------------------------------------------------------------------------
 
 SCRIPT = """

@@ -400,8 +400,8 @@ def test_what_follows_from_the_first_nan_is_folded(capsys: pytest.CaptureFixture
     assert {hit.check for hit in seen.hits} >= {"overflow", "gradient_exploding"}
     summary = seen.summary().splitlines()
     assert summary[0] == "watch: 1 watchpoint was met" and "overflow" in summary[1]
-    exploding = "  follows from that: gradient_exploding in 4 places, "
-    assert any(line.startswith(exploding) for line in summary[2:])
+    text = "  follows from that: gradient_exploding in 4 places, "
+    assert any(line.startswith(text) for line in summary[2:]), summary
 
 
 def test_several_layers_in_one_step_are_told_below_one_another(

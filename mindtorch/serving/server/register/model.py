@@ -152,7 +152,15 @@ def declare_servable(
     options: AclOptions | GpuOptions | None = None,
     without_batch_dim_inputs: int | Sequence[int] | None = None,
 ) -> Model:
-    """`declare_model` under the name it had before version 1.5; the same arguments."""
+    """`declare_model` under the name it had before version 1.5.
+
+    Args:
+        servable_file: the model's file, `declare_model`'s `model_file`.
+        model_format: as there.
+        with_batch_dim: as there.
+        options: as there.
+        without_batch_dim_inputs: as there.
+    """
     warnings.warn(
         "'declare_servable' is deprecated from version 1.5.0, use 'declare_model' instead",
         DeprecationWarning,
