@@ -6,6 +6,18 @@ from mindtorch.engine.kernel_gaps import KERNEL_GAPS, Gap
 
 GAPS: tuple[Gap, ...] = (
     *KERNEL_GAPS,
+    Gap("feature", "mindspore_lite: DYNAMIC_QUANT, mixed bits (bit_num=0), images as examples of "
+        "calibration, dequant_strategy", "all",
+        "the settings are refused by name; examples are files of float32 (docs/lite.md)"),
+    Gap("feature", "mindspore_lite: quantised depthwise and grouped convolutions, activations that "
+        "stay in 8 bits between layers", "all",
+        "such convolutions stay float32; each product of 8 bits gives float32"),
+    Gap("feature", "mindspore_lite: TF, TFLITE, CAFFE and PYTORCH files, other layouts than NCHW, "
+        "encrypted Lite files, float16 arithmetic, other targets than the CPU", "all",
+        "refused by name; modules are converted by Converter.convert_module"),
+    Gap("feature", "mindspore_lite: ModelParallelRunner, ModelGroup, training, callbacks of nodes, "
+        "MindSpore's own .ms files", "all",
+        "raise or are absent; .ms files here are of a format of our own (docs/design/016-lite.md)"),
     Gap("feature", "CUDA graphs of optimizers and of whole steps", "cuda",
         "torch.compile records what lies between two host calls, and optimizers' steps are such; "
         "annotations of graphs raise, memory of graphs is not shared"),

@@ -4,8 +4,8 @@
     weight   signed, symmetric: -127 to 127, a scale for each row
     out[o]   (sum over k of (q[k] - zero) * weight[o, k]) * scale * scales[o] + bias[o]
 
-Rows of a weight and of what it is multiplied with are filled up to :data:`ROW` numbers. Sums are
-exact, so that results hang on no order: 2^16 products of 255 and 127 fit 32 bits.
+Rows of a weight may be longer than those that it is multiplied with; what is behind is zero. Sums
+are exact, so that results hang on no order: 2^16 products of 255 and 127 fit 32 bits.
 """
 
 from __future__ import annotations
@@ -19,9 +19,8 @@ from mindtorch.kernels.support.workspace import workspace
 
 from .thread_pool import parallel_for
 
-__all__ = ["ROW", "convolution", "linear"]
+__all__ = ["convolution", "linear"]
 
-ROW = 64
 _FEW = 4_000_000  # multiplications that one thread does sooner than two
 _BYTE = np.dtype(np.uint8)
 

@@ -15,7 +15,9 @@ from mindtorch.engine.compile.ir.ir import GraphOp
 from mindtorch.engine.op import Plan, find_kernel, layouts
 from mindtorch.engine.ops.convolution import output_length
 
-__all__ = ["QUANTIZED_OPS"]
+__all__ = ["QUANTIZED_OPS", "ROW"]
+
+ROW = 64  # rows of weights are filled up to multiples of it, with zeros
 
 
 def _check(x: Aval, weight: Aval, others: Any, scale: Any, zero: Any) -> None:

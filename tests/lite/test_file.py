@@ -103,7 +103,9 @@ def _changes(value: Any, spot: tuple[Any, ...] = ()) -> Any:
         yield from _changes(each, (*spot, key))
 
 
-_HOSTILE = (None, -1, 1 << 70, 10**9, 1.5, "", "relu", [], {}, [1, -5], {"size": 99}, True)
+_HOSTILE: tuple[Any, ...] = (
+    None, -1, 1 << 70, 10**9, 1.5, "", "relu", [], {}, [1, -5], {"size": 99}, True
+)  # fmt: skip
 
 
 def test_hostile_graphs_with_right_checksums_are_refused_or_run(path: Path) -> None:

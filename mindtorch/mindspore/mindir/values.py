@@ -15,8 +15,8 @@ from .schema import AttributeType as Kind
 from .schema import DataType
 
 __all__ = [
-    "MONAD", "Beside", "array_of", "data_type", "name_tensor", "numpy_type", "put_value", "shape_of",
-    "value_of",
+    "MONAD", "Beside", "array_of", "data_type", "name_tensor", "numpy_type", "put_value",
+    "shape_of", "value_of",
 ]  # fmt: skip
 
 _ELEMENTS = {
