@@ -229,6 +229,51 @@ def follow_indexed(result: Aval, inputs: Any, params: Any) -> Shape | None:
     return _ordered_strides(result.shape, operands) if result.ndim > 1 else None
 
 
+def _transformed_strides(shape: Shape, strides: Shape, axes: Shape) -> Shape:
+    """Those of a Fourier transform of what has ``strides``: the other axes by decreasing stride,
+    then ``axes`` in their order, without gaps."""
+    order = list(range(len(shape)))
+    first, last = 0, len(order)
+    while True:  # as std::partition leaves them, which shows where strides are equal
+        while first < last and order[first] not in axes:
+            first += 1
+        last -= 1
+        while first < last and order[last] in axes:
+            last -= 1
+        if first >= last:
+            break
+        order[first], order[last] = order[last], order[first]
+        first += 1
+    others = sorted(order[:first], key=lambda i: -strides[i])
+    return dense_strides(shape, [*others, *axes][::-1])
+
+
+def _by_stride(strides: Shape, axes: Shape) -> Shape:
+    return tuple(sorted(axes, key=lambda i: -strides[i]))
+
+
+def follow_transform(result: Aval, inputs: Any, params: Any) -> Shape | None:
+    """What torch makes of a transform of complex numbers: the transformed axes lie innermost."""
+    strides = inputs[0].strides
+    return _transformed_strides(result.shape, strides, _by_stride(strides, params["axes"]))
+
+
+def follow_real_transform(result: Aval, inputs: Any, params: Any) -> Shape | None:
+    """Of real numbers: the axis that is cut to half lies innermost."""
+    strides, (*others, last) = inputs[0].strides, params["axes"]
+    axes = (*_by_stride(strides, tuple(others)), last)
+    return _transformed_strides(result.shape, strides, axes)
+
+
+def follow_transform_back(result: Aval, inputs: Any, params: Any) -> Shape | None:
+    """To real numbers: the other axes are transformed before the last one is."""
+    x, (*others, last) = inputs[0], params["axes"]
+    strides = x.strides
+    if others:
+        strides = _transformed_strides(x.shape, strides, _by_stride(strides, tuple(others)))
+    return _transformed_strides(result.shape, strides, (last,))
+
+
 def with_layout(shape_rule: Callable[..., Any], layout: Rule) -> Callable[..., Any]:
     """``shape_rule`` whose results lie as ``layout`` says."""
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..aval import Aval, aval, dense_like
 from ..op import Op
+from ..result_strides import follow_real_transform, follow_transform, follow_transform_back
 from ..tensor import constant, full_flat
 from .complex import real
 from .elementwise import multiply
@@ -20,7 +21,7 @@ def _complex_aval(x: Aval, *, axes: Axes, norm: str, forward: bool) -> Aval:
 
 # the transform of complex numbers over ``axes``
 complex_to_complex = Op(
-    "_fft_c2c", _complex_aval, "fft.complex_to_complex",
+    "_fft_c2c", _complex_aval, "fft.complex_to_complex", layout=follow_transform,
     vjp=lambda g, axes, norm, forward: complex_to_complex(
         g, axes=axes, norm=norm, forward=not forward),
 )  # fmt: skip
@@ -46,7 +47,8 @@ def _real_vjp(g: Any, avals: Any, axes: Axes, norm: str) -> Any:
 
 # the transform of real numbers; of the last axis the places 0 to n // 2, which tell the others
 real_to_complex = Op(
-    "_fft_r2c", _real_aval, "fft.real_to_complex", vjp=_real_vjp, grad_name="FftR2CBackward0"
+    "_fft_r2c", _real_aval, "fft.real_to_complex", layout=follow_real_transform, vjp=_real_vjp,
+    grad_name="FftR2CBackward0",
 )
 
 
@@ -71,4 +73,7 @@ def _to_real_vjp(g: Any, axes: Axes, norm: str, size: int) -> Any:
 
 
 # the backward transform to ``size`` real numbers on the last axis, from its places 0 to size // 2
-complex_to_real = Op("_fft_c2r", _to_real_aval, "fft.complex_to_real", vjp=_to_real_vjp)
+complex_to_real = Op(
+    "_fft_c2r", _to_real_aval, "fft.complex_to_real", layout=follow_transform_back,
+    vjp=_to_real_vjp,
+)  # fmt: skip

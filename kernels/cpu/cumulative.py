@@ -11,7 +11,7 @@ import numpy as np
 
 from mindtorch.kernels.codegen.jit import entry_point, kernel
 
-from . import reduction, strided_copy, variance
+from . import norm_order, reduction, strided_copy, variance
 from .cat_flip_roll_pad import dense, picture
 from .complex_numbers import logaddexp as complex_logaddexp
 from .strided_copy import ordered
@@ -409,6 +409,10 @@ def _norm_plan(out: Any, ins: Any, *, order: float, axis: Any, keepdims: bool) -
     name = {1.0: "norm1", 2.0: "norm2"}.get(order)
     if name is None or ins[0].dtype not in (np.float32, np.float64):
         return None
+    if order == 2:
+        run = norm_order.plan(out[0], ins[0], axis)
+        if run is not None:
+            return run
     return reduction.plan(name, out, ins, axis=axis, keepdims=keepdims)
 
 

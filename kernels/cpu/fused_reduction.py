@@ -1,8 +1,7 @@
 """Chains of scalar functions some of whose values are summed: one pass over memory.
 
-    piece     up to 2048 elements of a row: the chain fills lines that stay in the first cache
-    part      the sum of 256 elements, in their own type, as :mod:`.reduction` adds them
-    total     of a row's parts, in float64
+    piece     up to 2048 elements of one sum: the chain fills lines that stay in the first cache
+    blocks    of a line are added to the levels of the sum, as :mod:`.cascade_sum` adds them
 
 So the sums have the bits that they have when the chain's values are stored and summed afterwards.
 """
@@ -17,9 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mindtorch.kernels.codegen.fused_loop import Steps, load, statements
-from mindtorch.kernels.codegen.jit import entry_point, from_source, kernel
+from mindtorch.kernels.codegen.jit import entry_point, from_source
 
-from . import reduction, thread_pool
+from . import cascade_sum, reduction, thread_pool
 from .elementwise import (
     LOADS,
     Layouts,
@@ -31,25 +30,23 @@ from .elementwise import (
     merge_axes,
     typed_scalar,
 )  # fmt: skip
-from .reduction import BLOCK
 
-_PIECE = 2048
-_SHORTEST = 64  # rows of fewer elements are quicker as a loop over all, and one over rows
 _PARALLEL_SIZE = 1 << 18
+_PIECE = 2048  # whole blocks of sums of less than _LONGEST
+_SHORTEST = 64  # rows of fewer elements are quicker as a loop over all, and one over rows
+_LONGEST = 1 << 31
 Totals = tuple[tuple[str, int], ...]  # "sum" or "mean", and the step whose values it adds
 
 
 class _Rows(NamedTuple):
-    """How the elements are walked: ``many`` rows of ``length``, the last one maybe shorter.
+    """How the elements are walked: in rows of ``length``, ``size`` in all.
 
     Attributes:
-        size: of all rows together.
         strides: from row to row, for each input.
         modes: for each input "c" where a row of it is read in order, "s" where it is one number.
         sums: how many there are, each over as many elements.
     """
 
-    many: int
     length: int
     size: int
     strides: tuple[int, ...]
@@ -70,20 +67,13 @@ def rows(out: Any, in_layouts: Layouts, axis: tuple[int, ...]) -> _Rows | None:
     folded = size // max(sums, 1)
     operands = [dense, *[broadcast_strides(x, out.shape) for x in in_layouts]]
     lengths, strides = merge_axes(out.shape, operands)
-    if folded < _SHORTEST or any(s[-1] not in (0, 1) for s in strides):
+    if not _SHORTEST <= folded < _LONGEST or any(s[-1] not in (0, 1) for s in strides):
+        return None
+    if len(lengths) > 2 or lengths[-1] < _SHORTEST:
         return None
     modes = "".join("c" if s[-1] else "s" for s in strides[1:])
-    if len(lengths) == 1:
-        length = folded if sums > 1 else _PIECE
-        steps = tuple(length if m == "c" else 0 for m in modes)
-    elif len(lengths) == 2 and (
-        lengths[1] == folded or not (folded % lengths[1] or lengths[1] % BLOCK)
-    ):
-        length = lengths[1]
-        steps = tuple(s[0] for s in strides[1:])
-    else:
-        return None
-    return _Rows(-(-size // length), length, size, steps, modes, sums)
+    steps = tuple(s[0] if len(lengths) == 2 else 0 for s in strides[1:])
+    return _Rows(lengths[-1], size, steps, modes, sums)
 
 
 def plan(
@@ -104,28 +94,49 @@ def plan(
     if walk is None:
         return _one_by_one(steps, results, totals, axis, out_layouts, in_layouts)
     types = tuple(x.dtype for x in (*written, *in_layouts))
-    chain = _kernel(steps, results, tuple(step for _, step in totals), types, walk.modes)
-    finish = [(_total(steps[step].stored), name == "mean") for name, step in totals]
-    blocks = -(-walk.length // BLOCK)
+    summed = tuple(step for _, step in totals)
+    chain = _kernel(steps, results, summed, types, walk.modes)
     folded = walk.size // walk.sums
-    each = -(-folded // BLOCK)
-    parts = [np.empty(walk.many * blocks, steps[step].stored) for _, step in totals]
+    counts = np.array([folded if name == "mean" else 1 for name, _ in totals], np.int64)
     between = np.array(walk.strides, np.int64)
     ahead, end = len(results), len(results) + len(totals)
-    parallel = walk.size >= _PARALLEL_SIZE
+    length, size = walk.length, walk.size
+
+    def run_whole(*arrays: Any) -> None:
+        given = [*arrays[:ahead], *arrays[end:], *arrays[ahead:end], between, counts]
+
+        def part(first: int, last: int) -> None:
+            chain(*given, first, last, length, folded, size)
+
+        if size >= _PARALLEL_SIZE:
+            thread_pool.parallel_for(walk.sums, part)
+        else:
+            part(0, walk.sums)
+
+    if walk.sums > 1 or folded < cascade_sum.PARALLEL_SIZE:
+        return run_whole
+    ones = np.ones_like(counts)
 
     def run(*arrays: Any) -> None:
-        given = [*arrays[:ahead], *arrays[end:], *parts, between]
+        threads = thread_pool.get_num_threads()
+        if threads == 1:
+            run_whole(*arrays)
+            return
+        pieces, each = cascade_sum.pieces_of(folded, threads)
+        sums = [np.zeros(threads, steps[step].stored) for step in summed]
+        given = [*arrays[:ahead], *arrays[end:], *sums, between, ones]
 
-        def part(start: int, stop: int) -> None:
-            chain(*given, start, stop, walk.length, walk.size)
+        def part(first: int, last: int) -> None:
+            chain(*given, first, last, length, each, size)
 
-        if parallel:
-            thread_pool.parallel_for(walk.many, part)
+        if size >= _PARALLEL_SIZE:
+            thread_pool.parallel_for(pieces, part)
         else:
-            part(0, walk.many)
-        for (add, mean), target, own in zip(finish, arrays[ahead:end], parts, strict=True):
-            add(target, own, each, folded if mean else 1)
+            part(0, pieces)
+        for target, own, count in zip(arrays[ahead:end], sums, counts, strict=True):
+            cascade_sum.of_pieces(own.dtype, threads)(target, own)
+            if count > 1:
+                target /= target.dtype.type(count)
 
     return run
 
@@ -155,29 +166,25 @@ def _one_by_one(
     return run
 
 
-@kernel(fastmath={"reassoc", "contract"})
-def _part(block: Any) -> Any:
-    part = block.dtype.type(0)
-    for i in range(block.size):
-        part += block[i]
-    return part
-
-
 @functools.cache
 def _kernel(
     steps: Steps, results: tuple[int, ...], summed: tuple[int, ...], types: tuple[Any, ...],
     modes: str,
 ) -> Any:  # fmt: skip
-    outs, ins = len(results), len(modes)
+    outs = len(results)
     in_types, stored = types[outs:], [steps[k].stored for k in summed]
     space: dict[str, Any] = {
-        **LOADS, "PIECE": _PIECE, "BLOCK": BLOCK, "_part": _part,
+        **LOADS, "PIECE": _PIECE,
         **{f"_T{f}": dtype.type for f, dtype in enumerate(stored)},
+        **{f"PLACES{f}": cascade_sum.places(dtype) for f, dtype in enumerate(stored)},
     }  # fmt: skip
+    for f, dtype in enumerate(stored):
+        space[f"more{f}"], space[f"close{f}"] = cascade_sum.running_sum_of(dtype)
+        space[f"whole{f}"] = cascade_sum.row_sum_of(dtype)
     row: list[str] = []
     inner: list[str] = []
     pieces = [f"o{i} = o{i}_[at : at + length]" for i in range(outs)]
-    pieces += [f"u{f} = t{f}[:length]" for f in range(len(summed))]
+    pieces += [f"u{f} = t{f}[fill : fill + length]" for f in range(len(summed))]
     for i, (dtype, mode) in enumerate(zip(in_types, modes, strict=True)):
         if mode == "s":
             row.append(f"v{i} = {load(dtype, f'a{i}_[k * between[{i}]]')}")
@@ -189,35 +196,39 @@ def _kernel(
             inner.append(f"v{i} = {load(dtype, f'a{i}[i]')}")
     places = [f"o{i}[i]" for i in range(outs)] + [f"u{f}[i]" for f in range(len(summed))]
     inner += statements(steps, (*results, *summed), in_types, modes, places, typed_scalar, space)
-    names = [f"o{i}_" for i in range(outs)] + [f"a{i}_" for i in range(ins)]
-    names += [f"p{f}" for f in range(len(summed))]
-    source = f"def loop({', '.join(names)}, between, first, last, n, size):\n"
-    source += "".join(f"    t{f} = np.empty(PIECE, _T{f})\n" for f in range(len(summed)))
-    source += "    blocks = (n + BLOCK - 1) // BLOCK\n    for k in range(first, last):\n"
-    source += "        own = min(n, size - k * n)\n        block = k * blocks\n"
-    source += indented(row, 2)
-    source += "        for start in range(0, own, PIECE):\n"
-    source += "            length = min(PIECE, own - start)\n            at = k * n + start\n"
-    source += indented(pieces, 3) + "            for i in range(length):\n" + indented(inner, 4)
-    source += "            for s in range(0, length, BLOCK):\n"
-    source += "                e = min(s + BLOCK, length)\n"
-    source += indented([f"p{f}[block] = _part(u{f}[s:e])" for f in range(len(summed))], 4)
-    source += "                block += 1\n"
+    source = _loop_source(outs, len(modes), len(summed), row, pieces, inner)
     # in place, an element's inputs are read before it is written, if it is the only result
     dispatcher = from_source(source, "loop", space, **({"noalias": True} if outs <= 1 else {}))
     arrays = [f"{carrier(t)}[::1]" for t in (*types, *stored)]
-    return entry_point(dispatcher, f"void({', '.join(arrays)}, int64[::1]{', int64' * 4})")
+    return entry_point(dispatcher, f"void({', '.join(arrays)}{', int64[::1]' * 2}{', int64' * 5})")
 
 
-@kernel
-def _totals(out: Any, parts: Any, blocks: int, divisor: int) -> None:
-    for k in range(out.size):
-        total = 0.0
-        for j in range(k * blocks, k * blocks + blocks):
-            total += parts[j]
-        out[k] = total / divisor
-
-
-def _total(dtype: Any) -> Any:
-    line = f"{carrier(dtype)}[::1]"
-    return entry_point(_totals, f"void({line}, {line}, int64, int64)")
+def _loop_source(
+    outs: int, ins: int, sums: int, row: list[str], pieces: list[str], inner: list[str]
+) -> str:
+    """Sums ``first`` to ``last`` of ``each`` elements (the last one maybe of fewer), a line of
+    which ends where a row of ``n`` elements does, or is full."""
+    names = [f"o{i}_" for i in range(outs)] + [f"a{i}_" for i in range(ins)]
+    names += [f"p{f}" for f in range(sums)]
+    source = f"def loop({', '.join(names)}, between, counts, first, last, n, each, size):\n"
+    for f in range(sums):
+        source += f"    t{f} = np.empty(PIECE, _T{f})\n    l{f} = np.empty(PLACES{f}, _T{f})\n"
+        source += f"    c{f} = _T{f}(counts[{f}])\n"
+    source += "    for q in range(first, last):\n        at = q * each\n"
+    source += "        end = min(at + each, size)\n"
+    source += "        own = end - at\n        fill = done = 0\n"
+    source += "        while at < end:\n            k = at // n\n            start = at - k * n\n"
+    source += "            length = min(n - start, end - at, PIECE - fill)\n"
+    source += indented([*row, *pieces], 3)
+    source += "            for i in range(length):\n" + indented(inner, 4)
+    source += "            at += length\n            fill += length\n"
+    source += "            if fill == PIECE and at < end:\n"
+    for f in range(sums):
+        source += f"                if not done:\n                    l{f}[:] = 0\n"
+        source += f"                more{f}(l{f}, t{f}, fill, done, own)\n"
+    source += "                done += PIECE\n                fill = 0\n"
+    for f in range(sums):
+        source += f"        if done:\n            s{f} = close{f}(l{f}, t{f}, fill, done, own)\n"
+        source += f"        else:\n            s{f} = whole{f}(t{f}, fill)\n"
+        source += f"        p{f}[q] = s{f} / c{f}\n"
+    return source

@@ -7,8 +7,9 @@ three pictures, K kept and R folded, the last axis contiguous:
     columns   [K, R, K]   rows are folded into a row of accumulators
     planes    [R, K, R]   rows of one k, spread over the planes, are folded (statistics of a batch)
 
-Sums of float32 are added in blocks of 256 and the blocks in float64, so that their error does not
-grow with the length. Anything else is copied into one of the three pictures.
+Sums and means of floating-point numbers have PyTorch's order (:mod:`.cascade_sum`). Terms of norms
+are added in blocks of 256 and the blocks in float64, so that their error does not grow with the
+length. Anything else is copied into one of the three pictures.
 """
 
 from __future__ import annotations
@@ -16,14 +17,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from mindtorch.kernels.codegen.fused_loop import load, store
 from mindtorch.kernels.codegen.jit import bound, entry_point, from_source
 from mindtorch.kernels.codegen.typed_scalar import arithmetic_type
 
-from . import float_bits
+from . import cascade_sum, float_bits
 from .elementwise import Layouts, carrier, strided
 from .strided_copy import ordered
 
@@ -31,7 +31,6 @@ _LANES = 64
 BLOCK = 256  # terms that are added in their own type
 _COMBINE = {
     "sum": "a + x",
-    "mean": "a + x",
     "prod": "a * x",
     "amax": "greater(x, a)",
     "amin": "lesser(x, a)",
@@ -42,7 +41,7 @@ _COMBINE = {
 }
 _COMBINE_INTEGERS = {**_COMBINE, "amax": "max(x, a)", "amin": "min(x, a)"}
 _TERMS = {"norm1": "abs({0})", "norm2": "({0} * {0})"}  # of an element, where that is not itself
-_SUMS = ("sum", "mean", "norm1", "norm2")
+_SUMS = ("sum", "norm1", "norm2")
 _compiled: dict[Any, Any] = {}
 
 
@@ -53,21 +52,20 @@ def plan(
     out, x = out_layouts[0], in_layouts[0]
     if x.dtype.kind == "c":
         return _complex_plan(name, out, x, axis)
+    if name in ("sum", "mean") and arithmetic_type(x.dtype).kind == "f" and out.dtype == x.dtype:
+        return cascade_sum.plan(name, out, x, axis)
     shape, copied = _memory_order(x, axis)
     picture = _picture(shape)
     if picture is None:
         return _copying_plan(name, out, x, axis)
     kind, a, r, b = picture
-    count = 1
-    for i in axis:
-        count *= x.shape[i]
     run = _kernel(name, kind, x.dtype, out.dtype)
 
     def fold(target: Any, source: Any) -> None:
-        run(target, source, a, r, b, count)
+        run(target, source, a, r, b)
 
     if not copied:
-        return bound(fold, run, a, r, b, count)
+        return bound(fold, run, a, r, b)
 
     def fold_copy(target: Any, source: Any) -> None:
         fold(target, ordered(strided(source, x)).reshape(-1))
@@ -126,7 +124,7 @@ def _copying_plan(name: str, out: Any, x: Any, axis: tuple[int, ...]) -> Callabl
 
     def fold(target: Any, source: Any) -> None:
         moved = ordered(strided(source, x).transpose(order)).reshape(-1)
-        run(target, moved, rows, count, 1, count)
+        run(target, moved, rows, count, 1)
 
     return fold
 
@@ -176,18 +174,14 @@ def _generate(name: str, kind: str, dtype: Any, out_dtype: Any) -> Any:
     if name in _TERMS:
         raw = _TERMS[name].format(raw)
     summing = name in _SUMS and accumulator == np.float64
-    final = {"mean": "total / count", "norm2": "np.sqrt(total)"}.get(name, "total")
+    final = "np.sqrt(total)" if name == "norm2" else "total"
     written = store(out_dtype, final, accumulator)
-    if dtype == ml_dtypes.bfloat16 or dtype == np.float16:
-        written = written.replace("_F(total / count)", "_F(_F(total) / _F(count))")
     row = _summed_row(raw) if summing else _folded_row(raw, combine, name)
     source = _SHAPES[kind](row, raw, combine, _identity(name, accumulator), written)
     adding = accumulator.kind == "f" and name in (*_SUMS, "prod")
     flags = {"reassoc", "contract"} if adding else False
     dispatcher = from_source(source, "fold", space, fastmath=flags)
-    signature = (
-        f"void({carrier(out_dtype)}[::1], {carrier(dtype)}[::1], int64, int64, int64, int64)"
-    )
+    signature = f"void({carrier(out_dtype)}[::1], {carrier(dtype)}[::1], int64, int64, int64)"
     return entry_point(dispatcher, signature)
 
 
@@ -247,7 +241,7 @@ for j in range(whole * LANES, n):
 
 def _rows(row: str, raw: str, combine: str, identity: str, written: str) -> str:
     return (
-        "def fold(out, source, a_, r_, b_, count):\n"
+        "def fold(out, source, a_, r_, b_):\n"
         f"    identity = {identity}\n    lanes = np.empty(LANES, _A)\n    n = r_\n"
         "    for k in range(a_):\n        total = identity\n"
         "        row = source[k * n : k * n + n]\n"
@@ -258,7 +252,7 @@ def _rows(row: str, raw: str, combine: str, identity: str, written: str) -> str:
 
 def _planes(row: str, raw: str, combine: str, identity: str, written: str) -> str:
     return (
-        "def fold(out, source, planes, kept, n, count):\n"
+        "def fold(out, source, planes, kept, n):\n"
         f"    identity = {identity}\n    lanes = np.empty(LANES, _A)\n"
         "    for k in range(kept):\n        total = identity\n        for p in range(planes):\n"
         "            first = (p * kept + k) * n\n            row = source[first : first + n]\n"
@@ -270,7 +264,7 @@ def _planes(row: str, raw: str, combine: str, identity: str, written: str) -> st
 def _columns(row: str, raw: str, combine: str, identity: str, written: str) -> str:
     value = raw.format("row[i]")
     return (
-        "def fold(out, source, outer, folded, n, count):\n"
+        "def fold(out, source, outer, folded, n):\n"
         f"    identity = {identity}\n    held = np.empty(n, _A)\n"
         "    for k in range(outer):\n        for i in range(n):\n            held[i] = identity\n"
         "        for r in range(folded):\n            first = (k * folded + r) * n\n"

@@ -1976,7 +1976,7 @@ def lt_(input: Tensor, other: Tensor) -> Tensor:
 @_overload
 def lt_(input: Tensor, other: _float | _complex) -> Tensor: ...
 
-def lu(A: _Any, pivot: _bool = True, get_infos: _bool = False) -> _Any:
+def lu(A: _Any, pivot: _bool = True, get_infos: _bool = False, *, out: Tensor | None = None) -> _Any:
     """``L`` and ``U`` in one matrix, the exchanged rows, and (``get_infos``) LAPACK's numbers."""
 
 def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> _Any:

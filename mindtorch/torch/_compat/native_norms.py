@@ -9,6 +9,8 @@ from mindtorch.engine import dtypes
 from mindtorch.engine.ops import normalization as ops
 
 from .._api.arguments import require_tensor
+from .._api.out_rules import EXACT, Out
+from .._api.out_variants import store_out
 from .._api.publish import FUNCTIONS
 from ..nn import functional as F  # noqa: N812
 from ..nn._functional_normalization import move_statistics
@@ -21,12 +23,25 @@ __all__ = [
 
 def native_batch_norm(
     input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool,  # noqa: A002
-    momentum: float, eps: float,
+    momentum: float, eps: float, *, out: Any = None,
 ) -> tuple[Any, Any, Any]:  # fmt: skip
     """(:func:`batch_norm`, the means, ``1 / sqrt(variance + eps)``).
 
     The statistics are empty where the running ones are used.
     """
+    found = _batch_norm(
+        input, weight, bias, running_mean, running_var, training, momentum, eps
+    )
+    if out is None:
+        return found
+    stored: tuple[Any, Any, Any] = store_out(found, out, "native_batch_norm", (), Out(EXACT))
+    return stored
+
+
+def _batch_norm(
+    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool,  # noqa: A002
+    momentum: float, eps: float,
+) -> tuple[Any, Any, Any]:  # fmt: skip
     require_tensor(input, "native_batch_norm", "input", 1)
     if not training:
         if running_mean is None or running_var is None:

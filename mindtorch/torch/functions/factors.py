@@ -124,7 +124,7 @@ def triangular_solve(
     return return_types.triangular_solve(solution, clone)
 
 
-@function(name="lu")
+@function(name="lu", out=Out(recorded=True))
 def packed_lu(A: Any, pivot: bool = True, get_infos: bool = False) -> Any:  # noqa: N803
     """``L`` and ``U`` in one matrix, the exchanged rows, and (``get_infos``) LAPACK's numbers.
 

@@ -79,6 +79,14 @@ def _ends(values: Any, given: Any, axis: int) -> tuple[float, float]:
     return (low - 0.5, high + 0.5) if low == high else (low, high)
 
 
+def _require_bins(counts: Any) -> None:
+    for axis, count in enumerate(counts):
+        if count <= 0:
+            raise RuntimeError(
+                f"torch.histogram(): bins must be > 0, but got {count} for dimension {axis}"
+            )
+
+
 def _uniform(points: Any, counts: list[int], given: Any) -> list[Any]:
     """Edges at equal distances for each axis."""
     if given is not None and len(given) != 2 * len(counts):
@@ -88,11 +96,8 @@ def _uniform(points: Any, counts: list[int], given: Any) -> list[Any]:
         )
     values = points.array() if given is None else None
     edges = []
+    _require_bins(counts)
     for axis, count in enumerate(counts):
-        if count <= 0:
-            raise RuntimeError(
-                f"torch.histogram(): bins must be > 0, but got {count} for dimension {axis}"
-            )
         low, high = _ends(None if values is None else values[:, axis], given, axis)
         kind, device = points.aval.dtype, points.aval.device
         edges.append(linspace(low, high, count + 1, dtype=kind, device=device))
@@ -116,6 +121,7 @@ def _histogram(points: Any, bins: Any, given: Any, weight: Any, density: bool) -
     rows = points.detach().reshape(-1, points.aval.shape[-1])
     if by_edges:
         edges = [e.detach().clone() for e in bins]
+        _require_bins([e.aval.size - 1 for e in edges])
     else:
         edges = _uniform(rows, [int(n) for n in bins], given)
     weights = None if weight is None else weight.detach().reshape(-1)

@@ -18,6 +18,9 @@ from .._tensor.wrapper import HeldTensor
 Sparse = TypeVar("Sparse", bound="SparseBase")
 
 
+_LAYOUT_NAMES = {"sparse_coo": "Sparse", "sparse_csr": "SparseCsr", "sparse_csc": "SparseCsc"}
+
+
 def keys_of(x: SparseBase) -> Any:
     """One number for each stored element, ordered as its place."""
     shape = x.aval.shape[: x.sparse_dim()]
@@ -67,7 +70,10 @@ class SparseBase(HeldTensor):
         missing("op")
 
     def array(self) -> Any:
-        raise TypeError("can't convert Sparse layout tensor to numpy. Use Tensor.to_dense() first.")
+        raise TypeError(
+            f"can't convert {_LAYOUT_NAMES[self.layout._name]} layout tensor to numpy. "
+            "Use Tensor.to_dense() first."
+        )
 
     def numpy(self, *, force: bool = False) -> Any:
         return self.array()
@@ -127,7 +133,7 @@ class SparseBase(HeldTensor):
 
     def _only_coo(self, name: str) -> None:
         if self.layout is not sparse_coo:
-            kind = {"sparse_csr": "SparseCsr", "sparse_csc": "SparseCsc"}[self.layout._name]
+            kind = _LAYOUT_NAMES[self.layout._name]
             raise RuntimeError(
                 f"{name} expected sparse coordinate tensor layout but got {kind}"
             )
