@@ -197,13 +197,11 @@ def write(
     bodies, sizes = _planned(program, functions)
     widest = max((_SIZES[ctype] for ctype in sizes), default=1)
     arena = -(-sum(n * _SIZES[ctype] for ctype, n in sizes.items()) // widest) * widest
-    codes = [
-        f"void {prefix}_{f.name}({', '.join(p.declaration for p in f.parameters)})\n{{\n{body}\n}}"
-        for f, body in zip(functions, bodies, strict=True)
-    ]
+    pairs = zip(functions, bodies, strict=True)
+    codes = [f"{_head(f, prefix)}\n{{\n{body}\n}}" for f, body in pairs]
     declarations = [
         f"/* {f.meaning}\n" + "\n".join(_shown(p) for p in f.parameters) + "\n */\n"
-        f"void {prefix}_{f.name}({', '.join(p.declaration for p in f.parameters)});"
+        f"{_head(f, prefix)};"
         for f in functions
     ]
     helpers = "\n".join(program.function_texts())
@@ -211,7 +209,6 @@ def write(
     code = without_comments(helpers + text)
     math = _MATH.search(code)
     constants = math or _CONSTANTS.search(code)
-    members = "".join(f"    {ctype} {CTYPES[ctype]}[{n}];\n" for ctype, n in sizes.items())
     values = {"name": prefix, "NAME": upper, "title": title}
     externs = [
         f"extern {'const ' if held[2] else ''}{held[0]} {name}[{max(held[1].size, 1)}];"
@@ -227,8 +224,7 @@ def write(
         ),
         f"{prefix}.c": CODE.substitute(
             values, math="#include <math.h>\n" if constants else "", helpers=helpers,
-            arena=f"static struct {{\n{members}}} arena;\n\ntypedef char {prefix}_buffer_size_"
-            f"is_right[sizeof arena == {upper}_BUFFER_SIZE ? 1 : -1];\n" if members else "",
+            arena=_arena(prefix, sizes) if sizes else "",
             code=text.strip(),
         ),
         f"{prefix}_weights.h": WEIGHTS_HEADER.substitute(values, externs="\n".join(externs)),
@@ -240,10 +236,30 @@ def write(
         "CMakeLists.txt": CMAKE.substitute(values, math=" m" if math else ""),
     }  # fmt: skip
     _save(os.fspath(folder), files)
-    by_kind = {True: 0, False: 0}
-    for ctype, array, constant in program.arrays.values():
-        by_kind[constant] += array.size * _SIZES[ctype]
-    return Report(os.fspath(folder), list(files), arena, by_kind[True], by_kind[False])
+    weights, state = (_bytes(program, constant) for constant in (True, False))
+    return Report(os.fspath(folder), list(files), arena, weights, state)
+
+
+def _head(function: CFunction, prefix: str) -> str:
+    given = ", ".join(p.declaration for p in function.parameters)
+    return f"void {prefix}_{function.name}({given})"
+
+
+def _arena(prefix: str, sizes: dict[str, int]) -> str:
+    """The definition of the arena, and a check that the header tells its size."""
+    members = "".join(f"    {ctype} {CTYPES[ctype]}[{n}];\n" for ctype, n in sizes.items())
+    return (
+        f"static struct {{\n{members}}} arena;\n\ntypedef char {prefix}_buffer_size_"
+        f"is_right[sizeof arena == {prefix.upper()}_BUFFER_SIZE ? 1 : -1];\n"
+    )
+
+
+def _bytes(program: Program, constant: bool) -> int:
+    """Of the arrays that are constant, or that are not."""
+    return sum(
+        array.size * _SIZES[ctype] for ctype, array, held in program.arrays.values()
+        if held == constant
+    )  # fmt: skip
 
 
 def _save(folder: str, files: dict[str, str]) -> None:
