@@ -169,13 +169,23 @@ def dense_like(x: Aval) -> Aval:
     return aval(x.shape, x.dtype, None, x.device)
 
 
+def _why_name_only(dtype: DType) -> str:
+    """Why a type that is known by name has no tensors."""
+    if dtype.is_complex:
+        return "numpy has no complex numbers of 16-bit parts; complex64 holds all of them"
+    if dtype.is_floating_point:
+        return "there are no kernels for floats of 8 bits"
+    if dtype.name.startswith(("q", "bits")):
+        return "there are no kernels for quantised numbers"
+    return "there are no kernels for integers of fewer than 8 bits"
+
+
 def _new(
     shape: Shape, dtype: DType, strides: Shape, device: devices.Device, weak: bool
 ) -> Aval:
     if dtype in NAMES_ONLY:
         raise NotImplementedError(
-            f"tensors of {dtype!r} are not available in mindtorch: there are no kernels for floats "
-            "of 8 bits"
+            f"tensors of {dtype!r} are not available in mindtorch: {_why_name_only(dtype)}"
         )
     natural = strides == contiguous_strides(shape)
     if max(prod(shape) * (dtype.itemsize if natural else 1), *strides, 0) > _LARGEST:

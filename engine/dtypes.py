@@ -13,9 +13,20 @@ BOOL, INTEGER, FLOAT, COMPLEX = range(4)
 
 class DType:
     """An element type. Printed and compared as torch's ``torch.dtype``; one object for each
-    type."""
+    type.
+
+    Args:
+        name: as it is printed.
+        numpy_type: what numpy stores elements as.
+        category: BOOL, INTEGER, FLOAT or COMPLEX.
+    """
 
     __slots__ = ("category", "itemsize", "name", "np")
+
+    def __new__(cls, *args: Any) -> DType:
+        if len(args) != 3:
+            raise TypeError("cannot create 'torch.dtype' instances")
+        return super().__new__(cls)
 
     def __init__(self, name: str, numpy_type: Any, category: int) -> None:
         self.name = name

@@ -40,6 +40,7 @@ class State(threading.local):
         autocast: ``autocast(op, *inputs)``, the inputs cast; None outside of autocast.
         device: where namespaces make new tensors, unless told otherwise.
         written_to: the tensor that a method in place may write to directly.
+        differentiating: how many functions run that are differentiated as functions.
     """
 
     mode = GRAD
@@ -55,6 +56,7 @@ class State(threading.local):
     recorder: Any = None
     autocast: Any = None
     written_to: Any = None
+    differentiating = 0
 
     def update(
         self, *, grad: bool | None = None, interpreters: Any = None, inference: bool | None = None

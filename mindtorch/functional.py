@@ -7,7 +7,6 @@ nest to any order.
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,13 +19,6 @@ from mindtorch.engine.transforms.vmap import lift, tracked_below
 from mindtorch.torch.utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 
 __all__ = ["get_grad", "grad", "jvp", "value_and_grad", "vjp"]
-
-
-class _Depth(threading.local):
-    depth = 0
-
-
-_active = _Depth()
 
 
 def _differentiable(leaf: Any) -> bool:
@@ -102,12 +94,12 @@ class Linearised:
         given, self.spec = tree_flatten(tuple(args[p] for p in positions))
         self.leaves = [_differentiable(x) for x in given]
         enabled = state.grad_enabled
-        self.followed = _active.depth > 0 or any(
+        self.followed = state.differentiating > 0 or any(
             d and _followed(x) for x, d in zip(given, self.leaves, strict=True)
         )
         self.keep = enabled and self.followed
         self.weights = list(weights)
-        _active.depth += 1
+        state.differentiating += 1
         try:
             with api.grad_mode(True):
                 self.inputs = [
@@ -128,7 +120,7 @@ class Linearised:
                 else:
                     self.result = function(*passed, **kwargs)
         finally:
-            _active.depth -= 1
+            state.differentiating -= 1
         if enabled and not self.keep:
             outputs = tree_flatten(self.result)[0]
             self.keep = any(tracked_below(o) for o in outputs) or (
@@ -174,7 +166,7 @@ class Linearised:
 
     def push(self, outputs: Sequence[Any]) -> Callable[[Sequence[Any]], list[Any]]:
         """``tangents of the inputs -> tangents of outputs``: the transposed product's transpose."""
-        _active.depth += 1
+        state.differentiating += 1
         try:
             with api.grad_mode(True):
                 # ones: rules that take the product's logarithm know no derivative at zero
@@ -184,7 +176,7 @@ class Linearised:
                 pulled = tree_flatten(self.pull(outputs, probes, retain=True)[0])[0]
                 self.keep = kept
         finally:
-            _active.depth -= 1
+            state.differentiating -= 1
         targets = [p for p in probes if p is not None]
 
         def of_tangents(tangents: Sequence[Any]) -> list[Any]:

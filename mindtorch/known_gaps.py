@@ -118,7 +118,11 @@ GAPS: tuple[Gap, ...] = (
         "raise: what is counted is our own ops (products, linear layers, convolutions)"),
     Gap("argument", "create_selective_checkpoint_contexts(policy_fn_or_list)", "all",
         "warns once: everything is computed again, whatever a policy prefers"),
-    Gap("feature", "quantized tensors (torch.quantize_per_tensor, qint8, ...), torch.classes",
+    Gap("feature",
+        "quantized tensors (torch.quantize_per_tensor, torch.quantize_per_channel, "
+        "torch.quantize_per_tensor_dynamic, torch.int_repr, torch.q_scale, torch.q_zero_point, "
+        "torch.ao.quantization, torch.ao.nn, torch.nn.intrinsic, torch.nn.qat, qint8), "
+        "torch.classes",
         "all", "there are no quantised kernels and no libraries of C++; fake_quantize_per_* run"),
     Gap("argument", "fake_quantize_per_channel_affine(zero_point of a floating type)", "all",
         "NotImplementedError: torch rounds it together with x / scale"),
@@ -311,7 +315,9 @@ GAPS: tuple[Gap, ...] = (
     Gap("module", "mindspore.nn.probability, boost beyond GradientAccumulation, nn's thor cells",
         "all", "torch.distributions is there"),
     Gap("argument", "torch.cuda.amp.GradScaler() without CUDA", "all",
-        "warns and is off, as in PyTorch; torch.amp.GradScaler('cpu') scales, in both styles"),
+        "warns and is off, as in PyTorch, until it scales a loss inside of a function that "
+        "value_and_grad differentiates (MindTorch's style); torch.amp.GradScaler('cpu') scales, "
+        "in both styles"),
     Gap("argument", "torch.distributed.new_group(pg_options, device_id, use_local_synchronization)",
         "all", "raise"),
     Gap("argument", "mindspore.ops.matrix_diag(k, align, ...), matrix_diag_part, matrix_set_diag",

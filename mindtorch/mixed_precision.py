@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from mindtorch.engine import dtypes
@@ -17,7 +18,7 @@ from mindtorch.torch.nn.modules._changes import change_class
 from mindtorch.torch.nn.modules.module import Module
 from mindtorch.torch.utils._pytree import tree_map
 
-__all__ = ["LEVELS", "cast_all", "cast_listed", "cast_unlisted", "lowered"]
+__all__ = ["LEVELS", "cast_all", "cast_listed", "cast_unlisted", "lowered", "uncast_results"]
 
 LEVELS = ("O0", "O1", "O2", "O3", "auto")
 _SIXTEEN = (dtypes.float16, dtypes.bfloat16)
@@ -107,6 +108,20 @@ def _made_casting(module: Any) -> None:
         name: str = kind.__name__
         _classes[kind] = type(name, bases, fields)
     change_class(module, _classes[kind])
+
+
+@contextmanager
+def uncast_results(module: Any) -> Iterator[None]:
+    """In the block a module that computes in 16 bits gives its results as they are."""
+    fields = module.__dict__
+    before = fields.get("_amp_result")
+    if before is not None:
+        fields["_amp_result"] = None
+    try:
+        yield
+    finally:
+        if before is not None:
+            fields["_amp_result"] = before
 
 
 def _set(module: Any, compute: Any, result: Any) -> None:

@@ -79,6 +79,9 @@ def check_writable(target: Tensor) -> None:
     if tape.requires_grad(target):
         if type(history) is tape.ViewHistory and history.one_of is not None:
             raise tape.multiple_views(history, "is being")
+        refused = tape.view_of_function(target)
+        if refused is not None:
+            raise refused
         if tape.is_leaf(target):
             raise RuntimeError(
                 "a leaf Variable that requires grad is being used in an in-place operation."

@@ -11,7 +11,7 @@ import itertools
 import re
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from .. import dtypes
 from ..state import state
@@ -68,6 +68,7 @@ class Node:
         label: the name that scripts see, where it is not that of the op.
     """
 
+    output_views: ClassVar[dict[int, str]] = {}  # of users' functions alone
     __slots__ = (
         "__weakref__", "edges", "hooks", "kept", "label", "metadata", "op", "params", "plan",
         "saved", "sequence", "versions",
@@ -285,6 +286,7 @@ class AccumulateGrad:
     """
 
     had_hooks = False
+    output_views: ClassVar[dict[int, str]] = {}
     __slots__ = ("__weakref__", "hooks", "metadata", "variable_reference")
     edges: tuple[Any, ...] = ()
     sequence = 0
@@ -370,6 +372,32 @@ def multiple_views(history: ViewHistory, modified: str) -> RuntimeError:
         f"{what} This view is the output of a function that returns multiple views. Such "
         "functions do not allow the output views to be modified inplace. You should replace the "
         "inplace operation by an out-of-place one."
+    )
+
+
+def view_of_function(target: Tensor) -> RuntimeError | None:
+    """torch's error for a write in place to a result of a user's function that is a view, or that
+    is an input as it was given; None for others."""
+    history = target._node
+    base = history.base if type(history) is ViewHistory else target
+    place: Any = base._node
+    if place is None or base._output_index not in place.output_views:
+        return None
+    which, name = base._output_index, place.output_views[base._output_index]
+    if type(history) is ViewHistory:
+        which, name = 0, history.op.grad_name.removesuffix("Backward0")
+    what = f"Output {which} of {name} is a view and is being modified inplace."
+    if len(place.output_views) > 1:
+        return RuntimeError(
+            f"{what} This view is the output of a function that returns multiple views. Such "
+            "functions do not allow the output views to be modified inplace. You should replace "
+            "the inplace operation by an out-of-place one."
+        )
+    return RuntimeError(
+        f"{what} This view was created inside a custom Function (or because an input was returned "
+        "as-is) and the autograd logic to handle view+inplace would override the custom backward "
+        "associated with the custom Function, leading to incorrect gradients. This behavior is "
+        "forbidden. You can fix this by cloning the output of the custom Function."
     )
 
 

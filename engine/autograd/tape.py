@@ -20,6 +20,7 @@ from .nodes import (
     sequence,
     shown,
     tensor_type_name,
+    view_of_function,
 )
 from .rules import bind_rules, what_to_keep
 from .saved_tensors import hooks_of_thread, kept, saved_tensor_hooks
@@ -30,7 +31,7 @@ __all__ = [
     "anomaly", "bind_rules", "derives", "detached", "enter_view", "has_hooks", "is_leaf",
     "mark_outputs", "modified", "multiple_views", "named", "node_of", "note_leaf", "record",
     "record_view", "requires_grad", "sequence", "share_node", "shown", "tensor_type_name",
-    "what_to_keep",
+    "view_of_function", "what_to_keep",
 ]  # fmt: skip
 
 

@@ -29,7 +29,11 @@ class Device:
         if isinstance(type, int) and not isinstance(type, bool):
             type, index = "cuda", type  # noqa: A001
         if not isinstance(type, str):
-            raise TypeError(f"Device(): argument 'type' must be str, not {type!r}")
+            kind = "" if type is None else type.__class__.__name__
+            raise TypeError(
+                f"device() received an invalid combination of arguments - got ({kind}), but "
+                "expected one of:\n * (torch.device device)\n * (str type, int index = -1)\n"
+            )
         if ":" in type:
             name, _, number = type.partition(":")
             if index is not None:

@@ -35,6 +35,9 @@ from mindtorch.traceback_filtering import install as _fold_tracebacks
 
 from . import version as version
 from ._api.default_device import set_default_device as set_default_device
+from ._api.public_names import belong_to as _belong_to
+from ._api.public_names import is_public as _is_public
+from ._api.public_names import own_names as _own_names
 from ._api.publish import FUNCTIONS, METHODS
 from ._api.publish import explained_where_known as _explained
 from ._api.shared_docs import TEXTS as _TEXTS
@@ -62,7 +65,15 @@ from ._tensor.size_and_formats import iinfo as iinfo
 from ._tensor.size_and_formats import jagged as jagged
 from ._tensor.size_and_formats import layout as layout
 from ._tensor.size_and_formats import memory_format as memory_format
+from ._tensor.size_and_formats import per_channel_affine as per_channel_affine
+from ._tensor.size_and_formats import (
+    per_channel_affine_float_qparams as per_channel_affine_float_qparams,
+)
+from ._tensor.size_and_formats import per_channel_symmetric as per_channel_symmetric
+from ._tensor.size_and_formats import per_tensor_affine as per_tensor_affine
+from ._tensor.size_and_formats import per_tensor_symmetric as per_tensor_symmetric
 from ._tensor.size_and_formats import preserve_format as preserve_format
+from ._tensor.size_and_formats import qscheme as qscheme
 from ._tensor.size_and_formats import sparse_bsc as sparse_bsc
 from ._tensor.size_and_formats import sparse_bsr as sparse_bsr
 from ._tensor.size_and_formats import sparse_coo as sparse_coo
@@ -71,6 +82,7 @@ from ._tensor.size_and_formats import sparse_csr as sparse_csr
 from ._tensor.size_and_formats import strided as strided
 from ._tensor.tensor import Tensor as Tensor
 from ._tensor.tensor import attach_methods as _attach_methods
+from ._tensor.tensor import name_methods as _name_methods
 from ._tensor_str import set_printoptions as set_printoptions
 
 __version__ = version.__version__
@@ -94,6 +106,7 @@ _attach_methods(METHODS | _REMOVED)
 _TEXTS.add_to({*FUNCTIONS.values(), *METHODS.values()})
 for _part in Tensor.__mro__:
     _TEXTS.add_to(vars(_part).values())
+_name_methods()
 globals().update({name: entry for name, entry in FUNCTIONS.items() if name not in globals()})
 
 from . import autograd as autograd  # noqa: E402
@@ -117,6 +130,10 @@ from .autograd.grad_mode import set_grad_enabled as set_grad_enabled  # noqa: E4
 from .settings import *  # noqa: E402, F403
 
 globals().update(legacy_tensor_types.TYPES)
+_own_names(globals())
+for _kind, _name in ((_Device, "device"), (_DType, "dtype")):
+    _kind.__name__ = _kind.__qualname__ = _name
+    _belong_to(__name__, (_kind,))
 
 
 def get_default_dtype() -> dtype:
@@ -231,6 +248,8 @@ def _found_later(name: str) -> Any:
         value = getattr(module, name)
         _TEXTS.add_to([value])
         globals()[name] = value = _explained(name, value)
+        if not _is_public(getattr(value, "__module__", None) or ""):
+            _belong_to(__name__, (value,))
         return value
     elif name == "torch":  # PyTorch's namespace holds itself, and annotations name it so
         return importlib.import_module(__package__)
@@ -240,7 +259,8 @@ def _found_later(name: str) -> Any:
             return module.FloatStorage
         if hasattr(module, name):
             return getattr(module, name)
-    raise AttributeError(f"module 'torch' has no attribute '{name}'")
+    errors = importlib.import_module(f"{__package__}._compat.missing_names")
+    raise errors.missing("torch", name, __dir__)
 
 
 if TYPE_CHECKING:  # what is made or found at run time, for editors and mypy

@@ -275,8 +275,8 @@ __all__ = [
     "conv_transpose3d", "convolution", "copysign", "copysign_", "corrcoef", "cos", "cos_", "cosh",
     "cosh_", "cosine_embedding_loss", "cosine_similarity", "count_nonzero", "cov", "cpu",
     "critical", "cross", "ctc_loss", "cummax", "cummin", "cumprod", "cumprod_", "cumsum", "cumsum_",
-    "cumulative_trapezoid", "debug", "deg2rad", "deg2rad_", "det", "detach", "detach_",
-    "detach_copy", "diag", "diag_embed", "diagflat", "diagonal", "diagonal_copy",
+    "cumulative_trapezoid", "debug", "deg2rad", "deg2rad_", "dequantize", "det", "detach",
+    "detach_", "detach_copy", "diag", "diag_embed", "diagflat", "diagonal", "diagonal_copy",
     "diagonal_scatter", "diff", "digamma", "digamma_", "dist", "distributed", "distributions",
     "div", "divide", "dot", "dropout", "dropout_", "dsmm", "dsplit", "dstack", "eig", "einsum",
     "embedding", "embedding_bag", "embedding_renorm_", "empty", "empty_like", "empty_permuted",
@@ -304,28 +304,29 @@ __all__ = [
     "is_vulkan_available", "isclose", "isfinite", "isin", "isinf", "isnan", "isneginf", "isposinf",
     "isreal", "istft", "jit", "kaiser_window", "kl_div", "kron", "kthvalue", "layer_norm", "lcm",
     "lcm_", "ldexp", "ldexp_", "le", "le_", "lerp", "less", "less_", "less_equal", "less_equal_",
-    "lgamma", "lgamma_", "library", "linspace", "load", "log", "log10", "log10_", "log1p", "log1p_",
-    "log2", "log2_", "log_", "log_softmax", "logaddexp", "logaddexp2", "logcumsumexp", "logdet",
-    "logical_and", "logical_and_", "logical_not", "logical_not_", "logical_or", "logical_or_",
-    "logical_xor", "logical_xor_", "logit", "logit_", "logspace", "logsumexp", "lstm", "lstm_cell",
-    "lstsq", "lt", "lt_", "lu", "lu_solve", "lu_unpack", "margin_ranking_loss", "masked",
-    "masked_fill", "masked_fill_", "masked_scatter", "masked_scatter_", "masked_select", "matmul",
-    "matrix_exp", "matrix_power", "matrix_rank", "max", "max_pool1d", "max_pool1d_with_indices",
-    "max_pool2d", "max_pool3d", "maximum", "mean", "median", "meshgrid", "min", "minimum", "mm",
-    "mode", "moveaxis", "movedim", "mps", "msort", "mtia", "mul", "mul_", "multinomial", "multiply",
-    "multiply_", "multiprocessing", "mv", "mvlgamma", "mvlgamma_", "nan_to_num", "nan_to_num_",
-    "nanmean", "nanmedian", "nanquantile", "nansum", "narrow", "narrow_copy", "native_batch_norm",
-    "native_channel_shuffle", "native_dropout", "native_group_norm", "native_layer_norm", "ne",
-    "ne_", "neg", "neg_", "negative", "negative_", "nested", "nextafter", "nextafter_", "nn",
-    "nonzero", "nonzero_static", "norm", "norm_except_dim", "normal", "not_equal", "not_equal_",
-    "nuclear_norm", "numel", "ones", "ones_like", "onnx", "ops", "optim", "orgqr", "ormqr", "outer",
-    "overrides", "package", "pairwise_distance", "pca_lowrank", "pdist", "permute", "permute_copy",
-    "pinverse", "pixel_shuffle", "pixel_unshuffle", "poisson", "poisson_nll_loss", "polar",
-    "polygamma", "polygamma_", "positive", "pow", "prelu", "prod", "profiler", "promote_types",
-    "put", "put_", "qint32", "qint8", "qr", "quantile", "quantization", "quasirandom", "quint2x4",
-    "quint4x2", "quint8", "rad2deg", "rad2deg_", "rand", "rand_like", "randint", "randint_like",
-    "randn", "randn_like", "randperm", "range", "ravel", "real", "reciprocal", "reciprocal_",
-    "relu", "relu_", "remainder", "remainder_", "renorm", "renorm_", "repeat_interleave", "reshape",
+    "lgamma", "lgamma_", "library", "linspace", "load", "lobpcg", "log", "log10", "log10_", "log1p",
+    "log1p_", "log2", "log2_", "log_", "log_softmax", "logaddexp", "logaddexp2", "logcumsumexp",
+    "logdet", "logical_and", "logical_and_", "logical_not", "logical_not_", "logical_or",
+    "logical_or_", "logical_xor", "logical_xor_", "logit", "logit_", "logspace", "logsumexp",
+    "lstm", "lstm_cell", "lstsq", "lt", "lt_", "lu", "lu_solve", "lu_unpack", "margin_ranking_loss",
+    "masked", "masked_fill", "masked_fill_", "masked_scatter", "masked_scatter_", "masked_select",
+    "matmul", "matrix_exp", "matrix_power", "matrix_rank", "max", "max_pool1d",
+    "max_pool1d_with_indices", "max_pool2d", "max_pool3d", "maximum", "mean", "median", "meshgrid",
+    "min", "minimum", "mm", "mode", "moveaxis", "movedim", "mps", "msort", "mtia", "mul", "mul_",
+    "multinomial", "multiply", "multiply_", "multiprocessing", "mv", "mvlgamma", "mvlgamma_",
+    "nan_to_num", "nan_to_num_", "nanmean", "nanmedian", "nanquantile", "nansum", "narrow",
+    "narrow_copy", "native_batch_norm", "native_channel_shuffle", "native_dropout",
+    "native_group_norm", "native_layer_norm", "ne", "ne_", "neg", "neg_", "negative", "negative_",
+    "nested", "nextafter", "nextafter_", "nn", "nonzero", "nonzero_static", "norm",
+    "norm_except_dim", "normal", "not_equal", "not_equal_", "nuclear_norm", "numel", "ones",
+    "ones_like", "onnx", "ops", "optim", "orgqr", "ormqr", "outer", "overrides", "package",
+    "pairwise_distance", "pca_lowrank", "pdist", "permute", "permute_copy", "pinverse",
+    "pixel_shuffle", "pixel_unshuffle", "poisson", "poisson_nll_loss", "polar", "polygamma",
+    "polygamma_", "positive", "pow", "prelu", "prod", "profiler", "promote_types", "put", "put_",
+    "qint32", "qint8", "qr", "quantile", "quantization", "quasirandom", "quint2x4", "quint4x2",
+    "quint8", "rad2deg", "rad2deg_", "rand", "rand_like", "randint", "randint_like", "randn",
+    "randn_like", "randperm", "range", "ravel", "real", "reciprocal", "reciprocal_", "relu",
+    "relu_", "remainder", "remainder_", "renorm", "renorm_", "repeat_interleave", "reshape",
     "resize_as_", "resolve_conj", "resolve_neg", "result_type", "rms_norm", "rnn_relu",
     "rnn_relu_cell", "rnn_tanh", "rnn_tanh_cell", "roll", "rot90", "round", "round_", "row_stack",
     "rrelu", "rrelu_", "rsqrt", "rsqrt_", "rsub", "saddmm", "save", "scalar_tensor", "scatter",
@@ -1239,6 +1240,12 @@ def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def deg2rad_(input: Tensor) -> Tensor:
     """:func:`deg2rad` of the tensor, written over it; its type stays."""
 
+@_overload
+def dequantize(input: Tensor) -> Tensor:
+    """The numbers that levels stand for; of a tensor that is not quantised, float32 of it."""
+@_overload
+def dequantize(tensors: _Sequence[Tensor]) -> Tensor: ...
+
 def det(input: Tensor) -> Tensor:
     """The determinant."""
 
@@ -1882,6 +1889,9 @@ def linspace(start: Tensor, end: _float | _complex, steps: _int, *, out: Tensor 
 @_overload
 def linspace(start: _float | _complex, end: _float | _complex, steps: _int, *, out: Tensor | None = None, dtype: _DType | type | None = None, layout: _layout | None = None, device: _Device | _str | _int | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor: ...
 
+def lobpcg(A: _Any, k: _int | None = None, B: _Any = None, X: _Any = None, n: _int | None = None, iK: _Any = None, niter: _int | None = None, tol: _float | None = None, largest: _bool | None = None, method: _str | None = None, tracker: _Any = None, ortho_iparams: _Any = None, ortho_fparams: _Any = None, ortho_bparams: _Any = None) -> _Any:
+    """(eigenvalues, eigenvectors): the ``k`` greatest or least of ``A x = lambda B x``."""
+
 def log(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Of each element x: the logarithm of x to the base e."""
 
@@ -1976,7 +1986,7 @@ def lt_(input: Tensor, other: Tensor) -> Tensor:
 @_overload
 def lt_(input: Tensor, other: _float | _complex) -> Tensor: ...
 
-def lu(A: _Any, pivot: _bool = True, get_infos: _bool = False, *, out: Tensor | None = None) -> _Any:
+def lu(A: _Any, pivot: _bool = True, get_infos: _bool = False, out: Tensor | None = None) -> _Any:
     """``L`` and ``U`` in one matrix, the exchanged rows, and (``get_infos``) LAPACK's numbers."""
 
 def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None) -> _Any:

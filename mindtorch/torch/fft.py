@@ -23,7 +23,7 @@ from mindtorch.torch._api.shared_docs import TEXTS as _TEXTS
 
 from ._api.arguments import as_device, as_dtype, normalize_axis, require_tensor
 from ._api.out_rules import COMPLEX, FFTN_COMPLEX, FLOATING, Out
-from ._api.publish import module_function
+from ._api.publish import module_function, store_out
 from .functions.creation import finish
 
 __all__ = [
@@ -320,12 +320,15 @@ def ihfft2(input: Any, s: Any = None, dim: Any = _TWO, norm: str | None = None) 
 # --- frequencies and shifts ------------------------------------------------------------------
 
 
-def _frequencies(places: Any, n: int, d: float, options: dict[str, Any]) -> Any:
+def _frequencies(places: Any, n: int, d: float, out: Any, options: dict[str, Any]) -> Any:
     dtype, device = options.pop("dtype", None), as_device(options.pop("device", None))
     kind = dtypes.default if dtype is None else as_dtype(dtype)
     with np.errstate(divide="ignore", invalid="ignore"):
         values = places.astype(np.float64) * (np.float64(1.0) / (n * d))
-    return finish(from_array(values.astype(kind.np), device), **options)
+    made = from_array(values.astype(kind.np), device)
+    if out is not None:
+        made = store_out(made, out, "fft_fftfreq")
+    return finish(made, **options)
 
 
 def _check_count(n: int) -> None:
@@ -333,22 +336,22 @@ def _check_count(n: int) -> None:
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
 
 
-@module_function(out=True)
-def fftfreq(n: int, d: float = 1.0, **options: Any) -> Any:
+@module_function()
+def fftfreq(n: int, d: float = 1.0, *, out: Any = None, **options: Any) -> Any:
     """The frequency of each place of a transform of ``n`` points that are ``d`` apart:
     ``[0, 1, ..., (n - 1) // 2, -(n // 2), ..., -1] / (d * n)``; ``options`` are those of
     factories: dtype, device, layout, requires_grad, pin_memory."""
     _check_count(n)
     places = np.concatenate([np.arange((n + 1) // 2), np.arange(-(n // 2), 0)])
-    return _frequencies(places, n, d, options)
+    return _frequencies(places, n, d, out, options)
 
 
-@module_function(out=True)
-def rfftfreq(n: int, d: float = 1.0, **options: Any) -> Any:
+@module_function()
+def rfftfreq(n: int, d: float = 1.0, *, out: Any = None, **options: Any) -> Any:
     """The frequencies of :func:`rfft`: ``[0, 1, ..., n // 2] / (d * n)``; ``options`` are those of
     factories: dtype, device, layout, requires_grad, pin_memory."""
     _check_count(n // 2 + 1)
-    return _frequencies(np.arange(n // 2 + 1), n, d, options)
+    return _frequencies(np.arange(n // 2 + 1), n, d, out, options)
 
 
 def _shifted(x: Any, dim: Any, back: bool) -> Any:

@@ -13,11 +13,14 @@ from . import (
     cdist,
     chain_matmul,
     einsum,
+    istft,
     lu,
     meshgrid,
     norm,
+    pca_lowrank,
     split,
     stft,
+    svd_lowrank,
     tensordot,
     unique,
     unique_consecutive,
@@ -26,6 +29,7 @@ from . import (
 
 __all__ = [
     "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes",
-    "broadcast_tensors", "cartesian_prod", "cdist", "chain_matmul", "einsum", "lu", "meshgrid",
-    "norm", "split", "stft", "tensordot", "unique", "unique_consecutive", "unravel_index",
+    "broadcast_tensors", "cartesian_prod", "cdist", "chain_matmul", "einsum", "istft", "lu",
+    "meshgrid", "norm", "pca_lowrank", "split", "stft", "svd_lowrank", "tensordot", "unique",
+    "unique_consecutive", "unravel_index",
 ]  # fmt: skip

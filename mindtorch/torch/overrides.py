@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from mindtorch.torch._api.public_names import own_names as _own_names
+
 from ._api.torch_function import BaseTorchFunctionMode as BaseTorchFunctionMode
 from ._api.torch_function import TorchFunctionMode as TorchFunctionMode
 from ._api.torch_function import handler_of
@@ -83,3 +85,5 @@ def is_tensor_method_or_property(func: Any) -> bool:
     """Whether `func` is a method of Tensor, or the getter of a property."""
     name = getattr(func, "__name__", None)
     return name == "__get__" or (name is not None and getattr(Tensor, name, None) is func)
+
+_own_names(globals(), "BaseTorchFunctionMode")

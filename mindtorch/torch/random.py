@@ -1,5 +1,7 @@
 """The default generator's seed and state."""
 
+from mindtorch.torch._api.public_names import own_names as _own_names
+
 from ._tensor.generator import default_generator as default_generator
 from ._tensor.generator import fork_rng as fork_rng
 from ._tensor.generator import get_rng_state as get_rng_state
@@ -7,3 +9,5 @@ from ._tensor.generator import initial_seed as initial_seed
 from ._tensor.generator import manual_seed as manual_seed
 from ._tensor.generator import seed as seed
 from ._tensor.generator import set_rng_state as set_rng_state
+
+_own_names(globals())

@@ -33,6 +33,22 @@ def _define(name: str, *fields: str, several: tuple[str, ...] = ()) -> Any:
     return type(name, (base,), members)
 
 
+def of_out(kind: Any) -> Any:
+    """The type of results that were written to ``out=``: its name ends so."""
+    name = f"{kind.__name__}_out"
+    made = globals().get(name)
+    if made is None:
+        globals()[name] = made = _define(name, *kind._fields)
+    return made
+
+
+def __getattr__(name: str) -> Any:
+    kind = globals().get(name.removesuffix("_out"))
+    if name.startswith("_") or not name.endswith("_out") or not hasattr(kind, "_fields"):
+        raise AttributeError(f"module 'torch.return_types' has no attribute '{name}'")
+    return of_out(kind)
+
+
 max = _define("max", "values", "indices")  # noqa: A001
 min = _define("min", "values", "indices")  # noqa: A001
 median = _define("median", "values", "indices")

@@ -5,6 +5,7 @@ Made by `python -m mindtorch.tools.docs.stubs`.
 
 # mypy: disable-error-code="overload-cannot-match,overload-overlap"
 
+from typing import Any as _Any
 from typing import NamedTuple as _NamedTuple
 
 from mindtorch.torch._tensor.tensor import Tensor as Tensor
@@ -157,3 +158,5 @@ class _lu_with_info(_NamedTuple):
     LU: Tensor
     pivots: Tensor
     info: Tensor
+
+def of_out(kind: _Any) -> _Any: ...

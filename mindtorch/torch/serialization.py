@@ -19,6 +19,7 @@ from mindtorch.engine.devices.device import Device
 from mindtorch.engine.dtypes import DType
 from mindtorch.engine.tensor import Storage, from_array
 from mindtorch.kernels.support.atomic_file import replacing
+from mindtorch.torch._api.public_names import own_names as _own_names
 
 from ._serialization import legacy_archive, pickle_names, safe_unpickler
 from ._serialization.map_location import default_restore_location, location_tag, register_package
@@ -444,3 +445,5 @@ def _load_safetensors(path: str, map_location: Any) -> dict[str, Any]:
     if map_location is None:
         return tensors
     return {key: tensor.to(Device(str(map_location))) for key, tensor in tensors.items()}
+
+_own_names(globals(), "Storage")

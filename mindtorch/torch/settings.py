@@ -47,7 +47,7 @@ __all__ = [
     "use_deterministic_algorithms",
 ]
 
-_settings.update(deterministic=False, warn_only=False, matmul="highest")
+_settings.update(interop=0, deterministic=False, warn_only=False, matmul="highest")
 
 
 def get_num_threads() -> int:
@@ -66,8 +66,8 @@ def set_num_threads(count: int) -> None:
 
 
 def get_num_interop_threads() -> int:
-    """1: ops run one after another."""
-    return 1
+    """How many threads were asked for; ops run one after another."""
+    return _settings["interop"] or get_num_threads()
 
 
 def set_num_interop_threads(count: int) -> None:
@@ -75,7 +75,18 @@ def set_num_interop_threads(count: int) -> None:
 
     Args:
         count: how many.
+
+    Raises:
+        RuntimeError: the number is not positive, or was set before.
     """
+    if count <= 0:
+        raise RuntimeError("set_num_interop_threads expects a positive integer")
+    if _settings["interop"]:
+        raise RuntimeError(
+            "Error: cannot set number of interop threads after parallel work has started or "
+            "set_num_interop_threads called"
+        )
+    _settings["interop"] = count
     if count != 1:
         warnings.warn(
             "set_num_interop_threads has no effect: ops run one after another",

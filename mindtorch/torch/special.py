@@ -9,9 +9,11 @@ from mindtorch.engine import dtypes
 from mindtorch.engine.ops import elementwise as el
 from mindtorch.engine.ops import elementwise_special as ops
 from mindtorch.engine.tensor import Tensor, constant
+from mindtorch.torch._api.public_names import own_names as _own_names
 from mindtorch.torch._api.shared_docs import TEXTS as _TEXTS
 
 from ._api.out_rules import ANY, Out
+from ._api.public import Public
 from ._api.publish import FUNCTIONS, check_numbers, operand, store_out
 from ._api.shown_signature import ShownSignature
 
@@ -23,9 +25,8 @@ _Call = Callable[..., Any]
 
 
 def _named(call: _Call, name: str, formula: str) -> _Call:
-    call.__name__ = call.__qualname__ = f"special_{name}"
     call.__doc__ = formula
-    return call
+    return Public(f"special_{name}", call).as_function(f"special_{name}", __name__)
 
 
 _UNTRACKED = Out(untracked=True)
@@ -166,3 +167,5 @@ for _name in (
 _TEXTS.add_to(globals().values())
 if TYPE_CHECKING:
     from ._special import *  # noqa: F403
+
+_own_names(globals())

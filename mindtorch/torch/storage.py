@@ -10,6 +10,7 @@ import numpy as np
 from mindtorch.engine import dtypes
 from mindtorch.engine.devices.device import Device, cpu
 from mindtorch.engine.dtypes import DType
+from mindtorch.torch._api.public_names import own_names as _own_names
 
 from ._api.warn_caller import warn_caller_once
 from ._tensor.untyped_storage import UntypedStorage, allocate, settled
@@ -281,7 +282,7 @@ class _OneType(type):
 
 
 def _legacy_class(name: str, dtype: DType) -> Any:
-    members = {"_dtype": dtype, "dtype": dtype, "__module__": __name__, "__doc__": None}
+    members = {"_dtype": dtype, "dtype": dtype, "__module__": "mindtorch.torch", "__doc__": None}
     return _OneType(name, (TypedStorage,), members)
 
 
@@ -306,3 +307,5 @@ def _define_conversion(name: str, dtype: DType) -> None:
 
 for _name, _dtype in _CONVERSIONS.items():
     _define_conversion(_name, _dtype)
+
+_own_names(globals())

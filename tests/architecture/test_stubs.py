@@ -82,7 +82,7 @@ def is_public(module: Any, name: str) -> bool:
     if name[0] == "_" or name in OURS:
         return False
     value = getattr(module, name)
-    return not isinstance(value, types.ModuleType) or hasattr(value, "__file__")
+    return not isinstance(value, types.ModuleType) or value.__loader__ is not None
 
 
 def names() -> str:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import types
 
 import pytest
 import torch
 
 import mindtorch.torch as ours
+from mindtorch.torch._api.public_names import is_public
 
 PACKAGES = ("nn", "optim", "optim.lr_scheduler", "distributions", "utils.data")
 # DataPipes and what torch 2.13 keeps for itself; see mindtorch/known_gaps.py
@@ -105,3 +107,55 @@ def test_helpers_of_lists_and_devices_are_torchs() -> None:
             except (RuntimeError, ValueError) as error:
                 shown[-1].append(f"{type(error).__name__}: {error}")
     assert shown[0] == shown[1]
+
+
+# where scripts compare modules, or print classes: equal to torch's; elsewhere public
+SAME = ("nn", "optim", "optim.lr_scheduler", "distributions", "distributions.transforms", "func")
+PUBLIC = (
+    *SAME, "", "nn.functional", "nn.init", "nn.utils", "linalg", "fft", "special", "autograd",
+    "cuda",
+    "utils.data", "random", "serialization", "masked", "testing", "signal.windows", "sparse",
+    "jit", "fx", "onnx", "compiler", "storage", "overrides", "multiprocessing", "distributed",
+)  # fmt: skip
+
+
+def public_pairs(package: str) -> list[tuple[str, object, object]]:
+    """(name, torch's, ours) of the public classes and functions of a package."""
+    end = f".{package}" if package else ""
+    theirs = importlib.import_module(f"torch{end}")
+    mine = importlib.import_module(f"mindtorch.torch{end}")
+    names = [n for n in dir(theirs) if n[0] != "_" and callable(getattr(theirs, n))]
+    return [(n, getattr(theirs, n), getattr(mine, n)) for n in names if hasattr(mine, n)]
+
+
+@pytest.mark.parametrize("package", PUBLIC)
+def test_public_names_are_of_public_modules(package: str) -> None:
+    """Pickles and prints show where a name is from; real torch's builtins have modules of C."""
+    wrong = []
+    for name, theirs, mine in public_pairs(package):
+        home = getattr(mine, "__module__", None)
+        if not isinstance(home, str) or not home.startswith("mindtorch."):
+            continue
+        bare, expected = home.removeprefix("mindtorch."), getattr(theirs, "__module__", None)
+        if package in SAME and expected and "._" not in expected and bare != expected:
+            wrong.append(f"{name}: {home} and not {expected}")
+        elif not is_public(home):
+            wrong.append(f"{name}: {home}")
+    assert wrong == []
+
+
+@pytest.mark.parametrize("package", SAME)
+def test_public_names_are_pickled_by_their_modules(package: str) -> None:
+    for name, _, mine in public_pairs(package):
+        home = getattr(mine, "__module__", None)
+        if not isinstance(home, str) or getattr(mine, "__qualname__", "") != name:
+            continue
+        if home.startswith("mindtorch.torch") and isinstance(mine, (type, types.FunctionType)):
+            found = getattr(importlib.import_module(home), name)
+            assert found is mine, f"{home}.{name} is another object"
+
+
+def test_methods_of_tensors_are_the_tensors() -> None:
+    for name, value in inspect.getmembers(ours.Tensor, inspect.isfunction):
+        if name[0] != "_" and hasattr(torch.Tensor, name):
+            assert value.__module__ == "mindtorch.torch", (name, value.__module__)

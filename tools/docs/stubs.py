@@ -256,7 +256,8 @@ def methods_stub() -> str:
         if isinstance(value, types.FunctionType) and (name[0] != "_" or name in METHODS)
     }  # fmt: skip
     for part in PARTS:
-        for name in _bound(Path(inspect.getfile(part)), part.__name__):
+        written = next(f for f in vars(part).values() if isinstance(f, types.FunctionType))
+        for name in _bound(Path(inspect.getfile(written)), part.__name__):
             made.pop(name, None)
     methods = [textwrap.indent(_definitions(n, f, True), "    ") for n, f in sorted(made.items())]
     about = "The methods that the class of tensors gets from the registry."
@@ -282,6 +283,7 @@ def return_types_stub() -> str:
         if hasattr(kind, "_fields"):
             fields = [f"    {field}: {kind.__annotations__[field]}" for field in kind._fields]
             lines += [f"class {name}(_NamedTuple):", *fields, ""]
+    lines.append("def of_out(kind: _Any) -> _Any: ...\n")
     about = "The named tuples that functions with several results return."
     return _written(about, "\n".join(lines))
 
@@ -291,8 +293,11 @@ def modules_stub() -> str:
     imports, lines = [], []
     for name in modules._classes:
         kind = getattr(modules, name)
-        home = importlib.import_module(kind.__module__)
-        if name not in _bound(Path(inspect.getfile(home))):
+        home = importlib.import_module(kind.__base__.__module__)
+        own = importlib.import_module(kind.__module__)
+        places = {module.__file__ or "" for module in (own, home) if hasattr(module, "__file__")}
+        places |= {inspect.getfile(f) for f in vars(kind).values() if inspect.isfunction(f)}
+        if not any(name in _bound(Path(p)) for p in places if Path(p).is_file()):
             base = kind.__base__.__name__
             imports.append(f"from {home.__name__} import {base} as {base}\n")
             lines.append(f'class {name}({base}):\n    """{_first_line(kind)}"""\n')

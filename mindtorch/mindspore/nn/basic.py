@@ -12,6 +12,7 @@ from ..common.initializer import HeUniform, Uniform, initializer
 from ..common.parameter import Parameter
 from ..common.tensor import F, as_tensor, t
 from ..ops import neural
+from ._half import in_type_of
 from .activation import get_activation
 from .cell import Cell
 
@@ -52,7 +53,7 @@ class Dense(Cell):
         self.activation = get_activation(activation) if isinstance(activation, str) else activation
 
     def construct(self, x: Any) -> Any:
-        result = F.linear(x, self.weight, self.bias)
+        result = F.linear(x, *in_type_of(x, self.weight, self.bias))
         return result if self.activation is None else self.activation(result)
 
     def extend_repr(self) -> str:

@@ -11,6 +11,7 @@ from ..common.initializer import HeUniform, Uniform, initializer
 from ..common.parameter import Parameter
 from ..common.tensor import F
 from ..ops._padding import before_and_after, check_pad_mode, explicit, spread
+from ._half import in_type_of
 from .cell import Cell
 
 __all__ = [
@@ -75,7 +76,8 @@ class _Convolution(Cell):
             ends = (0,) * self.axes
             x = F.pad(x, [n for pair in reversed(padding) for n in pair])
         convolve = getattr(F, f"conv{self.axes}d")
-        return convolve(x, self.weight, self.bias, self.stride, ends, self.dilation, self.group)
+        weight, bias = in_type_of(x, self.weight, self.bias)
+        return convolve(x, weight, bias, self.stride, ends, self.dilation, self.group)
 
     def extend_repr(self) -> str:
         return (
@@ -170,15 +172,16 @@ class _Transposed(_Convolution):
     def construct(self, x: Any) -> Any:
         sizes = x.aval.shape[2:]
         convolve = getattr(F, f"conv_transpose{self.axes}d")
+        weight, bias = in_type_of(x, self.weight, self.bias)
         if self.pad_mode == "pad" and all(a == b for a, b in self._given):
             ends = tuple(before for before, _ in self._given)
             return convolve(
-                x, self.weight, self.bias, self.stride, ends, self.output_padding, self.group,
+                x, weight, bias, self.stride, ends, self.output_padding, self.group,
                 self.dilation,
             )  # fmt: skip
         extra = self.output_padding if self.pad_mode == "pad" else 0
         whole = convolve(
-            x, self.weight, self.bias, self.stride, 0, extra, self.group, self.dilation
+            x, weight, bias, self.stride, 0, extra, self.group, self.dilation
         )
         cut = []
         for i, (n, k, s, d) in enumerate(

@@ -142,7 +142,8 @@ def assign(variable: Any, value: Any) -> Any:
         value: a tensor or number of its shape.
     """
     if isinstance(variable, Rate):
-        return variable.assign(float(as_tensor(value).item()))
+        exact = isinstance(value, (int, float))
+        return variable.assign(float(value if exact else as_tensor(value).item()))
     _check_variable("assign", variable)
     with api.grad_mode(False):
         inplace.copy_(variable, as_tensor(value))

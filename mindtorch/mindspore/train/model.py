@@ -7,6 +7,7 @@ from typing import Any
 
 from mindtorch.engine.autograd import api
 from mindtorch.engine.tensor import Tensor as EngineTensor
+from mindtorch.mixed_precision import uncast_results
 
 from .. import nn
 from .._metrics import Loss, get_metrics
@@ -236,11 +237,12 @@ class Model:
                 metric.update(listed[predicted], listed[labels])
 
     def predict(self, *predict_data: Any) -> Any:
-        """The network's outputs, out of training mode."""
+        """The network's outputs, out of training mode; those of 16 bits that O2 and O3 compute
+        are not cast."""
         was_training = getattr(self._network, "training", False)
         self._network.set_train(False)
         try:
-            with api.grad_mode(False):
+            with api.grad_mode(False), uncast_results(self._network):
                 return self._network(*map(as_tensor, predict_data))
         finally:
             self._network.set_train(was_training)

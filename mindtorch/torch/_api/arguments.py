@@ -17,6 +17,7 @@ from mindtorch.engine.symbolic_sizes import Count, as_index
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from .cuda_devices import current_index, require_cuda
+from .other_devices import missing_device
 from .signatures import is_number, type_name
 
 __all__ = [
@@ -108,10 +109,16 @@ def infer_shape(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
     return shape
 
 
-def as_device(device: Any) -> Device:
-    """A device from None, a string, an index or a device."""
+def as_device(device: Any, copying: bool = False) -> Device:
+    """A device from None, a string, an index or a device.
+
+    Args:
+        copying: data is to be copied there, of which torch says other errors.
+    """
     if device is None:
-        return state.device
+        if state.device is cpu:
+            return cpu
+        device = state.device
     if type(device) is int and device < 0:
         raise RuntimeError("Device index must not be negative")
     if type(device) is int and not cuda.device_count():
@@ -123,6 +130,8 @@ def as_device(device: Any) -> Device:
         require_cuda(found.index)
         if found.index is None:
             return Device("cuda", current_index())
+    elif found.type != "meta":
+        raise missing_device(found.type, copying)
     return found
 
 

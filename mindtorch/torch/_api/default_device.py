@@ -17,14 +17,16 @@ def default_device() -> Device:
 
 
 def set_default_device(device: Any) -> None:
-    """New tensors go to ``device`` (None: the CPU); a CUDA device that is missing is an error when
-    one is made."""
+    """New tensors go to ``device`` (None: the CPU); a device that is missing is an error when one
+    is made."""
     if device is None:
         state.device = cpu
         return
     found = None if type(device) is int else Device(device)
-    missing = found is not None and found.type == "cuda" and not cuda.device_count()
-    state.device = found if missing and found is not None else as_device(device)
+    usable = found is None or found.type in ("cpu", "meta") or (
+        found.type == "cuda" and cuda.device_count()
+    )
+    state.device = as_device(device) if found is None or usable else found
 
 
 class _Entered(threading.local):

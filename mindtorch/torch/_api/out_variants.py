@@ -16,6 +16,7 @@ from mindtorch.engine.dtypes import c_name, scalar_type_name
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from .._tensor.size_and_formats import strided
+from ..return_types import of_out
 from .out_rules import ANY, CAT, NO_DERIVATIVE, Out
 from .signatures import type_name
 
@@ -52,8 +53,11 @@ def store_out(
         rule: what torch demands of ``out``.
     """
     if isinstance(result, tuple):
+        if not isinstance(out, (tuple, list)) or len(out) != len(result):
+            count = len(out) if isinstance(out, (tuple, list)) else 0
+            raise TypeError(f"expected tuple of {len(result)} elements but got {count}")
         values = [store_out(r, o, name, inputs, rule) for r, o in zip(result, out, strict=True)]
-        return type(result)(*values) if hasattr(result, "_fields") else tuple(values)
+        return of_out(type(result))(*values) if hasattr(result, "_fields") else tuple(values)
     if not isinstance(out, EngineTensor):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type_name(out)}")
     tracked = state.grad_enabled and not rule.untracked

@@ -32,6 +32,7 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.transforms import autocast as casts
 
 from .kernel_signatures import Kernel
+from .other_spellings import respelled
 from .out_rules import ANY, Out
 from .out_variants import require_dtype, require_outs, store_out
 from .shown_signature import ShownSignature, is_open
@@ -46,6 +47,7 @@ from .signatures import (
 
 __all__ = ["Public", "record_of", "write_result"]
 
+_NOT_GIVEN: Any = object()
 _NUMPY_NAMES = {other: name for name, others in NUMPY_NAMES.items() for other in others}
 
 
@@ -65,7 +67,6 @@ class Public:
         checked: the body would take what torch refuses, so that arguments are checked first.
         not_none: as a method, it has no argument or an axis, which is not None.
         kinds_checked: calls that the cache meets first are checked by their arguments' kinds.
-        numbers_first: it has an older form, whose numbers come before the tensors.
         explained: an error is said in torch's words where the arguments fit no signature.
         signature: its name among the signatures, where that is another one.
         kernel: the kernel by whose signature torch finds wrong calls.
@@ -76,7 +77,7 @@ class Public:
 
     __slots__ = (
         "around", "autocast", "autocast_cuda", "body", "cacheable", "checked", "explained",
-        "implementations", "kernel", "kinds_checked", "name", "not_none", "numbers_first", "out",
+        "implementations", "kernel", "kinds_checked", "name", "not_none", "out",
         "signature", "synonyms",
     )  # fmt: skip
 
@@ -92,7 +93,6 @@ class Public:
         cacheable: bool = False,
         checked: bool = False,
         not_none: bool = False,
-        numbers_first: bool = False,
         kinds_checked: bool = False,
         explained: bool = True,
         signature: str | None = None,
@@ -109,7 +109,6 @@ class Public:
         self.cacheable = cacheable
         self.checked = checked
         self.not_none = not_none
-        self.numbers_first = numbers_first
         self.kinds_checked = kinds_checked
         self.explained = explained
         self.signature = signature
@@ -179,7 +178,7 @@ class Public:
         """The check of calls that the call cache meets first."""
         if self.kernel is not None:
             return self.kernel.check(self.body)
-        return kind_check(name, method, self.numbers_first) if self.kinds_checked else None
+        return kind_check(name, method) if self.kinds_checked else None
 
     def in_place(
         self, name: str, method: bool, apart: bool = False, autocast: str | None = None
@@ -226,13 +225,14 @@ def _function(public: Public, name: str) -> Callable[..., Any]:
         try:
             return body(*args, **given)
         except Exception:
-            wrong = wrong_call(name, args, kwargs)
+            again = respelled(public.body, name, args, kwargs)
+            wrong = None if again else wrong_call(name, args, kwargs)
             if wrong is not None:
                 raise wrong from None
-            named = by_torchs_names(public.body, given)
-            if named is None:
+            again = again or by_torchs_names(public.body, args, given)
+            if again is None:
                 raise
-        return body(*args, **named)
+        return body(*again[0], **again[1])
 
     return call
 
@@ -249,10 +249,13 @@ def _method(public: Public, name: str) -> Callable[..., Any]:
         try:
             return body(self, *args, **kwargs)
         except Exception:
-            wrong = wrong_call(name, args, kwargs, method=True)
-            if wrong is None:
+            again = respelled(public.body, name, (self, *args), kwargs, method=True)
+            wrong = None if again else wrong_call(name, args, kwargs, method=True)
+            if wrong is not None:
+                raise wrong from None
+            if again is None:
                 raise
-            raise wrong from None
+        return body(*again[0], **again[1])
 
     return call
 
@@ -272,10 +275,18 @@ def _with_out(public: Public, name: str) -> Callable[..., Any]:
         try:
             result = body(*args, **kwargs)
         except Exception:
-            wrong = wrong_call(name, args, kwargs if out is None else kwargs | {"out": out})
-            if wrong is None:
+            again = respelled(public.body, name, args, kwargs)
+            shown = kwargs if out is None else kwargs | {"out": out}
+            wrong = None if again else wrong_call(name, args, shown)
+            if wrong is not None:
+                raise wrong from None
+            if again is None:
                 raise
-            raise wrong from None
+        else:
+            again = None
+        if again is not None:
+            args, kwargs = again
+            result = body(*args, **kwargs)
         if out is None:
             return result
         _require_outs(public, result, out, kwargs)
@@ -295,8 +306,7 @@ def _require_outs(public: Public, result: Any, out: Any, kwargs: dict[str, Any])
 def _staged(public: Public, name: str, method: bool, takes_out: bool) -> Callable[..., Any]:
     """A function or a method with any of the stages."""
     body, synonyms, kernel = public.called, public.synonyms, public.kernel
-    others = public.implementations
-    rule = public.out or ANY
+    others, rule = public.implementations, public.out or ANY
     policies = (public.autocast, public.autocast_cuda)
     cast, casting = policies != (None, None), casts.state
     not_none = method and public.not_none
@@ -322,31 +332,35 @@ def _staged(public: Public, name: str, method: bool, takes_out: bool) -> Callabl
                 with casts.off():
                     return call(*found[0], **found[1])
         if not_none and (args[1:2] == (None,) or (kwargs and None in kwargs.values())):
-            wrong = error_of(args, kwargs)
-            if wrong is not None:
+            if (wrong := error_of(args, kwargs)) is not None:
                 raise wrong
         out = kwargs.pop("out", None) if takes_out else None
         given = kwargs
         if synonyms and kwargs:
-            given = {synonyms.get(each, each): value for each, value in kwargs.items()}
+            given = {synonyms.get(key, key): value for key, value in kwargs.items()}
         if check is not None:
             check(args, kwargs if plain else given)
+        again = None
         try:
             result = body(*args, **given)
         except Exception as error:
-            shown = kwargs if plain else given
-            wrong = error_of(args, shown if out is None else shown | {"out": out}, error)
-            if wrong is not None:
-                raise wrong from None
-            renamed = by_torchs_names(public.body, given) if plain and public.explained else None
-            if renamed is None:
-                raise
-        else:
-            if out is None:
-                return result
-            _require_outs(public, result, out, given)
-            return store_out(result, out, public.name, (*args, *given.values()), rule)
-        return body(*args, **renamed)
+            again = respelled(public.body, name, args, kwargs, method)
+            if again is None:
+                shown = kwargs if plain else given
+                wrong = error_of(args, shown if out is None else shown | {"out": out}, error)
+                if wrong is not None:
+                    raise wrong from None
+                if plain and public.explained:
+                    again = by_torchs_names(public.body, args, given)
+                if again is None:
+                    raise
+        if again is not None:
+            args, given = again
+            result = body(*args, **given)
+        if out is None:
+            return result
+        _require_outs(public, result, out, given)
+        return store_out(result, out, public.name, (*args, *given.values()), rule)
 
     return call
 
@@ -358,7 +372,9 @@ def _in_place(
     body, synonyms, casting = public.called, public.synonyms, casts.state
     policies = (autocast, None)
 
-    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def call(self: Any = _NOT_GIVEN, *args: Any, **kwargs: Any) -> Any:
+        if self is _NOT_GIVEN:
+            return call(_tensor_of(name, method, kwargs), **kwargs)
         if autocast is not None and casting.casting:
             found = casts.cast_call(policies, (self, *args), kwargs)
             if found is not None:
@@ -380,15 +396,26 @@ def _in_place(
                 raise refused
             return self if result is self else write_result(self, result)
         except Exception:
-            wrong = None if method else wrong_call(name, (self, *args), kwargs)
-            wrong = wrong or wrong_call(name, args, kwargs, method=True)
-            if wrong is None:
-                raise
-            raise wrong from None
+            again = respelled(public.body, name, (self, *args), kwargs, method=True)
+            if again is None:
+                wrong = None if method else wrong_call(name, (self, *args), kwargs)
+                wrong = wrong or wrong_call(name, args, kwargs, method=True)
+                if wrong is None:
+                    raise
+                raise wrong from None
         finally:
             state.written_to = None
+        return call(*again[0], **again[1])
 
     return call
+
+
+def _tensor_of(name: str, method: bool, kwargs: dict[str, Any]) -> Any:
+    """The tensor to write to, given by name; it is taken out of ``kwargs``."""
+    for each in () if method else ("input", *NUMPY_NAMES["input"]):
+        if each in kwargs:
+            return kwargs.pop(each)
+    raise wrong_call(name, (), kwargs) or TypeError(f"{name}() misses the tensor to write to")
 
 
 def _clash(target: Any, values: Any) -> RuntimeError | None:

@@ -29,13 +29,14 @@ from .signatures import arguments_of, has_signature, type_name, wrong_call
 
 __all__ = [
     "FUNCTIONAL", "FUNCTIONS", "METHODS", "binary", "binary_function", "check_numbers",
-    "elementwise", "function", "functional", "module_function", "operand", "store_out",
-    "unary_function", "under_other_name", "write_result",
+    "elementwise", "function", "functional", "module_function", "namespace_function", "operand",
+    "store_out", "unary_function", "under_other_name", "write_result",
 ]  # fmt: skip
 FUNCTIONS: dict[str, Callable[..., Any]] = {}
 METHODS: dict[str, Callable[..., Any]] = {}
 FUNCTIONAL: dict[str, Callable[..., Any]] = {}
 _NAMESPACE = "mindtorch.torch"
+_FUNCTIONAL = f"{_NAMESPACE}.nn.functional"
 _NUMBERS = (float, int, bool, complex)
 _SCALARS = (*_NUMBERS, np.generic)
 _Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -52,6 +53,7 @@ def function(
     name: str | None = None,
     about: str | None = None,
     bare: bool = False,
+    home: str = "",
     synonyms: dict[str, str] | None = None,
     autocast_in_place: str | None = None,
     **facts: Any,
@@ -70,6 +72,7 @@ def function(
         about: its docstring, where one body is made for several names.
         bare: the method is so short that a frame to catch exceptions in would be felt: its errors
             are its own.
+        home: the module of torch's that it belongs to, where that is not ``torch`` itself.
         synonyms: other names of its arguments, beside numpy's.
         autocast_in_place: how ``<name>_`` casts its tensors as a whole.
         facts: as :class:`~.public.Public` has them.
@@ -78,17 +81,17 @@ def function(
     def register(body: Callable[..., Any]) -> Callable[..., Any]:
         body.__doc__ = about or body.__doc__
         own = name or body.__name__.rstrip("_")
+        place = f"{_NAMESPACE}.{home}" if home else _NAMESPACE
         numpys = out or "dim" in arguments_of(body)  # others have them at need
         others = (numpys_names(body) if numpys else {}) | (synonyms or {})
         public = Public(
             own, body, out=out, synonyms=others, kinds_checked=True, **facts
         )
-        made_here = "<locals>" in body.__qualname__  # of a function that makes several
-        final = public.as_function(own, _NAMESPACE if made_here else None) if out else body
+        final = public.as_function(own, place if namespace else None) if out else body
         as_method = public.changed(own, explained=False) if bare else public
         for each in (own, *aliases):
             if namespace:
-                FUNCTIONS[each] = final if out else public.as_function(each, _NAMESPACE)
+                FUNCTIONS[each] = final if out else public.as_function(each, place)
             if method:
                 METHODS[each] = as_method.as_method(each)
             if in_place:
@@ -110,8 +113,8 @@ def functional(
     """Register a function of torch.nn.functional.
 
     A wrapper that only asks the call cache, or writes to ``out``, takes the body's place in its
-    module, too: there pickle finds it, whatever is put over the public name. Others leave the
-    body there, as it is called from functions that have cast and checked already.
+    file, too, and is of that file for pickle once something is put over the public name. Others
+    leave the body there, as it is called from functions that have cast and checked already.
 
     Args:
         name: its name in errors, where that is not the body's.
@@ -131,11 +134,18 @@ def functional(
             FUNCTIONAL[body.__name__] = body
             return body
         alone = public.explained or public.autocast or public.autocast_cuda
-        made = public.as_function(body.__name__, f"{_NAMESPACE}.nn.functional" if alone else None)
+        made = public.as_function(body.__name__, _FUNCTIONAL)
         FUNCTIONAL[body.__name__] = made
         return body if alone else made
 
     return register
+
+
+def namespace_function(name: str, body: Callable[..., Any]) -> Callable[..., Any]:
+    """Register a body that does all by itself as ``torch.<name>``, with torch's errors."""
+    made = Public(name, body).as_function(name, _NAMESPACE)
+    FUNCTIONS[name] = made
+    return made
 
 
 def module_function(*, out: bool | Out = False, **facts: Any) -> _Decorator:
@@ -148,9 +158,8 @@ def module_function(*, out: bool | Out = False, **facts: Any) -> _Decorator:
         places = body.__module__.split(".")
         prefix = next((f"{place}_" for place in ("linalg", "fft") if place in places), "")
         synonyms = numpys_names(body) | facts.pop("synonyms", {}) if out else None
-        public = Public(
-            prefix + body.__name__, body, out=out, explained=False, synonyms=synonyms, **facts
-        )
+        name = prefix + body.__name__
+        public = Public(name, body, out=out, synonyms=synonyms, signature=name, **facts)
         return public.as_function(body.__name__)
 
     return make
@@ -291,6 +300,14 @@ def _elementwise_function(
 
 _OF_ONE = ShownSignature(lambda input: None, out=True)
 _OF_TWO = ShownSignature(lambda input, other: None, out=True)
+_OVER_FIRST = ShownSignature(lambda self, other: None)
+
+
+def _second(name: str, by_numpys_name: Any) -> Any:
+    """The second operand of a method, where it was not given by its own name."""
+    if by_numpys_name is _NOT_GIVEN:
+        raise wrong_call(name, (), {}, method=True) or TypeError(f"{name}() misses 'other'")
+    return by_numpys_name
 
 
 def elementwise(
@@ -401,12 +418,15 @@ def binary(
     body = binary_function(name, op, formula, numbers, rule=out)
     ELEMENTWISE.append(name)
 
-    def variant(self: Any, other: Any) -> Any:
+    def variant(self: Any, other: Any = _NOT_GIVEN, *, x2: Any = _NOT_GIVEN) -> Any:
         if not isinstance(other, EngineTensor):
+            if other is _NOT_GIVEN:
+                other = _second(name + "_", x2)
             check_numbers(name + "_", numbers, self, other, method=True)
             other = operand(other, name + "_", "other")
         return inplace.apply_in_place(op, self, self, other)
 
+    variant.__signature__ = _OVER_FIRST  # type: ignore[attr-defined]
     _publish(body, variant, name, aliases, in_place, False)
     others = body.public.implementations  # type: ignore[attr-defined]
     for each in (name, *aliases):
@@ -417,7 +437,8 @@ def binary(
 def _publish(
     body: Any, variant: Any, name: str, aliases: tuple[str, ...], in_place: bool, method: bool
 ) -> None:
-    variant.__name__ = variant.__qualname__ = name + "_"
+    variant.__name__ = name + "_"
+    variant.__qualname__, variant.__module__ = f"Tensor.{name}_", _NAMESPACE
     second = "" if variant.__code__.co_argcount == 1 else " and ``other``"
     variant.__doc__ = f":func:`{name}` of the tensor{second}, written over it; its type stays."
     for each in (name, *aliases):

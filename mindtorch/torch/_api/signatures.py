@@ -25,8 +25,8 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from .._tensor.size_and_formats import Size
 
 __all__ = [
-    "arguments_of", "by_torchs_names", "each_kind_once", "has_signature", "is_number",
-    "kind_check", "type_name", "wrong_call",
+    "arguments_of", "by_torchs_names", "each_kind_once", "every_form_of", "has_signature",
+    "is_number", "kind_check", "type_name", "wrong_call",
 ]  # fmt: skip
 
 _FILE = Path(__file__).with_name("signatures.txt")
@@ -35,6 +35,7 @@ NUMPY_NAMES = {
     "dim": ("axis",), "keepdim": ("keepdims",), "input": ("x", "a", "x1"), "other": ("x2",),
 }  # fmt: skip
 _MOST_KINDS = 256
+_HIDDEN = "|"
 
 
 class _WrongError(Exception):
@@ -52,11 +53,14 @@ class Parameter(NamedTuple):
 
 
 class Form:
-    """One signature: parameters, and its text."""
+    """One signature: parameters, and its text; ``hidden``: an older one that torch takes."""
 
-    def __init__(self, parameters: tuple[Parameter, ...], numbers_too: bool) -> None:
+    def __init__(
+        self, parameters: tuple[Parameter, ...], numbers_too: bool, hidden: bool = False
+    ) -> None:
         self.parameters = parameters
         self.numbers_too = numbers_too
+        self.hidden = hidden
 
     @property
     def text(self) -> str:
@@ -104,6 +108,21 @@ class Form:
             at, left = (at, left - 1) if named else (at + 1, left)
         if left:
             raise self._unknown(kwargs, len(args))
+
+    def bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any] | None:
+        """The arguments of a call by their names; None where they do not fit."""
+        try:
+            self.check(args, kwargs)
+        except _WrongError:
+            return None
+        if len(args) > self.positional:
+            args = (args,)
+        values = {}
+        for place, each in enumerate(self.parameters):
+            found, value = (True, args[place]) if place < len(args) else _by_name(each, kwargs)
+            if found:
+                values[each.name] = value
+        return values
 
     def _check_value(self, parameter: Parameter, value: Any, at: int | None, place: int) -> None:
         if parameter.kind == "tuple of Tensors" and isinstance(value, (list, tuple)):
@@ -227,6 +246,7 @@ def _table() -> dict[str, tuple[str, tuple[str, ...]]]:
     The mark after the name: a blank where torch has one signature, and says what does not fit it;
     ``=`` where it has several, which stand here between semicolons; ``~`` where it has several and
     lists this one. A plus before it: it takes a number where its signature has a tensor.
+    A bar in front of a signature: an older one, which torch takes and does not list.
     """
     found = {}
     for line in _FILE.read_text().splitlines():
@@ -236,9 +256,19 @@ def _table() -> dict[str, tuple[str, tuple[str, ...]]]:
     return found
 
 
-@functools.cache
 def forms_of(name: str, method: bool) -> tuple[tuple[Form, ...], bool]:
     """A function's signatures, and whether torch looks for more than it lists."""
+    every, more = _forms(name, method)
+    return tuple(form for form in every if not form.hidden), more
+
+
+def every_form_of(name: str, method: bool) -> tuple[Form, ...]:
+    """A function's signatures, with the older ones that torch takes and does not list."""
+    return _forms(name, method)[0]
+
+
+@functools.cache
+def _forms(name: str, method: bool) -> tuple[tuple[Form, ...], bool]:
     table, own = _table(), name
     if method:
         own = next((n for n in (f".{name}", f".{name.removesuffix('_')}") if n in table), name)
@@ -249,13 +279,14 @@ def forms_of(name: str, method: bool) -> tuple[tuple[Form, ...], bool]:
     mark, texts = table[own]
     forms = []
     for text in texts:
-        parameters = _parameters(text)
+        parameters = _parameters(text.removeprefix(_HIDDEN))
         plain = method and not own.startswith(".")
         if plain:
-            parameters = parameters[1:]
+            first = next((p for p in parameters if p.name == "input"), parameters[0])
+            parameters = tuple(p for p in parameters if p is not first)
         if plain or name.endswith("_") > own.endswith("_"):
             parameters = tuple(p for p in parameters if p.name != "out")
-        forms.append(Form(parameters, "+" in mark))
+        forms.append(Form(parameters, "+" in mark, text.startswith(_HIDDEN)))
     return tuple(forms), mark[-1] != " "
 
 
@@ -344,7 +375,9 @@ def wrong_call(
             errors.append(str(error))
         else:
             return None
-    if not forms:
+    if not forms or any(
+        form.hidden and form.bound(args, kwargs) is not None for form in every_form_of(name, method)
+    ):
         return None
     count = len(args) + len(kwargs)
     plausible = [
@@ -380,14 +413,17 @@ def arguments_of(body: Any) -> tuple[str, ...]:
     return () if code is None else code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
-def by_torchs_names(body: Any, kwargs: dict[str, Any]) -> dict[str, Any] | None:
-    """The arguments, of which some have numpy's names, by those of ``body``; None without such."""
+def by_torchs_names(
+    body: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+    """A call, some of whose arguments have numpy's names, by those of ``body``; None without
+    such."""
     known = arguments_of(body)
     names = {
         other: name for name, others in NUMPY_NAMES.items() if name in known for other in others
         if other in kwargs and other not in known
     }  # fmt: skip
-    return {names.get(name, name): value for name, value in kwargs.items()} if names else None
+    return (args, {names.get(k, k): v for k, v in kwargs.items()}) if names else None
 
 
 def has_signature(name: str) -> bool:
@@ -395,20 +431,13 @@ def has_signature(name: str) -> bool:
     return name in _table() or name.removesuffix("_") in _table()
 
 
-def kind_check(
-    name: str, method: bool, numbers_first: bool
-) -> Callable[[Any, Any], None] | None:
+def kind_check(name: str, method: bool) -> Callable[[Any, Any], None] | None:
     """A check of the calls of a function or method by the kinds of their arguments; None where
-    the table has no such function.
-
-    ``numbers_first``: it has an older form, with numbers in front, which is let through.
-    """
+    the table has no such function."""
     if name not in _table() and f".{name}" not in _table():
         return None
 
     def error_of(args: Any, kwargs: Any) -> Exception | None:
-        if numbers_first and len(args) > 3:
-            return None
         return wrong_call(name, args[1:] if method else args, kwargs, method)
 
     return each_kind_once(error_of)

@@ -34,12 +34,23 @@ class _LegacyType(type):
         refuse_other_device(device)
         data = lengths_or_data(data)
         if len(data) == 1 and isinstance(data[0], EngineTensor):
-            return data[0].to(cls.dtype)
+            given = data[0].aval.dtype
+            if given is not cls.dtype:
+                raise TypeError(f"expected {_options(cls.dtype)} (got {_options(given)})")
+            return data[0].view_as(data[0])
         if len(data) == 1 and is_storage(data[0]):
             return of_storage(data[0], cls.dtype, FIRST_ARGUMENT)
         if len(data) == 1 and not isinstance(data[0], int):
             return from_array(np.asarray(infer_array(data[0], cls.dtype), order="C"))
         return new_empty(aval(as_shape(data) if data else (0,), cls.dtype))
+
+
+def _options(dtype: DType) -> str:
+    """What a tensor is made with, as C++ prints it."""
+    return (
+        f"TensorOptions(dtype={dtypes.c_name(dtype)}, device=cpu, layout=Strided, "
+        "requires_grad=false (default), pinned_memory=false (default), memory_format=(nullopt))"
+    )
 
 
 DTYPES = {
@@ -49,7 +60,9 @@ DTYPES = {
     "BoolTensor": dtypes.bool_,
 }  # fmt: skip
 TYPES = {
-    name: _LegacyType(name, (), {"dtype": dtype, "__doc__": f"Tensors of {dtype}."})
+    name: _LegacyType(name, (), {
+        "dtype": dtype, "__doc__": f"Tensors of {dtype}.", "__module__": "mindtorch.torch"
+    })
     for name, dtype in DTYPES.items()
 }
 globals().update(TYPES)

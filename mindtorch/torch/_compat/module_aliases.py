@@ -12,6 +12,8 @@ __all__ = ["alias_module"]
 def alias_module(package: str, name: str, names: str) -> None:
     """Make `package.name`, a module that has some names of the package under its own.
 
+    The classes and functions say that they are of this module.
+
     Args:
         package: the full name of the package, which has the names.
         name: of the module.
@@ -21,6 +23,11 @@ def alias_module(package: str, name: str, names: str) -> None:
     module = ModuleType(full, f"Names of {package.removeprefix('mindtorch.')}.")
     module.__spec__ = ModuleSpec(full, None, origin=__file__)
     for each in names.split():
-        setattr(module, each, getattr(parent, each))
+        value = getattr(parent, each)
+        setattr(module, each, value)
+        home = getattr(value, "__module__", "")
+        if home.startswith(package) and home != full:
+            module.__file__ = sys.modules[home].__file__  # where inspect looks for the source
+            value.__module__ = full
     sys.modules[full] = module
     setattr(parent, name, module)

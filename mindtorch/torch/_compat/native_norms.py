@@ -9,9 +9,7 @@ from mindtorch.engine import dtypes
 from mindtorch.engine.ops import normalization as ops
 
 from .._api.arguments import require_tensor
-from .._api.out_rules import EXACT, Out
-from .._api.out_variants import store_out
-from .._api.publish import FUNCTIONS
+from .._api.publish import FUNCTIONS, store_out
 from ..nn import functional as F  # noqa: N812
 from ..nn._functional_normalization import move_statistics
 
@@ -29,19 +27,12 @@ def native_batch_norm(
 
     The statistics are empty where the running ones are used.
     """
-    found = _batch_norm(
-        input, weight, bias, running_mean, running_var, training, momentum, eps
-    )
-    if out is None:
-        return found
-    stored: tuple[Any, Any, Any] = store_out(found, out, "native_batch_norm", (), Out(EXACT))
-    return stored
-
-
-def _batch_norm(
-    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool,  # noqa: A002
-    momentum: float, eps: float,
-) -> tuple[Any, Any, Any]:  # fmt: skip
+    if out is not None:
+        found = native_batch_norm(
+            input, weight, bias, running_mean, running_var, training, momentum, eps
+        )
+        store_out(found, out, "native_batch_norm")
+        return tuple(out)
     require_tensor(input, "native_batch_norm", "input", 1)
     if not training:
         if running_mean is None or running_var is None:

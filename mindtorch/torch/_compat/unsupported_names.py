@@ -64,6 +64,15 @@ def absent_module(
     module.__spec__ = ModuleSpec(full, None, origin=__file__, is_package=True)
     module.__path__ = []
     module.__dict__["__absent__"] = why
+
+
+    def other(name: str) -> Any:
+        if name[:2] == "__":
+            raise AttributeError(f"module '{shown}' has no attribute '{name}'")
+        return (absent_class if name[0].isupper() else absent_function)(shown, name, why)
+
+    if not classes and not functions:  # any name can be mentioned
+        module.__dict__["__getattr__"] = other
     for each in classes.split():
         setattr(module, each, absent_class(shown, each, why))
     for each in functions.split():

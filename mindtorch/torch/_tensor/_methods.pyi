@@ -117,7 +117,7 @@ class Methods:
         """``beta * input + alpha *`` the sum of the batch's products."""
 
     def addbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: _float | _complex = 1, alpha: _float | _complex = 1) -> Tensor:
-        """``beta * input + alpha *`` the sum of the batch's products."""
+        """:func:`addbmm` written over the tensor, which gets the result's shape, as in torch."""
 
     def addcdiv(self, tensor1: Tensor, tensor2: Tensor, *, value: _float | _complex = 1) -> Tensor:
         """``input + value * tensor1 / tensor2``."""
@@ -495,6 +495,9 @@ class Methods:
     def conj_physical_(self) -> Tensor:
         """The complex conjugate."""
 
+    def const_data_ptr(self) -> _int:
+        """:meth:`data_ptr`, for those who only read."""
+
     def contiguous(self, *, memory_format: _memory_format = ...) -> Tensor:
         """``self`` if it lies in that order already, else a copy that does."""
 
@@ -568,6 +571,12 @@ class Methods:
 
     def dense_dim(self) -> _int:
         """How many axes are stored densely: all of a strided tensor's."""
+
+    @_overload
+    def dequantize(self) -> Tensor:
+        """The numbers that levels stand for; of a tensor that is not quantised, float32 of it."""
+    @_overload
+    def dequantize(self) -> Tensor: ...
 
     def det(self) -> Tensor:
         """The determinant."""
@@ -1186,7 +1195,7 @@ class Methods:
     def lt_(self, other: _float | _complex) -> Tensor: ...
 
     def lu(self, pivot: _bool = True, get_infos: _bool = False) -> _Any:
-        """``L`` and ``U`` in one matrix, the exchanged rows, and (``get_infos``) LAPACK's numbers."""
+        """:func:`torch.lu` of the tensor; always a plain tuple."""
 
     def lu_solve(self, LU_data: Tensor, LU_pivots: Tensor) -> _Any:
         """``X`` with ``A X = b`` from the factors of ``A``."""
@@ -1591,6 +1600,9 @@ class Methods:
 
     def resize(self, *sizes: _Any) -> _Any:
         """:meth:`view` (deprecated in torch, too)."""
+
+    def resize_as(self, tensor: _Any) -> _Any:
+        """A tensor of the same elements in the shape of ``tensor``, over this one's memory."""
 
     def resolve_conj(self) -> Tensor:
         """``input``: conjugation is never put off here."""

@@ -74,7 +74,7 @@ def parse_to(args: Any, kwargs: dict[str, Any]) -> tuple[Any, Any, bool, Any]:
         dtype, device = other.aval.dtype, other.aval.device
     if dtype is not None:
         dtype = as_dtype(dtype)
-    return dtype, (None if device is None else as_device(device)), copy_, memory_format
+    return dtype, (None if device is None else as_device(device, True)), copy_, memory_format
 
 
 def _move(tensor: Any, device: Device) -> Any:

@@ -132,16 +132,17 @@ class Writing(EngineTensor):
         inplace.set_data(self, source)
         return self
 
-    def resize_(self, *sizes: Any, memory_format: Any = None) -> Any:
+    def resize_(self, *sizes: Any, memory_format: Any = None, size: Any = None) -> Any:
         """Another shape over the same storage, made larger where it must be.
 
         Args:
             sizes: the lengths, as numbers or as one sequence.
+            size: the same sequence by its name.
             memory_format: in which order of memory the axes lie; None: a tensor of the same
                 shape keeps its own.
         """
         check_made_here(self)
-        shape = as_shape(sizes, "resize_")
+        shape = as_shape(sizes if size is None else (size, *sizes), "resize_")
         if any(n < 0 for n in shape):
             raise RuntimeError("numel: integer multiplication overflow")
         if memory_format is None and shape == self.aval.shape:
@@ -171,17 +172,17 @@ class Writing(EngineTensor):
         self._shared.version += 1
         return self
 
-    def resize_as_(self, other: Any, *, memory_format: Any = None) -> Any:
-        """Resize to the shape of ``other``.
+    def resize_as_(self, the_template: Any, *, memory_format: Any = None) -> Any:
+        """Resize to the shape of ``the_template``.
 
         Args:
             memory_format: in which order of memory the axes lie; torch.preserve_format: in the
-                order of ``other``.
+                order of ``the_template``.
         """
-        require_tensor(other, "resize_as_", "the_template", 1)
+        require_tensor(the_template, "resize_as_", "the_template", 1)
         if memory_format is preserve_format:
-            memory_format = suggested_format(other.aval)
-        return self.resize_(other.aval.shape, memory_format=memory_format)
+            memory_format = suggested_format(the_template.aval)
+        return self.resize_(the_template.aval.shape, memory_format=memory_format)
 
     def apply_(self, function: Callable[[Any], Any]) -> Any:
         """Replace each element by ``function`` of it (slow)."""

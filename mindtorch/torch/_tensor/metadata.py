@@ -229,6 +229,8 @@ class Description(EngineTensor):
 
     @property
     def mT(self) -> Any:  # noqa: N802
+        if not self.aval.ndim:
+            return self
         if self.aval.ndim < 2:
             raise RuntimeError(
                 "tensor.mT is only supported on matrices or batches of matrices. Got "
@@ -239,14 +241,19 @@ class Description(EngineTensor):
     @property
     def H(self) -> Any:  # noqa: N802
         if self.aval.ndim not in (0, 2):
+            instead = " For batches of matrices, consider using tensor.mH"
             raise RuntimeError(
                 f"tensor.H is only supported on matrices (2-D tensors). Got {self.aval.ndim}-D "
-                "tensor."
+                f"tensor.{instead if self.aval.ndim > 2 else ''}"
             )
-        return self.adjoint() if self.aval.ndim else self
+        return self.adjoint()
 
     @property
     def mH(self) -> Any:  # noqa: N802
+        if self.aval.ndim == 1:
+            raise RuntimeError(
+                "tensor.mH is only supported on matrices or batches of matrices. Got 1-D tensor."
+            )
         return self.adjoint()
 
     @property

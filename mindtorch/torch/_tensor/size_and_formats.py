@@ -19,10 +19,17 @@ def _length(value: Any, place: int) -> int:
     if type(value) is int:
         return value
     if getattr(getattr(value, "dtype", None), "is_floating_point", False):
-        raise TypeError(
-            f"torch.Size() takes an iterable of 'int' (item {place} is '{type(value).__name__}')"
-        )
-    return as_whole(value)
+        raise _no_length(value, place)
+    try:
+        return as_whole(value)
+    except (TypeError, ValueError):
+        raise _no_length(value, place) from None
+
+
+def _no_length(value: Any, place: int) -> TypeError:
+    return TypeError(
+        f"torch.Size() takes an iterable of 'int' (item {place} is '{type(value).__name__}')"
+    )
 
 
 class Size(tuple[int, ...]):
@@ -75,8 +82,16 @@ def size_of(shape: tuple[int, ...]) -> Size:
 class _Named:
     """A value known by its name alone."""
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    _name: str
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        raise TypeError(f"cannot create 'torch.{cls.__name__}' instances")
+
+    @classmethod
+    def _called(cls, name: str) -> Any:
+        made = object.__new__(cls)
+        made._name = name
+        return made
 
     def __repr__(self) -> str:
         return f"torch.{self._name}"
@@ -93,18 +108,27 @@ class layout(_Named):  # noqa: N801
     """How a tensor's elements are stored, by its ``name``."""
 
 
-contiguous_format = memory_format("contiguous_format")
-channels_last = memory_format("channels_last")
-channels_last_3d = memory_format("channels_last_3d")
-preserve_format = memory_format("preserve_format")
-strided = layout("strided")
-sparse_coo = layout("sparse_coo")
-sparse_csr = layout("sparse_csr")
-sparse_csc = layout("sparse_csc")
-sparse_bsr = layout("sparse_bsr")
-sparse_bsc = layout("sparse_bsc")
-jagged = layout("jagged")
-_mkldnn = layout("_mkldnn")
+class qscheme(_Named):  # noqa: N801
+    """How numbers are put on the levels of a quantised tensor, by its ``name``."""
+
+
+contiguous_format = memory_format._called("contiguous_format")
+channels_last = memory_format._called("channels_last")
+channels_last_3d = memory_format._called("channels_last_3d")
+preserve_format = memory_format._called("preserve_format")
+strided = layout._called("strided")
+sparse_coo = layout._called("sparse_coo")
+sparse_csr = layout._called("sparse_csr")
+sparse_csc = layout._called("sparse_csc")
+sparse_bsr = layout._called("sparse_bsr")
+sparse_bsc = layout._called("sparse_bsc")
+jagged = layout._called("jagged")
+_mkldnn = layout._called("_mkldnn")
+per_tensor_affine = qscheme._called("per_tensor_affine")
+per_channel_affine = qscheme._called("per_channel_affine")
+per_tensor_symmetric = qscheme._called("per_tensor_symmetric")
+per_channel_symmetric = qscheme._called("per_channel_symmetric")
+per_channel_affine_float_qparams = qscheme._called("per_channel_affine_float_qparams")
 
 
 def _named(kind: str, name: str) -> Any:

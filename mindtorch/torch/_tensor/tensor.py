@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,6 +33,8 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.transforms import vmap
 
 from .._api.arguments import as_device, as_shape, refuse_other_device
+from .._api.public_names import is_public
+from .._api.signatures import wrong_call
 from .._api.torch_function_mode import DisableTorchFunctionSubclass
 from .._compat.unsupported_names import refuse
 from .._tensor_str import tensor_repr
@@ -132,7 +135,9 @@ class Tensor(
         elif len(data) == 1 and not isinstance(data[0], (int, Size)):
             made = from_array(np.asarray(infer_array(data[0], dtypes.default), order="C"))
         else:
-            shape = as_shape(data) if data else (0,)
+            if len(data) > 1 and not isinstance(data[0], int):
+                raise wrong_call("new", data, {}, method=True) or TypeError("no sizes, no data")
+            shape = as_shape(data, "new") if data else (0,)
             made = new_empty(aval(shape, dtypes.default, None, as_device(device)))
         if cls is not Tensor:
             made = cls._make_subclass(cls, made)
@@ -309,3 +314,14 @@ def attach_methods(methods: dict[str, Any]) -> None:
     for name, method in methods.items():
         if not any(name in part.__dict__ for part in PARTS):
             setattr(Tensor, name, method)
+
+
+def name_methods() -> None:
+    """Let the methods say that they are the class's, whatever file and part they are written in."""
+    for part in PARTS:
+        for name, method in vars(part).items():
+            if type(method) is not FunctionType or is_public(method.__module__):
+                continue
+            method.__module__ = "mindtorch.torch"
+            if "." in method.__qualname__:  # others have their name alone in errors
+                method.__qualname__ = f"Tensor.{name}"

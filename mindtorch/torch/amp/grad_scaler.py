@@ -11,6 +11,7 @@ from mindtorch.engine import dtypes
 from mindtorch.engine.autograd import api
 from mindtorch.engine.compile.capture.host_calls import host_call
 from mindtorch.engine.devices.cuda import device_count
+from mindtorch.engine.state import state as _thread
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from ..functions.creation import full
@@ -56,7 +57,8 @@ class GradScaler:
     by ``growth_factor`` after ``growth_interval`` iterations without.
 
     Args:
-        device: "cpu" or "cuda", which warns and is disabled where there is no such device.
+        device: "cpu" or "cuda", which warns and is disabled where there is no such device, until a
+            loss is scaled inside of a function that ``value_and_grad`` differentiates.
         init_scale: the first scale.
         enabled: False makes every method do what there is to do without scaling.
     """
@@ -67,12 +69,13 @@ class GradScaler:
     ) -> None:  # fmt: skip
         self._device = device
         self._enabled = enabled
+        self._waiting = False  # for a loss scaled inside of a function that is differentiated
         if device == "cuda" and enabled and not device_count():
             warnings.warn(
                 "torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.",
                 stacklevel=2,
             )
-            self._enabled = False
+            self._enabled, self._waiting = False, True
         if self._enabled:
             assert growth_factor > 1.0, "The growth factor must be > 1.0."
             assert backoff_factor < 1.0, "The backoff factor must be < 1.0."
@@ -112,6 +115,8 @@ class GradScaler:
 
     def scale(self, outputs: Any) -> Any:
         """``outputs``, a tensor or an iterable of tensors, times the scale."""
+        if self._waiting and _thread.differentiating:  # MindTorch's style, on every device
+            self._enabled, self._waiting, self._device = True, False, "cpu"
         if not self._enabled:
             return outputs
         if isinstance(outputs, EngineTensor):

@@ -6,6 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from mindtorch.engine.autograd.saved_tensors import SavedTensor as SavedTensor
+from mindtorch.torch._api.public_names import own_names as _own_names
 
 from . import forward_ad as forward_ad
 from . import graph as graph
@@ -81,3 +82,5 @@ class set_multithreading_enabled(BlockMode):  # noqa: N801
 def kineto_available() -> bool:
     """False: profiles are this library's own."""
     return False
+
+_own_names(globals(), "SavedTensor")

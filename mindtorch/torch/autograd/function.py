@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import inspect
 import weakref
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from mindtorch.engine import dtypes
@@ -31,6 +33,7 @@ class FunctionCtx:
         self.saved_for_forward: tuple[Any, ...] | None = None
         self._node: Any = None  # a weak reference: the node holds the context
         self._in_jvp = False
+        self.passes_on = False  # the results are the inputs, detached
         self._materialize_non_diff_grads = True
 
     def save_for_backward(self, *tensors: Any) -> None:
@@ -79,7 +82,14 @@ class _Plan(NamedTuple):
 
 
 class FunctionNode:
-    """The tape's node of one application of a Function."""
+    """The tape's node of one application of a Function.
+
+    Attributes:
+        output_views: names of the function by the places of results that are views, or inputs as
+            they were given: nothing may be written to them in place.
+    """
+
+    output_views: Mapping[int, str] = MappingProxyType({})
 
     def __init__(
         self, function: Any, ctx: FunctionCtx, edges: Any, inputs: Any, outputs: Any, results: Any
@@ -365,6 +375,11 @@ def _tracked(function: Any, ctx: FunctionCtx, tensors: Any, nodes: Any, outputs:
                 "a leaf Variable that requires grad has been used in an in-place operation."
             )
     fixed = {id(x) for x in ctx.non_differentiable}
+    views = [
+        isinstance(x, EngineTensor) and id(x) not in dirty and id(x) not in fixed
+        and (id(x) in inputs or ctx.passes_on or type(x._node) is tape.ViewHistory)
+        for x in many if isinstance(x, EngineTensor)
+    ]  # fmt: skip
     results = [
         alias(x) if isinstance(x, EngineTensor) and id(x) in inputs and id(x) not in dirty else x
         for x in many
@@ -379,6 +394,8 @@ def _tracked(function: Any, ctx: FunctionCtx, tensors: Any, nodes: Any, outputs:
     if not ctx._materialize_non_diff_grads:
         node.fixed = tuple(i for i, x in enumerate(produced) if id(x) in fixed)
     node.keep(produced)
+    if True in views:
+        node.output_views = {i: function.__name__ for i, is_view in enumerate(views) if is_view}
     for index, x in enumerate(produced):
         if id(x) in fixed or x.aval.dtype.category < 2:
             continue

@@ -11,6 +11,7 @@ from mindtorch.engine.autograd import backward, saved_tensors, tape
 from mindtorch.engine.autograd.tape import Node as Node
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import version_of
+from mindtorch.torch._api.public_names import own_names as _own_names
 
 from .._api.cuda_devices import require_cuda
 from ..functions.creation import filled
@@ -204,3 +205,5 @@ def register_multi_grad_hook(
         return lambda gradient: arrived(place, gradient)
 
     return _MultiHandle(x.register_hook(hook_at(i)) for i, x in enumerate(tensors))
+
+_own_names(globals())

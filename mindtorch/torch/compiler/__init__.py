@@ -7,6 +7,7 @@ from typing import Any
 
 import mindtorch.torch as torch
 from mindtorch.engine.compile.jit import policy
+from mindtorch.torch._api.public_names import own_names as _own_names
 
 from ._compile import compile as compile
 from ._hints import keep_tensor_guards_unsafe as keep_tensor_guards_unsafe
@@ -163,3 +164,5 @@ class set_stance:  # noqa: N801
                 policy.stance = before
 
         return call
+
+_own_names(globals())

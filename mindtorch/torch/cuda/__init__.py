@@ -14,6 +14,7 @@ from mindtorch.engine.devices import cuda as engine
 from mindtorch.engine.random import philox
 from mindtorch.kernels.support.errors import AcceleratorError as AcceleratorError
 from mindtorch.kernels.support.errors import OutOfMemoryError as OutOfMemoryError
+from mindtorch.torch._api.public_names import own_names as _own_names
 
 from .._api.cuda_devices import choose, index_of, require_cuda
 from .._api.cuda_devices import current_device as current_device
@@ -298,7 +299,9 @@ def __getattr__(name: str) -> Any:
     if name in _GRAPHS:
         return getattr(importlib.import_module(f"{__name__}.graphs"), name)
     if name in _MONITOR:
-        return getattr(importlib.import_module(f"{__name__}._monitor"), name)
+        found = getattr(importlib.import_module(f"{__name__}._monitor"), name)
+        found.__module__ = __name__
+        return found
     if name == "_initialized":
         return is_initialized()
     raise AttributeError(f"module 'torch.cuda' has no attribute '{name}'")
@@ -513,3 +516,5 @@ def device_of(obj: Any) -> Any:
         obj: anything.
     """
     return device(obj.get_device() if obj.is_cuda else None)
+
+_own_names(globals())

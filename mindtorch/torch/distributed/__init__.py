@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mindtorch.torch._api.public_names import own_names as _own_names
 from mindtorch.torch._api.shared_docs import TEXTS as _TEXTS
 
 from . import algorithms as algorithms  # isort: skip
@@ -40,3 +41,5 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'torch.distributed' has no attribute '{name}'{why}")
 
 _TEXTS.add_to(globals().values())
+
+_own_names(globals())

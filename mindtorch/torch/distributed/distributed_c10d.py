@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from mindtorch.torch._api.public_names import own_names as _own_names
+
 from ._collectives import all_gather as all_gather
 from ._collectives import all_gather_into_tensor as all_gather_into_tensor
 from ._collectives import all_reduce as all_reduce
@@ -66,3 +68,5 @@ __all__ = [
     "recv", "reduce", "reduce_scatter",
     "reduce_scatter_tensor", "scatter", "send",
 ]  # fmt: skip
+
+_own_names(globals())

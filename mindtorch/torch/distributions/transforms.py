@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import mindtorch.torch as torch
+from mindtorch.torch._api.public_names import own_names as _own_names
 from mindtorch.torch.nn import functional as F  # noqa: N812
 
 from . import constraints
@@ -308,3 +309,5 @@ class StackTransform(Transform):
     @constraints.dependent_property
     def codomain(self) -> Any:
         return constraints.stack([t.codomain for t in self.transforms], self.dim)
+
+_own_names(globals())

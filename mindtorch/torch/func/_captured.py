@@ -88,10 +88,12 @@ def _assignment(key: Any, value: Any) -> str:
 
 def _checked(method: Callable[..., Any], name: str) -> Callable[..., Any]:
     @functools.wraps(method)
-    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if state.level and isinstance(self, EngineTensor) and state.captured(self):
-            check_captured(self, _overload(name, args, kwargs))
-        return method(self, *args, **kwargs)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if state.level:
+            target = args[0] if args else kwargs.get("input")
+            if isinstance(target, EngineTensor) and state.captured(target):
+                check_captured(target, _overload(name, args[1:], kwargs))
+        return method(*args, **kwargs)
 
     return call
 

@@ -42,7 +42,7 @@ def old_factor(
     """
     sums = operands == "other"  # which take a number for the tensor, too
     tensors = all(isinstance(x, EngineTensor) or (sums and is_number(x)) for x in (first, *rest))
-    if not tensors or isinstance(number, EngineTensor) or len(rest) != len(operands.split()):
+    if not tensors or not is_number(number) or len(rest) != len(operands.split()):
         raise _refuse(name, (first, number, *rest))
     names = ", ".join(f"Tensor {each}" for each in operands.split())
     if name.endswith("_"):

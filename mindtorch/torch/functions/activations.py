@@ -59,7 +59,7 @@ def prelu(input: Any, weight: Any) -> Any:  # noqa: A002
     return act.prelu(input, weight)
 
 
-@function(method=False)
+@function(method=False, out=Out(FOUND))
 def threshold(input: Any, threshold: float, value: float) -> Any:  # noqa: A002
     """``x if x > threshold else value``."""
     return act.threshold(input, *map(constant, of_kind(input, threshold, value)))

@@ -83,7 +83,7 @@ def _factor_of_products(value: Any, name: str, *tensors: Any) -> Any:
     return operand(value, name, "value")
 
 
-@function(out=True, cacheable=True, numbers_first=True)
+@function(out=True, cacheable=True)
 def addcmul(input: Any, tensor1: Any, tensor2: Any, *old: Any, value: Any = 1) -> Any:  # noqa: A002
     """``input + value * tensor1 * tensor2``."""
     if old:
@@ -105,7 +105,7 @@ def _require_quotient(tensor1: Any, tensor2: Any) -> None:
         )
 
 
-@function(out=True, cacheable=True, numbers_first=True)
+@function(out=True, cacheable=True)
 def addcdiv(input: Any, tensor1: Any, tensor2: Any, *old: Any, value: Any = 1) -> Any:  # noqa: A002
     """``input + value * tensor1 / tensor2``."""
     if old:

@@ -12,7 +12,7 @@ from mindtorch.engine.tensor import DetachedStorage, make
 
 from .._api.arguments import require_tensor
 from .._api.out_rules import ANY, EXACT, Out
-from .._api.publish import FUNCTIONS, function, store_out
+from .._api.publish import FUNCTIONS, function, namespace_function, store_out
 from .._api.shown_signature import ShownSignature
 from .parts import chunk, narrow, select, split, split_with_sizes
 from .shape import as_strided, diagonal
@@ -59,7 +59,7 @@ def _define_copy(name: str, is_method: bool, arguments: str, rule: Out) -> None:
     body.__name__ = body.__qualname__ = f"{name}_copy"
     body.__doc__ = f"What ``{name}`` views, as a tensor of its own; arguments: {arguments}."
     body.__signature__ = ShownSignature(body, name=f"{name}_copy")  # type: ignore[attr-defined]
-    FUNCTIONS[f"{name}_copy"] = body
+    namespace_function(f"{name}_copy", body)
 
 
 @function(

@@ -149,7 +149,7 @@ def _define_filled(name: str, value: Any) -> None:
             asked = None if dtype is None else as_dtype(dtype)
             shown = None if value is None else f"aten::{name}"
             prepare_out(out, name, as_shape(size, name), asked, layout, device, shown)
-            return out if value is None else out.fill_(value)
+            return finish(out if value is None else out.fill_(value), requires_grad)
         described = _described(size, dtype, device, memory_format, name)
         made = new_empty(described) if value is None else filled(described, value)
         return finish(made, requires_grad, layout, pin_memory)
@@ -180,7 +180,7 @@ def full(
         asked = None if dtype is None else as_dtype(dtype)
         shape = as_shape((size,), "full")
         prepare_out(out, "full", shape, asked, layout, device, "aten::full")
-        return out.fill_(fill_value)
+        return finish(out.fill_(fill_value), requires_grad)
     chosen = number_dtype(fill_value) if dtype is None else dtype
     if isinstance(size, int):
         raise TypeError("full() takes a tuple of ints")
@@ -244,11 +244,12 @@ def full_like(
     device: Any = None,
     requires_grad: bool = False,
     memory_format: Any = preserve_format,
+    pin_memory: bool = False,
 ) -> Any:
     """``fill_value`` in the shape, and unless given the type, layout and device, of ``input``."""
     fill_value = number_of(fill_value)
     made = filled(made_like(input, dtype, device, memory_format), fill_value)
-    return finish(for_each_example(made, input), requires_grad, layout)
+    return finish(for_each_example(made, input), requires_grad, layout, pin_memory)
 
 
 @function(method=False, checked=True)
@@ -383,6 +384,7 @@ def eye(
     layout: Any = None,
     device: Any = None,
     requires_grad: bool = False,
+    pin_memory: bool = False,
 ) -> Any:
     """The n x m matrix with ones on its diagonal."""
     if n < 0:
@@ -397,8 +399,8 @@ def eye(
     if made is None:
         made = from_array(np.eye(n, m, dtype=chosen.np), as_device(device))
     if out is not None:
-        return store_out(made, out, "eye", (), Out(OUT_PARAMETER, shown="aten::eye"))
-    return finish(made, requires_grad, layout)
+        made = store_out(made, out, "eye", (), Out(OUT_PARAMETER, shown="aten::eye"))
+    return finish(made, requires_grad, layout, pin_memory)
 
 
 @function(method=False, name="complex")

@@ -15,7 +15,7 @@ from mindtorch.engine.transforms.autocast import FULL
 
 from .. import linalg, return_types
 from .._api.out_rules import CASTABLE, EXACT, Out
-from .._api.publish import FUNCTIONS, METHODS, function, under_other_name
+from .._api.publish import FUNCTIONS, METHODS, function, store_out, under_other_name
 from ..linalg import _factorizations
 from .creation import eye
 from .linear_algebra import matmul
@@ -124,17 +124,31 @@ def triangular_solve(
     return return_types.triangular_solve(solution, clone)
 
 
-@function(name="lu", out=Out(recorded=True))
-def packed_lu(A: Any, pivot: bool = True, get_infos: bool = False) -> Any:  # noqa: N803
+@function(name="lu", method=False, home="functional")
+def packed_lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:  # noqa: N803
     """``L`` and ``U`` in one matrix, the exchanged rows, and (``get_infos``) LAPACK's numbers.
 
     Args:
         pivot: exchange rows.
+        out: as many tensors as results.
     """
-    packed, pivots, info = linalg.lu_factor_ex(A, pivot=pivot)
-    if get_infos:
-        return return_types._lu_with_info(packed, pivots, info)
-    return packed, pivots
+    found = tuple(linalg.lu_factor_ex(A, pivot=pivot))[: 2 + bool(get_infos)]
+    if out is None:
+        return return_types._lu_with_info(*found) if get_infos else found
+    store_out(found, out, "lu")
+    return tuple(out)
+
+
+def _lu(self: Any, pivot: bool = True, get_infos: bool = False) -> Any:
+    """:func:`torch.lu` of the tensor; always a plain tuple.
+
+    Args:
+        pivot, get_infos: as that has them.
+    """
+    return tuple(packed_lu(self, pivot, get_infos))
+
+
+METHODS["lu"] = _lu
 
 
 @function(out=Out(EXACT, shown="linalg_lu_solve"), autocast=FULL, synonyms={"input": "b"})
@@ -237,6 +251,56 @@ def svd_lowrank(A: Any, q: int | None = 6, niter: int | None = 2, M: Any = None)
     u, s, vh = linalg.svd(small, full_matrices=False)
     u, v = matmul(columns, u), ops.adjoint(vh)
     return (v, s, u) if wide else (u, s, v)
+
+
+@function(method=False)
+def lobpcg(
+    A: Any, k: int | None = None, B: Any = None, X: Any = None, n: int | None = None,  # noqa: N803
+    iK: Any = None, niter: int | None = None, tol: float | None = None,  # noqa: N803
+    largest: bool | None = None, method: str | None = None, tracker: Any = None,
+    ortho_iparams: Any = None, ortho_fparams: Any = None, ortho_bparams: Any = None,
+) -> Any:  # fmt: skip
+    """(eigenvalues, eigenvectors): the ``k`` greatest or least of ``A x = lambda B x``.
+
+    LAPACK finds all of them, so what says how torch's iteration goes (``X`` beyond its number of
+    columns, ``iK``, ``niter``, ``tol``, ``ortho_iparams``, ``ortho_fparams``, ``ortho_bparams``)
+    changes nothing.
+
+    Args:
+        A: symmetric matrices.
+        k: how many; the columns of ``X``, else 1.
+        B: symmetric and positive matrices; None for the identity.
+        X: where the iteration would begin.
+        n: how many columns that has, without ``X``.
+        largest: the greatest, as for None; else the least.
+        method: "ortho" or "basic".
+        tracker: what is called on the way; there are no steps to call it in.
+    """
+    if tracker is not None:
+        raise NotImplementedError("lobpcg(tracker): there is no iteration to follow")
+    if method not in (None, "ortho", "basic"):
+        raise ValueError(f"unknown method: {method!r}")
+    rows = A.aval.shape[-1]
+    k = (1 if X is None else X.aval.shape[-1]) if k is None else k
+    columns = (k if n is None else n) if X is None else X.aval.shape[-1]
+    if rows < 3 * columns:
+        raise ValueError(
+            f"LOBPCG algorithm is not applicable when the number of A rows (={rows}) is smaller "
+            f"than 3 x the number of requested eigenpairs (={columns})"
+        )
+    if X is None:  # the generator goes on as torch's does
+        FUNCTIONS["randn"](*A.aval.shape[:-1], columns, dtype=A.aval.dtype)
+    lower = None if B is None else linalg.cholesky(B)
+    if lower is not None:
+        half = linalg.solve_triangular(lower, A, upper=False)
+        A = linalg.solve_triangular(lower, ops.adjoint(half), upper=False)  # noqa: N806
+    values, vectors = linalg.eigh(A)
+    if largest is None or largest:
+        values, vectors = values.flip(-1), vectors.flip(-1)
+    values, vectors = values[..., :k], vectors[..., :k]
+    if lower is not None:
+        vectors = linalg.solve_triangular(ops.adjoint(lower), vectors, upper=True)
+    return values, vectors
 
 
 @function(method=False)

@@ -23,6 +23,16 @@ from .._api.publish import function
 _FLOATS = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64)
 
 
+@function()
+def dequantize(input: Any) -> Any:  # noqa: A002
+    """The numbers that levels stand for; of a tensor that is not quantised, float32 of it."""
+    if isinstance(input, (tuple, list)):
+        raise NotImplementedError(
+            "Could not run 'aten::dequantize.tensors' with arguments from the 'CPU' backend."
+        )
+    return input.to(dtypes.float32)
+
+
 @function(method=False, checked=True)
 def fake_quantize_per_tensor_affine(
     input: Any,  # noqa: A002

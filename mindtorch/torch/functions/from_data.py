@@ -100,6 +100,8 @@ def lengths_or_data(data: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def infer_array(data: Any, dtype: Any) -> Any:
     """A numpy array of nested data with the element type torch infers."""
+    if dtype is not None and dtype.np.kind == "V":
+        aval((), dtype)  # says why there are no tensors of the type
     if isinstance(data, (np.ndarray, np.generic)):
         array = np.asarray(data)
         own = dtypes.from_numpy(array.dtype)
@@ -256,13 +258,13 @@ def tensor(
         if chosen is not None:
             made = made.to(chosen)
         if device is not None:
-            made = made.to(as_device(device))
+            made = made.to(as_device(device, True))
         return finish(made, requires_grad, None, pin_memory)
     if is_storage(data):
         made = of_storage(data, chosen)
-        made = made if device is None else made.to(as_device(device))
+        made = made if device is None else made.to(as_device(device, True))
         return finish(made, requires_grad, None, pin_memory)
-    place = as_device(device)
+    place = as_device(device, True)
     array = infer_array(data, chosen)
     if place is not cpu:
         return finish(from_array(array).to(place), requires_grad, None, pin_memory)
@@ -348,12 +350,12 @@ def _shared(data: Any, chosen: Any, device: Any) -> Any:
         result: Any = data
         if chosen is not None and data.aval.dtype is not chosen:
             result = data.to(chosen)
-        return result if device is None else result.to(as_device(device))
+        return result if device is None else result.to(as_device(device, True))
     if isinstance(data, np.ndarray):
         shared = from_array(data)
         if chosen is not None and chosen is not shared.aval.dtype:
             shared = movement.cast(shared, dtype=chosen)
-        return shared.to(as_device(device))
+        return shared.to(as_device(device, True))
     if not isinstance(data, type) and hasattr(data, "__cuda_array_interface__"):
         shared = cuda.adopt(data, as_device("cuda" if device is None else device))
         return shared if chosen is None else movement.cast(shared, dtype=chosen)

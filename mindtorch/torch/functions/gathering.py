@@ -171,7 +171,7 @@ def _check_slices(x: Any, axis: int, index: Any, source: Any) -> None:
         raise IndexError("index out of range in self")
 
 
-@function(method=False, out=True)
+@function(method=False, out=True, home="functional")
 def unravel_index(indices: Any, shape: Any) -> Any:
     """The coordinates, in a tensor of ``shape``, of places in it written as a line.
 
@@ -439,23 +439,23 @@ def argwhere(input: Any) -> Any:  # noqa: A002
     return nonzero(input)
 
 
-def one_hot(tensor: Any, num_classes: int = -1) -> Any:
+def one_hot(input: Any, num_classes: int = -1) -> Any:  # noqa: A002
     """Zeros with a 1 at the place that each element names, along a new last axis.
 
     Args:
         num_classes: length of the new axis; -1 for the largest element and one.
     """
-    if tensor.aval.dtype is not dtypes.int64:
+    if input.aval.dtype is not dtypes.int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
-    if tensor.aval.device is meta and num_classes > 0:
-        return full_flat((*tensor.aval.shape, num_classes), dtypes.int64, 0, meta)
-    if num_classes > 0 and (vmap.is_mapped(tensor) or exporting_now[0]):
-        classes = from_array(np.arange(num_classes, dtype=np.int64), tensor.aval.device)
-        found = equal(movement.unsqueeze(tensor, axis=tensor.aval.ndim), classes)
+    if input.aval.device is meta and num_classes > 0:
+        return full_flat((*input.aval.shape, num_classes), dtypes.int64, 0, meta)
+    if num_classes > 0 and (vmap.is_mapped(input) or exporting_now[0]):
+        classes = from_array(np.arange(num_classes, dtype=np.int64), input.aval.device)
+        found = equal(movement.unsqueeze(input, axis=input.aval.ndim), classes)
         return movement.cast(found, dtype=dtypes.int64)
-    array = vmap.known_values(tensor, vmap.ITEM)
+    array = vmap.known_values(input, vmap.ITEM)
     if not array.size and num_classes <= 0:
-        raise RuntimeError("Can not infer total number of classes from empty tensor.")
+        raise RuntimeError("Can not infer total number of classes from empty input.")
     if array.size and array.min() < 0:
         raise RuntimeError("Class values must be non-negative.")
     if num_classes == -1:
@@ -465,7 +465,7 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
     result = np.zeros((*array.shape, num_classes), np.int64)
     if array.size:
         result.reshape(-1)[np.arange(array.size) * num_classes + array.reshape(-1)] = 1
-    return from_array(result, tensor.aval.device)
+    return from_array(result, input.aval.device)
 
 
 @function(out=Out(EXACT), in_place=True, cacheable=True)

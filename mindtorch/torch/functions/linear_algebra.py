@@ -39,7 +39,8 @@ from mindtorch.engine.transforms.autocast import FULL, LOWER, PLAIN, WIDEST
 from .. import linalg
 from .._api.arguments import check_value, normalize_axis, require_tensor
 from .._api.out_rules import EXACT, INPUT_DTYPE, OF_TENSORDOT, Out
-from .._api.publish import FUNCTIONS, function
+from .._api.publish import FUNCTIONS, METHODS, function
+from .._api.shown_signature import ShownSignature
 from .._api.signatures import arguments_of
 from .._api.warn_caller import warn_caller
 from ._old_forms import old_sum
@@ -309,7 +310,7 @@ def _combined(base: Any, product: Any, beta: Any, alpha: Any) -> Any:
 @function(
     out=Out(EXACT),
     in_place=True, cacheable=True, autocast=LOWER, autocast_cuda=LOWER, autocast_in_place=PLAIN,
-    numbers_first=True, around=_rounded_once,
+    around=_rounded_once,
 )  # fmt: skip
 def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:  # noqa: A002
     """``beta * input + alpha * mat1 @ mat2``."""
@@ -321,7 +322,7 @@ def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) ->
 @function(
     out=Out(EXACT),
     in_place=True, cacheable=True, autocast=PLAIN, autocast_cuda=LOWER, autocast_in_place=PLAIN,
-    numbers_first=True, around=_rounded_once,
+    around=_rounded_once,
 )  # fmt: skip
 def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:  # noqa: A002
     """``beta * input + alpha * mat @ vec``."""
@@ -341,7 +342,7 @@ def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> A
 
 
 @function(
-    out=True, in_place=True, cacheable=True, autocast_cuda=LOWER, numbers_first=True,
+    out=True, in_place=True, cacheable=True, autocast_cuda=LOWER,
     around=_rounded_once,
 )  # fmt: skip
 def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:  # noqa: A002
@@ -364,7 +365,7 @@ def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> 
 @function(
     out=Out(EXACT),
     in_place=True, cacheable=True, autocast=LOWER, autocast_cuda=LOWER, autocast_in_place=PLAIN,
-    numbers_first=True, around=_rounded_once,
+    around=_rounded_once,
 )  # fmt: skip
 def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:  # noqa: A002
     """``beta * input + alpha * bmm(batch1, batch2)``."""
@@ -380,7 +381,7 @@ def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any =
 @function(
     out=Out("self and mat2 must have the same dtype, but got {out} and {result}"),
     in_place=True, cacheable=True, autocast=LOWER, autocast_cuda=LOWER, autocast_in_place=PLAIN,
-    numbers_first=True, around=_rounded_once,
+    around=_rounded_once,
 )  # fmt: skip
 def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:  # noqa: A002
     """``beta * input + alpha *`` the sum of the batch's products."""
@@ -390,7 +391,31 @@ def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 
     return _combined(input, total, beta, alpha)
 
 
-@function(method=False, cacheable=True, autocast_cuda=LOWER)
+_addbmm_ = METHODS["addbmm_"]
+
+
+def _addbmm_over(self: Any, batch1: Any, batch2: Any, *old: Any, **scales: Any) -> Any:
+    """:func:`addbmm` written over the tensor, which gets the result's shape, as in torch.
+
+    Args:
+        scales: ``beta`` and ``alpha``.
+    """
+    if not old and batch1.aval.ndim == 3 and batch2.aval.ndim == 3:
+        shape = (batch1.aval.shape[1], batch2.aval.shape[2])
+        if self.aval.shape != shape:
+            wider = self.expand(shape).clone()
+            self.resize_(shape).copy_(wider)
+    return _addbmm_(self, batch1, batch2, *old, **scales)
+
+
+_addbmm_over.__name__, _addbmm_over.__qualname__ = "addbmm_", "Tensor.addbmm_"
+_addbmm_over.__signature__ = ShownSignature(  # type: ignore[attr-defined]
+    lambda self, batch1, batch2, *, beta=1, alpha=1: None
+)
+METHODS["addbmm_"] = _addbmm_over
+
+
+@function(method=False, cacheable=True, autocast_cuda=LOWER, home="functional")
 def einsum(equation: Any = None, *operands: Any) -> Any:
     """Sums of products of elements, described by letters for axes.
 
@@ -427,7 +452,10 @@ def _contracted(a: Any, b: Any, dims: Any) -> tuple[list[int], list[int]]:
     return [operator.index(d) for d in left], [operator.index(d) for d in right]
 
 
-@function(out=Out(OF_TENSORDOT, recorded=True), method=False, cacheable=True, autocast_cuda=WIDEST)
+@function(
+    out=Out(OF_TENSORDOT, recorded=True), method=False, cacheable=True, autocast_cuda=WIDEST,
+    home="functional",
+)
 def tensordot(a: Any, b: Any, dims: Any = 2) -> Any:
     """The sums of products over pairs of axes: ``dims`` last and first ones, or two lists.
 
@@ -513,7 +541,7 @@ def trace(input: Any) -> Any:  # noqa: A002
     return named(sum_(main, axis=(0,), keepdims=False), "TraceBackward0")
 
 
-@function(out=True, autocast_cuda=LOWER)
+@function(out=True, autocast_cuda=LOWER, home="functional")
 def chain_matmul(*matrices: Any) -> Any:
     """The product of several matrices in the cheapest order."""
     warn_caller(
@@ -521,4 +549,9 @@ def chain_matmul(*matrices: Any) -> Any:
         "torch.linalg.multi_dot instead, which accepts a list of two or more tensors rather than "
         "multiple parameters.",
     )
-    return linalg.multi_dot(list(matrices))
+    for each in matrices:
+        if each.aval.ndim != 2:
+            raise RuntimeError(f"Tensor dimension is {each.aval.ndim}, expected 2 instead.")
+    if not matrices:
+        raise RuntimeError("chain_matmul(): Expected one or more matrices")
+    return linalg.multi_dot(list(matrices)) if len(matrices) > 1 else matrices[0]

@@ -78,7 +78,7 @@ def unbind(input: Any, dim: int = 0) -> Any:  # noqa: A002
     return views
 
 
-@function()
+@function(home="functional")
 def split(
     tensor: Any, split_size_or_sections: Any = None, dim: int = 0, *, split_size: Any = None
 ) -> Any:
@@ -290,7 +290,7 @@ def _define_at_least(ndim: int) -> None:
         return tuple(at_least(x, ndim) for x in many)
 
     about = f"Tensors with axes of length 1 added until they have {ndim}; views."
-    function(method=False, name=f"atleast_{ndim}d", about=about)(body)
+    function(method=False, name=f"atleast_{ndim}d", about=about, home="functional")(body)
 
 
 for _ndim in (1, 2, 3):
@@ -312,7 +312,7 @@ def _counts(repeats: Any, shape_text: str, least: int) -> Any:
 
 @function(cacheable=True)
 def repeat_interleave(
-    input: Any,  # noqa: A002
+    input: Any = None,  # noqa: A002
     repeats: Any = None,
     dim: int | None = None,
     *,
@@ -326,7 +326,7 @@ def repeat_interleave(
         output_size: the result's length, if known.
     """
 
-
+    input, repeats = (repeats, None) if input is None else (input, repeats)  # noqa: A001
     if repeats is None:
         counts = _counts(input, "repeat_interleave only accept 1D vector as repeat", 1)
         places = np.repeat(np.arange(counts.size), counts)
@@ -358,7 +358,7 @@ def repeat_interleave(
     return input.index_select(axis, from_array(places, input.aval.device))
 
 
-@function(method=False)
+@function(method=False, home="functional")
 def meshgrid(*tensors: Any, indexing: str | None = None) -> Any:
     """The coordinates of a grid, one tensor for each axis ("ij" or "xy" order).
 
@@ -401,7 +401,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> Any:
     return tuple(grids)
 
 
-@function(method=False)
+@function(method=False, home="functional")
 def block_diag(*tensors: Any) -> Any:
     """A matrix with the tensors as blocks on its diagonal."""
     require_tensors(tensors)
@@ -423,7 +423,7 @@ def block_diag(*tensors: Any) -> Any:
     return ops.cat(*rows, axis=0)
 
 
-@function(method=False)
+@function(method=False, home="functional")
 def cartesian_prod(*tensors: Any) -> Any:
     """All combinations of the elements of 1-d tensors, one a row."""
     require_tensors(tensors)

@@ -25,7 +25,7 @@ from .._api.arguments import (
     require_tensor,
 )  # fmt: skip
 from .._api.out_rules import EXACT, Out
-from .._api.publish import FUNCTIONS, METHODS, function, store_out
+from .._api.publish import METHODS, function, namespace_function, store_out
 from .._api.shown_signature import ShownSignature
 from .._api.warn_caller import warn_caller
 from .._tensor.size_and_formats import (
@@ -51,7 +51,7 @@ def _define_namesakes() -> None:
 
         body.__name__ = body.__qualname__ = name
         body.__doc__ = f"``input.{name}()``."
-        FUNCTIONS[name] = body
+        namespace_function(name, body)
 
     for name in (
         "detach", "detach_", "get_device", "is_complex", "is_conj", "is_floating_point",
@@ -107,8 +107,7 @@ def _fill_in_place(input: Any, value: Any) -> Any:  # noqa: A002
     return input.fill_(value)
 
 
-FUNCTIONS["fill_"] = _fill_in_place
-
+namespace_function("fill_", _fill_in_place)
 
 
 @function(method=False, name="resize_as_")
@@ -121,6 +120,23 @@ def resize_as_(input: Any, the_template: Any) -> Any:  # noqa: A002
     require_tensor(input, "resize_as_", "input", 1)
     inplace.check_writable(input)
     return input.resize_as_(the_template)
+
+
+def _resize_as(self: Any, tensor: Any) -> Any:
+    """A tensor of the same elements in the shape of ``tensor``, over this one's memory."""
+    warn_caller("non-inplace resize_as is deprecated")
+    return self.resize(*tensor.aval.shape)
+
+
+METHODS["resize_as"] = _resize_as
+
+
+def _const_data_ptr(self: Any) -> int:
+    """:meth:`data_ptr`, for those who only read."""
+    return int(self.data_ptr())
+
+
+METHODS["const_data_ptr"] = _const_data_ptr
 
 
 @function()
@@ -198,7 +214,7 @@ def result_type(tensor1: Any, tensor2: Any) -> DType:
     return dtypes.result_type([x.aval for x in operands])
 
 
-@function(method=False)
+@function(method=False, home="functional")
 def broadcast_shapes(*shapes: Any) -> Size:
     """The shape to which tensors of these shapes broadcast."""
     result: list[int] = []

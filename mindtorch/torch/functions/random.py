@@ -112,12 +112,13 @@ def _define_factory(name: str, sampler: str, *arguments: float) -> None:
         device: Any = None,
         requires_grad: bool = False,
         memory_format: Any = None,
+        pin_memory: bool = False,
     ) -> Any:
         described = made_like(input, dtype, device, memory_format)
         _require_floating(described, _KERNEL_NAMES[sampler])
         draws = getattr(generator_of(generator), sampler)
         made = draw(described, lambda array: draws(array, *arguments))
-        return finish(made, requires_grad, layout)
+        return finish(made, requires_grad, layout, pin_memory)
 
     numbers = {"rand": "Numbers spread evenly over [0, 1)", "randn": "Normal numbers"}[name]
     about = f"{numbers}, in the shape ``size``."
@@ -143,6 +144,7 @@ def randint(
     layout: Any = None,
     device: Any = None,
     requires_grad: bool = False,
+    pin_memory: bool = False,
 ) -> Any:
     """Integers from ``low`` (0) up to but not including ``high``."""
     if isinstance(high, (tuple, list)):
@@ -164,7 +166,7 @@ def randint(
         asked = None if dtype is None else chosen
         return finish(redraw(prepare_out(out, "randint", shape, asked), fill), requires_grad)
     made = draw(aval(shape, chosen, None, as_device(device)), fill)
-    return finish(made, requires_grad, layout)
+    return finish(made, requires_grad, layout, pin_memory)
 
 
 def _integers(low: Any, high: Any, generator: Any) -> Any:
@@ -180,7 +182,7 @@ def _integers(low: Any, high: Any, generator: Any) -> Any:
 @function(method=False)
 def randint_like(
     input: Any,  # noqa: A002
-    low: Any,
+    low: Any = None,
     high: Any = None,
     *,
     generator: Any = None,
@@ -189,16 +191,20 @@ def randint_like(
     device: Any = None,
     requires_grad: bool = False,
     memory_format: Any = None,
+    pin_memory: bool = False,
 ) -> Any:
     """Integers from ``low`` (0) up to, not including, ``high``, in ``input``'s shape and type."""
+    if low is None or high is None:
+        low, high = 0, low if high is None else high
     if high is None:
-        low, high = 0, low
+        raise TypeError("randint_like() missing 1 required positional argument: 'high'")
     described = made_like(input, dtype, device, memory_format)
     if described.dtype.is_complex:
         raise RuntimeError(
             "check_random_bounds handles only integral, floating-point and boolean types"
         )
-    return finish(draw(described, _integers(low, high, generator)), requires_grad, layout)
+    made = draw(described, _integers(low, high, generator))
+    return finish(made, requires_grad, layout, pin_memory)
 
 
 @function(method=False)
@@ -230,7 +236,7 @@ def randperm(
 
     made = draw(aval((n,), as_dtype(dtype), None, as_device(device)), fill)
     if out is not None:
-        return store_out(made, out, "randperm")
+        made = store_out(made, out, "randperm")
     return finish(made, requires_grad, layout, pin_memory)
 
 
@@ -565,7 +571,8 @@ def _normal_out(
     asked = None if dtype is None else as_dtype(dtype)
     prepare_out(out, "normal", shape, asked, shown="aten::normal")
     _require_floating(out.aval, "normal_kernel_cpu")
-    return redraw(out, lambda array: draws.normal(array, float(mean), float(std)))
+    made = redraw(out, lambda array: draws.normal(array, float(mean), float(std)))
+    return finish(made, options.get("requires_grad") or False)
 
 
 def _derived(made: Any, *sources: Any) -> Any:

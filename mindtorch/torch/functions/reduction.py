@@ -435,7 +435,7 @@ def _check_norm_type(given: Any, asked: Any) -> None:
     raise RuntimeError(f"linalg.vector_norm: {problem}")
 
 
-@function(out=Out(EXACT, shown="linalg_vector_norm"), cacheable=True)
+@function(out=Out(EXACT, shown="linalg_vector_norm"), cacheable=True, home="functional")
 def norm(
     input: Any,  # noqa: A002
     p: Any = "fro",

@@ -22,7 +22,7 @@ from .creation import finish, type_for
 
 @function(method=False)
 def arange(
-    start: Any,
+    start: Any = None,
     end: Any = None,
     step: Any = 1,
     *,
@@ -35,8 +35,10 @@ def arange(
 ) -> Any:
     """start, start + step, ... below ``end``: ``start + i * step``, computed in float64."""
     if end is None:
-        start, end = 0, start
-    start, end, step = map(number_of, (start, end, step))
+        start, end = None, start
+    if end is None:
+        raise TypeError("arange() missing 1 required positional argument: 'end'")
+    start, end, step = map(number_of, (0 if start is None else start, end, step))
     if dtype is None:
         if out is not None:
             dtype = out.dtype
@@ -71,8 +73,9 @@ def arange(
         count = math.ceil((end - start) / step)
         values = even_steps.arithmetic(start, step, count, chosen)
     if out is not None:
-        return _store(from_array(values.astype(chosen.np)), out, "arange")
-    made = from_array(values.astype(chosen.np, copy=False), as_device(device))
+        made = _store(from_array(values.astype(chosen.np)), out, "arange")
+    else:
+        made = from_array(values.astype(chosen.np, copy=False), as_device(device))
     return finish(made, requires_grad, layout, pin_memory)
 
 
@@ -80,6 +83,7 @@ def arange(
 def range_(
     start: Any = 0, end: Any = None, step: Any = 1, *, out: Any = None, dtype: Any = None,
     layout: Any = None, device: Any = None, requires_grad: bool = False,
+    pin_memory: bool = False,
 ) -> Any:  # fmt: skip
     """``start``, ``start + step``, ... up to and with ``end``; torch.arange replaces it."""
     warn_caller(
@@ -94,7 +98,7 @@ def range_(
     if chosen.category < dtypes.FLOAT:
         start, step = int(start), int(step)
     values = start + np.arange(count, dtype=np.float64) * step
-    return _spaced("range", values, chosen, device, requires_grad, layout, out)
+    return _spaced("range", values, chosen, device, requires_grad, layout, out, pin_memory)
 
 
 def _store(made: Any, out: Any, name: str) -> Any:
@@ -106,12 +110,13 @@ def _store(made: Any, out: Any, name: str) -> Any:
 
 
 def _spaced(
-    name: str, values: Any, dtype: Any, device: Any, requires_grad: bool, layout: Any, out: Any
-) -> Any:
+    name: str, values: Any, dtype: Any, device: Any, requires_grad: bool, layout: Any, out: Any,
+    pin_memory: bool = False,
+) -> Any:  # fmt: skip
     made = from_array(values.astype(dtype.np, copy=False), as_device(device))
     if out is not None:
-        return _store(made, out, name)
-    return finish(made, requires_grad, layout)
+        made = _store(made, out, name)
+    return finish(made, requires_grad, layout, pin_memory)
 
 
 def _ends(name: str, start: Any, end: Any, steps: Any, more: str = "") -> tuple[Any, ...]:
@@ -161,12 +166,15 @@ def linspace(
     layout: Any = None,
     device: Any = None,
     requires_grad: bool = False,
+    pin_memory: bool = False,
 ) -> Any:
     """``steps`` values from ``start`` to ``end`` with equal distances."""
     start, end = _ends("linspace", start, end, steps)
     chosen = _type_of(start, end, dtype, out)
     values = even_steps.linear(start, end, as_int(steps), chosen)
-    return _spaced("linspace", values, chosen, device, requires_grad, layout, out)
+    return _spaced(
+        "linspace", values, chosen, device, requires_grad, layout, out, pin_memory
+    )
 
 
 @function(method=False)
@@ -181,6 +189,7 @@ def logspace(
     layout: Any = None,
     device: Any = None,
     requires_grad: bool = False,
+    pin_memory: bool = False,
 ) -> Any:
     """``base`` to the powers of :func:`linspace`.
 
@@ -197,4 +206,6 @@ def logspace(
         values = np.power(float(base), exponents)
     else:  # numpy's powers have other last bits on processors with AVX-512
         values = FUNCTIONS["pow"](float(base), from_array(exponents)).array()
-    return _spaced("logspace", values, chosen, device, requires_grad, layout, out)
+    return _spaced(
+        "logspace", values, chosen, device, requires_grad, layout, out, pin_memory
+    )

@@ -135,7 +135,7 @@ def adjoint(input: Any) -> Any:  # noqa: A002
         raise RuntimeError(
             "tensor.adjoint() is only supported on matrices or batches of matrices. Got 1-D tensor."
         )
-    swapped = transpose(input, -2, -1)
+    swapped = transpose(input, -2, -1) if input.aval.ndim else input
     return swapped.conj() if input.aval.dtype.is_complex else swapped
 
 
@@ -238,7 +238,7 @@ def expand_as(self: Any, other: Any) -> Any:
     return expand(self, other.aval.shape)
 
 
-@function(method=False)
+@function(method=False, home="functional")
 def broadcast_tensors(*tensors: Any) -> Any:
     """The tensors expanded to their common shape."""
     require_tensors(tensors)

@@ -45,7 +45,7 @@ def msort(input: Any) -> Any:  # noqa: A002
     return sort(input, 0)[0]
 
 
-@function(cacheable=True)
+@function(out=Out(EXACT), cacheable=True)
 def argsort(
     input: Any, dim: int = -1, descending: bool = False, *, stable: bool = False  # noqa: A002
 ) -> Any:
@@ -88,7 +88,7 @@ def _values(x: Any, name: str) -> Any:
     return vmap.known_values(x, vmap.SHAPE.format(name))
 
 
-@function()
+@function(home="functional")
 def unique(
     input: Any,  # noqa: A002
     sorted: bool = True,  # noqa: A002
@@ -146,7 +146,7 @@ def _check_slices(x: Any, dim: int) -> None:
         )
 
 
-@function()
+@function(home="functional")
 def unique_consecutive(
     input: Any,  # noqa: A002
     return_inverse: bool = False,

@@ -63,7 +63,7 @@ def _is_complex(x: Any) -> bool:
     return x is not None and bool(x.aval.dtype.is_complex)
 
 
-@function(autocast=FULL)
+@function(autocast=FULL, home="functional")
 def stft(
     input: Any,  # noqa: A002
     n_fft: int,

@@ -6,6 +6,7 @@ the graph's code for its `forward`. Matching and replacing of patterns is not av
 
 from __future__ import annotations
 
+from mindtorch.torch._api.public_names import own_names as _own_names
 from mindtorch.torch._compat.unsupported_names import absent_function, absent_module
 
 from ._symbolic_trace import Tracer as Tracer
@@ -38,3 +39,5 @@ absent_module("fx.passes", _WHY)
 absent_module("fx.passes.infra", _WHY)
 absent_module("fx.passes.infra.pass_base", _WHY, "PassBase PassResult")
 absent_module("fx._pytree", _EXPORT, "", "register_pytree_flatten_spec tree_flatten_spec")
+
+_own_names(globals())

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import Any, Final, NamedTuple, TypeVar
 
 from mindtorch.engine.compile.jit import policy
+from mindtorch.torch._api.public_names import own_names as _own_names
 from mindtorch.torch._compat.unsupported_names import absent_class, absent_function
 from mindtorch.torch.nn import Module
 from mindtorch.torch.nn.modules.module import _typename
@@ -376,3 +377,5 @@ class ScriptModule(Module, metaclass=_Scripted):
 RecursiveScriptModule = absent_class("torch.jit", "RecursiveScriptModule", _WHY)
 CompilationUnit = absent_class("torch.jit", "CompilationUnit", _WHY)
 _get_trace_graph = absent_function("torch.jit", "_get_trace_graph", _WHY)
+
+_own_names(globals())

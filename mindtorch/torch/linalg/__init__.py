@@ -22,6 +22,7 @@ from mindtorch.engine.tensor import constant, from_array, full_flat
 from mindtorch.engine.transforms.autocast import FULL, LOWER
 from mindtorch.engine.transforms.vmap import values_of_all
 from mindtorch.kernels.support.errors import LinAlgError
+from mindtorch.torch._api.public_names import own_names as _own_names
 from mindtorch.torch._api.shared_docs import TEXTS as _TEXTS
 
 from .. import return_types
@@ -391,6 +392,7 @@ def matrix_power(A: Any, n: int) -> Any:  # noqa: N803
     return result
 
 
+@module_function()
 def matrix_exp(A: Any) -> Any:  # noqa: N803
     """The exponential, by scaling and squaring of a Taylor polynomial of degree 18.
 
@@ -565,3 +567,5 @@ def vander(x: Any, N: int | None = None) -> Any:  # noqa: N803
 from ._norms import cond, matrix_norm, norm, vector_norm  # noqa: E402
 
 _TEXTS.add_to(globals().values())
+
+_own_names(globals())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mindtorch.torch._api.public_names import own_names as _own_names
 from mindtorch.torch._api.shared_docs import TEXTS as _TEXTS
 
 from ._reductions import *  # noqa: F403
@@ -39,3 +40,5 @@ def is_masked_tensor(obj: Any, /) -> bool:
 
 
 _TEXTS.add_to(globals().values())
+
+_own_names(globals())

@@ -9,6 +9,8 @@ from __future__ import annotations
 import multiprocessing as _multiprocessing
 from multiprocessing import *  # noqa: F403
 
+from mindtorch.torch._api.public_names import own_names as _own_names
+
 from .._tensor.shared_memory import is_shared as is_shared
 from .._tensor.shared_memory import register_reducers as _register_reducers
 from .._tensor.shared_memory import share_memory as share_memory
@@ -55,3 +57,5 @@ def set_sharing_strategy(new_strategy: str) -> None:
             f"sharing strategy {new_strategy!r} is not available; the strategies are "
             f"{sorted(get_all_sharing_strategies())}"
         )
+
+_own_names(globals())

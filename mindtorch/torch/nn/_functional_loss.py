@@ -321,7 +321,7 @@ def huber_loss(
     Args:
         input, target: of one shape; shapes that broadcast are taken with a warning.
         delta: where the parabola ends. Not positive: RuntimeError.
-        weight: a factor for each element; the mean is then divided by its sum.
+        weight: a factor for each element; the mean stays that of all elements.
     """
     input, target = _of_one_size(input, target)  # noqa: A001
     reduction = chosen_reduction(None, None, reduction)
@@ -329,8 +329,9 @@ def huber_loss(
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     require_floats(input.aval, "huber_cpu")
     loss = ops.huber(input, target, constant(float(delta)))
-    loss = _weighed(loss.to(input.dtype), weight, reduction)
-    return loss if weight is not None else tape.named(loss, "HuberLossBackward0")
+    if weight is not None:
+        return reduced(loss.to(input.dtype) * weight, reduction)
+    return tape.named(reduced(loss.to(input.dtype), reduction), "HuberLossBackward0")
 
 
 @functional(

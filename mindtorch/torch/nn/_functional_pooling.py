@@ -359,10 +359,25 @@ adaptive_max_pool2d_with_indices, adaptive_max_pool2d = _define_adaptive_max(2)
 adaptive_max_pool3d_with_indices, adaptive_max_pool3d = _define_adaptive_max(3)
 
 
+_INFINITE = (float("inf"), -float("inf"))
+
+
 def _lp_pool(
     spatial: int, x: Any, norm_type: float, kernel_size: Any, stride: Any, ceil_mode: bool
 ) -> Any:
-    """(sum of x ** p) ** (1 / p) over each window: the mean times the window's size."""
+    """(sum of x ** p) ** (1 / p) over each window: the mean times the window's size.
+
+    For an infinite p it is the largest, or with a minus the smallest, of their sizes.
+    """
+    if spatial == 1 and isinstance(kernel_size, (tuple, list)):
+        kind = type(kernel_size).__name__
+        raise TypeError(f"mul(): argument 'other' (position 1) must be Tensor, not {kind}")
+    if isinstance(norm_type, float) and norm_type in _INFINITE:
+        pool = (max_pool1d, max_pool2d, max_pool3d)[spatial - 1]
+        sizes, least = pointwise.absolute(x), norm_type < 0
+        sizes = pointwise.negative(sizes) if least else sizes
+        largest = pool(sizes, kernel_size, stride, 0, 1, ceil_mode)
+        return pointwise.negative(largest) if least else largest
     kernel = _ints(kernel_size, spatial, "kernel_size", f"lp_pool{spatial}d")
     count = 1
     for k in kernel:

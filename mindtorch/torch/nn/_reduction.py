@@ -6,6 +6,8 @@ from typing import Any
 
 from .._api.warn_caller import warn_caller
 
+_REDUCTIONS = ("none", "mean", "sum")
+
 
 def legacy_get_string(size_average: Any, reduce: Any, emit_warning: bool = True) -> str:
     """The reduction that the deprecated arguments mean."""
@@ -20,11 +22,28 @@ def legacy_get_string(size_average: Any, reduce: Any, emit_warning: bool = True)
     return chosen
 
 
+def get_enum(reduction: str) -> int:
+    """0, 1 and 2 for "none", "mean" and "sum": torch's numbers of them."""
+    if reduction == "elementwise_mean":
+        warn_caller(
+            "reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead."
+        )
+        reduction = "mean"
+    if reduction not in _REDUCTIONS:
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    return _REDUCTIONS.index(reduction)
+
+
+def legacy_get_enum(size_average: Any, reduce: Any, emit_warning: bool = True) -> int:
+    """The number of the reduction that the deprecated arguments mean."""
+    return get_enum(legacy_get_string(size_average, reduce, emit_warning))
+
+
 def chosen_reduction(size_average: Any, reduce: Any, reduction: str) -> str:
     """``reduction``, unless a deprecated argument is given."""
     if size_average is not None or reduce is not None:
         return legacy_get_string(size_average, reduce)
-    if reduction not in ("none", "mean", "sum"):
+    if reduction not in _REDUCTIONS:
         raise ValueError(f"{reduction} is not a valid value for reduction")
     return reduction
 
@@ -36,4 +55,4 @@ def reduced(loss: Any, reduction: str) -> Any:
     return loss.sum() if reduction == "sum" else loss
 
 
-__all__ = ["chosen_reduction", "legacy_get_string", "reduced"]
+__all__ = ["chosen_reduction", "get_enum", "legacy_get_enum", "legacy_get_string", "reduced"]

@@ -6,8 +6,11 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
 from typing import Any as _Any
 
+from mindtorch.torch._api.public_names import own_names as _own_names
+
 from .._api.publish import FUNCTIONAL as _FUNCTIONAL
 from .._api.shared_docs import TEXTS as _TEXTS
+from . import _reduction as _Reduction  # noqa: F401, N812
 from ._functional_activation import *  # noqa: F403
 from ._functional_attention import *  # noqa: F403
 from ._functional_attention import _canonical_mask, _none_or_dtype  # noqa: F401
@@ -34,7 +37,9 @@ def _found_later(name: str) -> _Any:
     if name == "grad":
         return _import_module("mindtorch.torch.nn.grad")
     if name == "conv_tbc":
-        return _import_module("mindtorch.torch._compat.deprecated_functions").conv_tbc
+        found = _import_module("mindtorch.torch._compat.deprecated_functions").conv_tbc
+        found.__module__ = __name__
+        return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
@@ -43,3 +48,5 @@ if TYPE_CHECKING:
     from . import grad as grad
 else:
     __getattr__ = _found_later
+
+_own_names(globals())

@@ -1,5 +1,7 @@
 """Optimizers and schedules of their learning rates."""
 
+from mindtorch.torch._api.public_names import belong_to as _belong_to
+from mindtorch.torch._api.public_names import own_names as _own_names
 from mindtorch.torch._api.shared_docs import TEXTS as _TEXTS
 from mindtorch.torch._compat.module_aliases import alias_module
 
@@ -29,3 +31,6 @@ for _name, _class in {
     alias_module(__name__, _name, _class)
 
 _TEXTS.add_to(globals().values())
+
+_own_names(globals())
+_belong_to(__name__, (Adafactor, Muon))

@@ -1,5 +1,6 @@
 """Schedules of learning rates."""
 
+from mindtorch.torch._api.public_names import own_names as _own_names
 from mindtorch.torch._api.shared_docs import TEXTS as _TEXTS
 
 from ._schedule_base import EPOCH_DEPRECATION_WARNING as EPOCH_DEPRECATION_WARNING
@@ -45,3 +46,5 @@ __all__ = [
 ]
 
 _TEXTS.add_to(globals().values())
+
+_own_names(globals())

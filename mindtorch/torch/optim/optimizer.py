@@ -14,6 +14,7 @@ from typing import Any
 from mindtorch.engine.autograd import tape
 from mindtorch.engine.compile.capture.host_calls import host_call
 from mindtorch.engine.optim.multi_tensor import Fused, Update, expect
+from mindtorch.engine.state import grad_mode
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import captures
 from mindtorch.engine.transforms.profiler import Recorder
@@ -416,7 +417,8 @@ def _own_gradients(optimizer: Optimizer, step: Any, args: Any, kwargs: Any) -> A
         return
     if _takes_gradients(step):
         closure_first = bool(args) and _argument_names(step)[:1] == ["closure"]
-        yield (args[1:], {**kwargs, "grads": given}) if closure_first else (args, kwargs)
+        with grad_mode(False):  # no tape is written where gradients are values
+            yield (args[1:], {**kwargs, "grads": given}) if closure_first else (args, kwargs)
         return
     grads = [given] if isinstance(given, EngineTensor) else list(given)
     parameters = optimizer.parameters
@@ -426,7 +428,8 @@ def _own_gradients(optimizer: Optimizer, step: Any, args: Any, kwargs: Any) -> A
     for p, g in zip(parameters, grads, strict=True):
         p._grad = g
     try:
-        yield args[1:], {k: v for k, v in kwargs.items() if k != "grads"}
+        with grad_mode(False):
+            yield args[1:], {k: v for k, v in kwargs.items() if k != "grads"}
     finally:
         for p, g in zip(parameters, held, strict=True):
             p._grad = g

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine.tensor import from_array
+from mindtorch.torch._api.public_names import own_names as _own_names
 from mindtorch.torch._api.shared_docs import TEXTS as _TEXTS
 
 from .. import _utils as _utils  # it has the rebuilder of sparse tensors
@@ -102,3 +103,5 @@ def spdiags(diagonals: Any, offsets: Any, shape: Any, layout: Any = None) -> Any
 
 
 _TEXTS.add_to(globals().values())
+
+_own_names(globals())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from mindtorch.torch._api.public_names import own_names as _own_names
 from mindtorch.torch._compat.unsupported_names import absent_module
 
 from ._swap import swap_tensors
@@ -58,3 +59,5 @@ def set_module(obj: Any, mod: Any) -> None:
     if not isinstance(mod, str):
         raise TypeError("The mod argument should be a string")
     obj.__module__ = mod
+
+_own_names(globals())

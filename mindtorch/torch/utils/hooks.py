@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from mindtorch.torch._api.public_names import own_names as _own_names
+
 from ..nn.modules._handles import RemovableHandle as RemovableHandle
 
 __all__ = ["RemovableHandle", "unserializable_hook", "warn_if_has_hooks"]
@@ -26,3 +28,5 @@ def warn_if_has_hooks(tensor: Any) -> None:
                 "suppress this warning",
                 stacklevel=2,
             )
+
+_own_names(globals())

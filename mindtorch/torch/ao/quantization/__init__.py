@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mindtorch.torch._compat.missing_names import missing
 from mindtorch.torch._compat.unsupported_names import absent_class, absent_function
 from mindtorch.torch.nn.modules.module import Module
 
@@ -51,4 +52,4 @@ def __getattr__(name: str) -> Any:
     known = ("prepare", "prepare_qat", "convert", "fuse_modules", "fuse_modules_qat")
     if name in known or name.startswith(("default_", "get_default_")):
         return absent_function(_MODULE, name, _WHY)
-    raise AttributeError(f"module '{_MODULE}' has no attribute '{name}'")
+    raise missing(_MODULE, name, lambda: __all__)

@@ -39,6 +39,7 @@ if TYPE_CHECKING:  # which takes all that is imported here
 else:
     __all__ = _classes  # noqa: PLE0605
 
+_TEXTS.add_to(globals().values())  # by the files that they are written in
 # Where torch has them: checkpoints of whole modules name these places.
 for _name, _names in {
     "channelshuffle": "ChannelShuffle",
@@ -55,6 +56,9 @@ for _place, _names in (
 ):
     for _name in _names.split():
         setattr(_place, _name, globals()[_name])
+        globals()[_name].__module__ = _place.__name__
+for _name in instancenorm.__all__[:3]:
+    globals()[_name].__module__ = instancenorm.__name__
 
 _name_apart([globals()[_name] for _name in _classes])
 _TEXTS.add_to(globals().values())

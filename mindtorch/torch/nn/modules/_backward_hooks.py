@@ -120,6 +120,7 @@ def _as_gradients(changed: Any, count: int, kind: str) -> tuple[Any, ...]:
 
 
 def _pass(ctx: Any, tensors: Any) -> tuple[Any, ...]:
+    ctx.passes_on = True
     passed = tuple(t.detach() for t in tensors)
     pairs = zip(passed, tensors, strict=True)
     ctx.mark_non_differentiable(*[p for p, t in pairs if not t.requires_grad])

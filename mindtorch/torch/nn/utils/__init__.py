@@ -21,6 +21,12 @@ from .fusion import fuse_conv_bn_weights as fuse_conv_bn_weights
 from .fusion import fuse_linear_bn_eval as fuse_linear_bn_eval
 from .fusion import fuse_linear_bn_weights as fuse_linear_bn_weights
 from .init import skip_init as skip_init
+from .memory_format import (
+    convert_conv2d_weight_memory_format as convert_conv2d_weight_memory_format,
+)
+from .memory_format import (
+    convert_conv3d_weight_memory_format as convert_conv3d_weight_memory_format,
+)
 from .spectral_norm import remove_spectral_norm as remove_spectral_norm
 from .spectral_norm import spectral_norm as spectral_norm
 from .weight_norm import remove_weight_norm as remove_weight_norm

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from mindtorch.torch._api.public_names import own_names as _own_names
+
 from ._measurement import Compare, Measurement, TaskSpec, select_unit, trim_sigfig, unit_to_english
 from ._timer import Language, Timer, timer
 
@@ -9,3 +11,5 @@ __all__ = [
     "Compare", "Language", "Measurement", "TaskSpec", "Timer", "select_unit", "timer",
     "trim_sigfig", "unit_to_english",
 ]  # fmt: skip
+
+_own_names(globals())

@@ -1,6 +1,11 @@
 """Data sets, samplers and loaders."""
 
-from mindtorch.torch._compat.unsupported_names import absent_class, absent_function
+from mindtorch.torch._api.public_names import own_names as _own_names
+from mindtorch.torch._compat.unsupported_names import (
+    absent_class,
+    absent_function,
+    absent_module,
+)
 
 from . import _utils as _utils
 from ._worker import get_worker_info as get_worker_info
@@ -27,6 +32,8 @@ _NO_PIPES = "DataPipes are deprecated in torch; Dataset and IterableDataset take
 IterDataPipe = absent_class("torch.utils.data", "IterDataPipe", _NO_PIPES)
 MapDataPipe = absent_class("torch.utils.data", "MapDataPipe", _NO_PIPES)
 functional_datapipe = absent_function("torch.utils.data", "functional_datapipe", _NO_PIPES)
+for _name in ("", ".iter", ".map", ".datapipe", ".dataframe", ".utils"):
+    absent_module(f"utils.data.datapipes{_name}", _NO_PIPES)
 
 __all__ = [
     "BatchSampler",
@@ -52,3 +59,5 @@ __all__ = [
     "get_worker_info",
     "random_split",
 ]
+
+_own_names(globals())

@@ -1,0 +1,50 @@
+"""``__module__`` of public names: the module that torch has them in, not the file of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+__all__ = ["belong_to", "is_public", "own_names"]
+
+_HOME = "mindtorch."
+_INNER = (
+    "mindtorch.torch.functions", "mindtorch.torch.settings", "mindtorch.engine",
+    "mindtorch.kernels",
+)  # fmt: skip
+# what modules import for themselves
+_HELPERS = tuple(
+    f"mindtorch.torch.{each}"
+    for each in ("_api.arguments", "_api.out_", "_api.publi", "_api.sh", "_api.signatures",
+                 "_api.warn_caller", "_compat.missing_names", "_compat.unsupported_names")
+)  # fmt: skip
+
+
+def is_public(module: str) -> bool:
+    """Whether scripts may import a module by this name."""
+    return "._" not in module and not module.startswith(_INNER)
+
+
+def own_names(namespace: dict[str, Any], *more: str) -> None:
+    """Let what a public module has of inner files of ours belong to the module.
+
+    Args:
+        namespace: the module's; its public names are looked at.
+        more: names that ``__all__`` lacks.
+    """
+    here = namespace["__name__"]
+    for name in (*(namespace.get("__all__") or list(namespace)), *more):
+        value = namespace.get(name)
+        if name[0] == "_" or getattr(value, "__name__", None) != name:
+            continue
+        home = getattr(value, "__module__", None)
+        if not isinstance(home, str) or not home.startswith(_HOME) or is_public(home):
+            continue
+        if not home.startswith(_HELPERS):
+            belong_to(here, (value,))
+
+
+def belong_to(module: str, values: Iterable[Any]) -> None:
+    """Let functions and classes say that they are of a module, where they are found by name."""
+    for value in values:
+        value.__module__ = module
