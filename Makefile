@@ -1,4 +1,4 @@
-# make demo | test | test-all | lint | docs | wheel | bench | clean. All set up .venv first, once.
+# make demo | test | test-all | lint | docs | wheel | bench | micro-check | clean. All set up .venv first, once.
 # PYTEST_ARGS, COMPARE_ARGS and BENCH_ARGS are passed on: make test PYTEST_ARGS=tests/architecture
 
 PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
@@ -20,7 +20,7 @@ BENCHMARKS := training kernels scaling compilers data_parallel serving
 # modules are compiled to byte code once, not in each of the processes that tests start
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo test test-all test-plain lint docs wheel bench clean
+.PHONY: setup demo test test-all test-plain lint docs wheel bench clean micro-check
 .DELETE_ON_ERROR:
 
 setup: $(STAMP)
@@ -59,6 +59,10 @@ test-plain: $(STAMP)
 	MINDTORCH_KERNEL_SUBSTITUTION=0 MINDTORCH_GRAD_BUFFER_REUSE=0 MINDTORCH_COMPILE=0 \
 		$(BIN)/python -m pytest -n 2 --dist worksteal -m 'not exhaustive' $(PYTEST_ARGS) \
 			tests/tables/test_ops.py
+
+# generated C code on emulated ARM64 and Cortex-M4; needs Debian's cross compilers (docs/micro.md)
+micro-check: $(STAMP)
+	$(BIN)/python -m tests.lite.micro.devices
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

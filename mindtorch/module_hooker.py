@@ -55,7 +55,7 @@ OURS = "mindtorch"
 # can be added, e.g. `PACKAGES.add("timm")`, before they are imported.
 PACKAGES = {"torch", "torchgen", "functorch", "torchvision", "torchaudio", "torchtext"}
 
-# What stands for a package while our side is active; MindSpore's where the real one is missing.
+# What stands for a package while our side is active; MindSpore's where the real ones are missing.
 _ALIASES = {"torch": "mindtorch.torch", "functorch": "mindtorch.torch._compat.functorch"}
 _FALLBACKS = {
     "mindspore": "mindtorch.mindspore", "mindspore_lite": "mindtorch.lite",

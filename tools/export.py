@@ -9,7 +9,10 @@ from typing import Any
 import mindtorch
 from mindtorch.module_hooker import torch_disable, torch_pop
 
-__all__ = ["DESCRIPTION", "add_arguments", "main"]
+__all__ = [
+    "DESCRIPTION", "ExportFailedError", "add_arguments", "example_of", "load_weights", "main",
+    "model_of",
+]  # fmt: skip
 
 DESCRIPTION = """\
 NAME is a module, a cell, or a function without arguments that gives one. An input is a shape and an
@@ -18,7 +21,7 @@ numbers. Exit status 0: the file is written; 2: it is not.
 """
 
 
-class _ExportFailedError(Exception):
+class ExportFailedError(Exception):
     """The text says what is wrong."""
 
 
@@ -40,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--key", help="encrypt the file with this key, in hexadecimal digits")
 
 
-def _example(text: str, torch: Any) -> Any:
+def example_of(text: str, torch: Any) -> Any:
     """A tensor from its description."""
     shape, _, kind = text.partition(":")
     try:
@@ -49,37 +52,38 @@ def _example(text: str, torch: Any) -> Any:
         make = torch.ones if dtype.is_floating_point else torch.zeros
         return make(lengths, dtype=dtype)
     except (ValueError, AttributeError, TypeError, RuntimeError):
-        raise _ExportFailedError(
+        raise ExportFailedError(
             f"--input {text!r} is no shape and type such as 1,3,8,8:float32"
         ) from None
 
 
-def _model(place: str) -> Any:
+def model_of(place: str) -> Any:
     """The model that a script holds under a name."""
     path, _, name = place.rpartition(":")
     if not path:
-        raise _ExportFailedError(f"{place!r} is not of the form SCRIPT.py:NAME")
+        raise ExportFailedError(f"{place!r} is not of the form SCRIPT.py:NAME")
     if not Path(path).is_file():
-        raise _ExportFailedError(f"{path}: no such file")
+        raise ExportFailedError(f"{path}: no such file")
     sys.path.insert(0, str(Path(path).resolve().parent))
     try:
         found = runpy.run_path(path, run_name="mindtorch_export")
     finally:
         sys.path.pop(0)
     if name not in found:
-        raise _ExportFailedError(f"{path} has no {name!r}")
+        raise ExportFailedError(f"{path} has no {name!r}")
     value = found[name]
     if isinstance(value, mindtorch.torch.nn.Module):
         return value
     if not callable(value):
-        raise _ExportFailedError(f"{name} is no module and no function: {type(value).__name__}")
+        raise ExportFailedError(f"{name} is no module and no function: {type(value).__name__}")
     made = value()
     if not callable(made):
-        raise _ExportFailedError(f"{name}() gives no module: {type(made).__name__}")
+        raise ExportFailedError(f"{name}() gives no module: {type(made).__name__}")
     return made
 
 
-def _load(model: Any, path: Path) -> None:
+def load_weights(model: Any, path: Path) -> None:
+    """Put a .pth or .ckpt file's parameters into a model."""
     if path.suffix == ".ckpt":
         mindtorch.mindspore.load_checkpoint(path, model)
     else:
@@ -88,10 +92,10 @@ def _load(model: Any, path: Path) -> None:
 
 def _export(options: argparse.Namespace) -> Path:
     """Write the file; its path."""
-    model = _model(options.model)
+    model = model_of(options.model)
     if options.weights is not None:
-        _load(model, options.weights)
-    inputs = [_example(text, mindtorch.torch) for text in options.inputs]
+        load_weights(model, options.weights)
+    inputs = [example_of(text, mindtorch.torch) for text in options.inputs]
     path: Path = options.output or Path(options.model.rpartition(":")[2])
     if path.suffix != f".{options.format}":
         path = path.with_name(f"{path.name}.{options.format}")
@@ -107,7 +111,7 @@ def main(options: argparse.Namespace) -> int:
     torch_disable()
     try:
         path = _export(options)
-    except (_ExportFailedError, OSError, RuntimeError, ValueError, TypeError, ImportError) as error:
+    except (ExportFailedError, OSError, RuntimeError, ValueError, TypeError, ImportError) as error:
         print(f"mindtorch export: {error}", file=sys.stderr)
         return 2
     finally:

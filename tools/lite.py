@@ -10,10 +10,13 @@ import statistics
 import sys
 from typing import Any
 
+from . import lite_micro
+
 __all__ = ["DESCRIPTION", "add_arguments", "main"]
 
 DESCRIPTION = """`convert` makes a Lite file (.ms) of a MindIR or ONNX file, `info` says what is in
-one, `benchmark` takes the time of its calls. Exit status 0: done; 1: it could not be done."""
+one, `benchmark` takes the time of its calls, `micro` writes a script's model as C for
+microcontrollers. Exit status 0: done; 1: it could not be done."""
 
 _ON = ("on", "off")
 _TRUTH = ("true", "false")
@@ -42,6 +45,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--infer", choices=_TRUTH, default="false", help="run the result once with zeros (false)")
     info = actions.add_parser("info", help="what is in a Lite file")
     info.add_argument("--modelFile", required=True, help="the Lite file")
+    micro = actions.add_parser("micro", help="C code for microcontrollers from a script's model")
+    lite_micro.add_arguments(micro)
     benchmark = actions.add_parser("benchmark", help="take the time of a Lite file's calls")
     add = benchmark.add_argument
     add("--modelFile", required=True, help="the Lite file")
@@ -83,6 +88,8 @@ def shapes_of(text: str) -> dict[str, tuple[int, ...]]:
 
 def main(options: argparse.Namespace) -> int:
     """Do what ``options.action`` names."""
+    if options.action == "micro":
+        return lite_micro.main(options)
     from mindtorch import lite  # the engine, which other commands do not need
 
     act = {"convert": _convert, "info": _info, "benchmark": _benchmark}[options.action]
