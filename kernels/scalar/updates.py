@@ -183,6 +183,25 @@ class Update:
         names = _parameters(element)
         self.state_names, self.number_names = names[2 : 2 + states], names[2 + states :]
         self.settings = _parameters(numbers)[1:]
+        self._check_counts()
+
+    def _check_counts(self) -> None:
+        """Try both functions on halves: their errors are Python's then, not a compiler's."""
+        try:
+            numbers = self.numbers(1.0, *[0.5] * len(self.settings))
+            wanted = f"{self.name} takes, after its states,"
+            _same_count(self.numbers.__name__, numbers, wanted, self.number_names)
+            own = ("p", *self.state_names)
+            found = self.element(*[0.5] * (1 + len(own)), *numbers)
+        except (ArithmeticError, ValueError):  # a formula that has no result for halves
+            return
+        _same_count(self.name, found, "an update returns", own)
+
+
+def _same_count(name: str, found: Any, wanted: str, names: tuple[str, ...]) -> None:
+    if not isinstance(found, tuple) or len(found) != len(names):
+        count = f"a tuple of {len(found)}" if isinstance(found, tuple) else "no tuple"
+        raise TypeError(f"{name} returns {count} where {wanted} {len(names)}: {', '.join(names)}")
 
 
 def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:

@@ -354,7 +354,7 @@ decoupled_weight_decay: shrink the parameter by ``lr weight_decay`` instead.
 maximize: go up, not down.
 foreach, fused, capturable: kept in the groups for PyTorch's sake; which kernel runs a step does
     not depend on them.
-differentiable: refused where True, as a step is not recorded.
+differentiable: whether autograd follows a step.
 cycle_momentum, base_momentum, max_momentum: whether momentum goes the other way round, and its
     bounds.
 amsgrad: divide by the largest second moment so far.

@@ -31,7 +31,16 @@ def _copied(x: Any, y: Any) -> Any:
 
 
 def _method(name: str) -> Callable[..., Any]:
-    return lambda x, *arguments: getattr(x, name)(*arguments)
+    def call(x: Any, *arguments: Any) -> Any:
+        method = getattr(x, name, None)
+        if method is None:
+            raise AttributeError(
+                f"tensors have no method {name!r}: say in _IN_PLACE of {__name__} what the "
+                "operation does to them"
+            )
+        return method(*arguments)
+
+    return call
 
 
 # operations that are no method of the same name, or take keywords
@@ -86,6 +95,7 @@ class FusedOptimizer(ParameterwiseOptimizer):
             for p, state in zip(params, states, strict=True):
                 if not state:
                     self._init_state(p, state, group)
+        self._check(update, states, settings)
         lists = [[state[name] for state in states] for name in update.state_names]
         steps = [state["step"] for state in states]
         if fused.step(update, params, grads, lists, steps, maximize, settings):
@@ -95,8 +105,30 @@ class FusedOptimizer(ParameterwiseOptimizer):
         for p, grad, state in zip(params, grads, states, strict=True):
             self._update_one(p, -grad if maximize else grad, state, group)
 
+    def _check(self, update: updates.Update, states: Any, settings: Any) -> None:
+        own = type(self).__name__
+        if len(settings) != len(update.settings):
+            raise TypeError(
+                f"{own}._settings returns {len(settings)} values; {update.numbers.__name__} "
+                f"takes {len(update.settings)}: {', '.join(update.settings)}"
+            )
+        for name in update.state_names:
+            if not all(name in state for state in states):
+                raise KeyError(
+                    f"{name}: {update.name} takes this state of {own}; zeros, _init_state or the "
+                    "state dict that was loaded does not have it"
+                )
+
     def _update(self, p: Any, grad: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
         update = self._update_of(group)
         state["step"] += 1
         numbers = update.numbers(state["step"].item(), *self._settings(group))
-        on_tensors(update)(p, grad, *[state[name] for name in update.state_names], *numbers)
+        names = ("p", *update.state_names)
+        own = (p, *[state[name] for name in update.state_names])
+        found = on_tensors(update)(p, grad, *own[1:], *numbers)
+        for name, old, new in zip(names, own, found, strict=True):
+            if new is not old and old is not None:
+                raise TypeError(
+                    f"{update.name} returns a new tensor for {name}, which keeps its value: its "
+                    "last operation has to be one that ends in _, as add_ and copy_ do"
+                )

@@ -16,6 +16,8 @@ import pytest
 import mindtorch.torch as torch
 from mindtorch.kernels.cpu.multi_tensor_update import group_update
 from mindtorch.kernels.scalar import updates
+from mindtorch.kernels.scalar.updates import add_, copy_
+from mindtorch.torch.optim._fused import FusedOptimizer
 
 ROOT = Path(__file__).parents[3]
 UPDATES = [u for u in vars(updates).values() if isinstance(u, updates.Update)]
@@ -104,6 +106,46 @@ def test_the_guides_optimizer_has_one_formula(lion: list[Any]) -> None:
         taken = [f._own.total for f in optimizer.__dict__.get("_updates", {}).values()]
         assert taken == ([] if kind is lion[0] else [0 if gaps else 6])
         found.append([p.detach().numpy(), optimizer.state[p]["exp_avg"].numpy()])
-        assert optimizer.state[p]["step"].item() == 5 or kind is lion[0]
+        assert optimizer.state[p]["step"].item() == 5
     for other in found[1:]:
         np.testing.assert_allclose(other, found[0], rtol=1e-13)
+
+
+def _half(p: Any, g: Any, exp_avg: Any, rate: Any) -> Any:
+    return p + rate * g, copy_(exp_avg, g)
+
+
+def _half_numbers(step: float, lr: float) -> Any:
+    return (-lr,)
+
+
+class _Half(FusedOptimizer):
+    zeros = ("exp_avg",)
+    update = updates.Update(_half, _half_numbers, 1)
+    given: tuple[float, ...] = (0.1,)
+
+    def _update_of(self, group: dict[str, Any]) -> updates.Update:
+        return self.update
+
+    def _settings(self, group: dict[str, Any]) -> tuple[Any, ...]:
+        return self.given
+
+
+def test_what_is_wrong_with_an_update_is_said() -> None:
+    """Where the loop would not compile, and where tensors would keep their values."""
+    with pytest.raises(TypeError, match="a tuple of 1 where _half takes, after its states, 2: exp"):
+        updates.Update(_half, _half_numbers, 0)
+    with pytest.raises(TypeError, match="returns no tuple where an update returns 2: p, exp_avg"):
+        updates.Update(lambda p, g, exp_avg, rate: p, _half_numbers, 1)
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'alpha'"):
+        updates.Update(lambda p, g, rate: (add_(p, g),), _half_numbers, 0)
+    p = torch.ones(3, dtype=torch.float16, requires_grad=True)
+    p.grad = p.detach()
+    with pytest.raises(TypeError, match="_half returns a new tensor for p"):
+        _Half([p], {}).step()
+    for name, value, error, text in (
+        ("given", (), TypeError, "_settings returns 0 values; _half_numbers takes 1: lr"),
+        ("zeros", (), KeyError, "exp_avg: _half takes this state of"),
+    ):
+        with pytest.raises(error, match=text):
+            type("Wrong", (_Half,), {name: value})([p], {}).step()
