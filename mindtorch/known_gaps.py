@@ -225,10 +225,10 @@ GAPS: tuple[Gap, ...] = (
     Gap("feature", "torch.onnx.export: reports, ONNX_ATEN, translations and opsets of one's own",
         "all", "raise; so do ops without a writer (docs/design/011-onnx.md), lengths that hang on "
         "data, random numbers and packed sequences"),
-    Gap("feature", "mindtorch.lite.micro: ops without a C writer, other types than float32 and int8",
-        "all", "raise, with the op and the line (docs/micro.md lists what is written); so do volumes, "
-        "packed sequences, random numbers (dropout in training), training of recurrent layers, "
-        "optimizers but SGD, Adam and AdamW; calibration is MAX_MIN"),
+    Gap("feature", "mindtorch.lite.micro: ops without a C writer, types but float32 and int8",
+        "all", "raise, with the op and the line (docs/micro.md lists what is written); so do "
+        "volumes, packed sequences, random numbers (dropout in training), training of recurrent "
+        "layers, optimizers but SGD, Adam and AdamW; calibration is MAX_MIN"),
     Gap("feature", "SummaryWriter.add_onnx_graph", "all",
         "the graph in an ONNX file is not drawn; add_graph draws our own graphs"),
     Gap("feature", "fvcore.nn.FlopCountAnalysis and others that read TorchScript's graphs",

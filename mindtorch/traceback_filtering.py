@@ -7,6 +7,8 @@ program that is being run, and the path of the layer that it happened in, so tha
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import sys
 import threading
@@ -25,6 +27,7 @@ _roots = {
 }
 # Where they are called by the library, they are a part of it.
 _CALLED = tuple(f"{os.sep}{name}{os.sep}" for name in ("numba", "numpy", "scipy", "llvmlite"))
+_MEAN = ". Did you mean: "
 _GLUE = ("contextlib.py", "functools.py", "<frozen runpy>")
 
 
@@ -151,7 +154,19 @@ def format_exception(
             frames = [frame for frame, _ in traceback.walk_tb(trace)]
             if len(frames) == len(each.stack):
                 each.stack = _fold(each.stack, frames)
-    return "".join(shown.format())
+    return "".join(shown.format()).removesuffix("\n") + _suggestion(kind, error, where) + "\n"
+
+
+def _suggestion(
+    kind: type[BaseException], error: BaseException, where: TracebackType | None
+) -> str:
+    """`. Did you mean: 'zeros'?`: before Python 3.12 only its own hook knows of it."""
+    if sys.version_info >= (3, 12) or not isinstance(error, (AttributeError, NameError)):
+        return ""
+    with contextlib.redirect_stderr(io.StringIO()) as said:
+        sys.__excepthook__(kind, error, where)
+    last = said.getvalue().splitlines()[-1:]
+    return "".join(last)[len("".join(last).partition(_MEAN)[0]) :]
 
 
 def excepthook(

@@ -260,7 +260,7 @@ def _found_later(name: str) -> Any:
         if hasattr(module, name):
             return getattr(module, name)
     errors = importlib.import_module(f"{__package__}._compat.missing_names")
-    raise errors.missing("torch", name, __dir__)
+    raise errors.missing("torch", name)
 
 
 if TYPE_CHECKING:  # what is made or found at run time, for editors and mypy

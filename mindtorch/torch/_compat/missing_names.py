@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Iterable
+import sys
 
 from mindtorch.known_gaps import GAPS
 
@@ -25,12 +25,13 @@ def reason_of(path: str) -> str | None:
 class _MissingError(AttributeError):
     """Its text is worked out when somebody reads it: programs ask for names they can do without."""
 
-    def __init__(self, module: str, name: str, known: Callable[[], Iterable[str]]) -> None:
-        super().__init__(f"module '{module}' has no attribute '{name}'")
-        self._asked = module, name, known
+    def __init__(self, module: str, name: str) -> None:
+        text = f"module '{module}' has no attribute '{name}'"
+        super().__init__(text, name=name, obj=sys.modules.get(f"mindtorch.{module}"))
+        self._asked = module, name
 
     def __str__(self) -> str:
-        module, name, known = self._asked
+        module, name = self._asked
         text = f"module '{module}' has no attribute '{name}'"
         reason = reason_of(f"{module}.{name}")
         if reason is not None:
@@ -38,19 +39,21 @@ class _MissingError(AttributeError):
                 f"{text}: it is not available in mindtorch ({reason}); `mindtorch scan` lists all "
                 "that a script uses of such names"
             )
-        close = difflib.get_close_matches(name, known(), 1, 0.75)
-        return f"{text}. Did you mean: '{close[0]}'?" if close else text
+        return text
+
+    @property
+    def __notes__(self) -> list[str]:
+        """What Python prints below the error; it suggests nothing itself in so large a module."""
+        if reason_of(".".join(self._asked)) is not None:
+            return []
+        close = difflib.get_close_matches(self.name, dir(self.obj), 1, 0.75)
+        return [f"Did you mean: '{close[0]}'?"] if close else []
 
 
 _MissingError.__name__ = _MissingError.__qualname__ = "AttributeError"
 _MissingError.__module__ = "builtins"
 
 
-def missing(module: str, name: str, known: Callable[[], Iterable[str]]) -> AttributeError:
-    """The error for ``module.name``.
-
-    Args:
-        module: as torch calls it.
-        known: gives the module's names.
-    """
-    return _MissingError(module, name, known)
+def missing(module: str, name: str) -> AttributeError:
+    """The error for ``module.name``, by torch's name of the module."""
+    return _MissingError(module, name)

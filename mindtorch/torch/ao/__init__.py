@@ -8,4 +8,4 @@ from . import quantization as quantization
 
 
 def __getattr__(name: str) -> Any:
-    raise missing("torch.ao", name, lambda: ["quantization"])
+    raise missing("torch.ao", name)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import importlib
+import subprocess
+import sys
 from typing import Any
 
 import pytest
 import torch
 
 import mindtorch.torch as ours
+from tests.support.paths import ROOT
 
 
 @pytest.mark.parametrize("path", [
@@ -23,8 +26,15 @@ def test_missing_names_say_why(path: str) -> None:
 
 
 def test_misspelled_names_get_a_suggestion() -> None:
-    with pytest.raises(AttributeError, match=r"has no attribute 'zeross'\. Did you mean: 'zeros'"):
-        ours.zeross
+    name = "zeross"
+    with pytest.raises(AttributeError) as caught:
+        getattr(ours, name)
+    assert str(caught.value) == "module 'torch' has no attribute 'zeross'"
+    assert (caught.value.name, caught.value.obj) == (name, ours)
+    program = "import mindtorch.torch as torch; torch.zeross"
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert "Did you mean: 'zeros'" in done.stderr
 
 
 def test_datapipes_are_imported_and_refused() -> None:

@@ -52,4 +52,4 @@ def __getattr__(name: str) -> Any:
     known = ("prepare", "prepare_qat", "convert", "fuse_modules", "fuse_modules_qat")
     if name in known or name.startswith(("default_", "get_default_")):
         return absent_function(_MODULE, name, _WHY)
-    raise missing(_MODULE, name, lambda: __all__)
+    raise missing(_MODULE, name)
