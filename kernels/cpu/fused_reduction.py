@@ -18,7 +18,7 @@ import numpy as np
 from mindtorch.kernels.codegen.fused_loop import Steps, load, statements
 from mindtorch.kernels.codegen.jit import entry_point, from_source
 
-from . import cascade_sum, reduction, thread_pool
+from . import cascade_loops, cascade_sum, reduction, thread_pool
 from .elementwise import (
     LOADS,
     Layouts,
@@ -176,11 +176,11 @@ def _kernel(
     space: dict[str, Any] = {
         **LOADS, "PIECE": _PIECE,
         **{f"_T{f}": dtype.type for f, dtype in enumerate(stored)},
-        **{f"PLACES{f}": cascade_sum.places(dtype) for f, dtype in enumerate(stored)},
+        **{f"PLACES{f}": cascade_loops.places(dtype) for f, dtype in enumerate(stored)},
     }  # fmt: skip
     for f, dtype in enumerate(stored):
-        space[f"more{f}"], space[f"close{f}"] = cascade_sum.running_sum_of(dtype)
-        space[f"whole{f}"] = cascade_sum.row_sum_of(dtype)
+        space[f"more{f}"], space[f"close{f}"] = cascade_loops.running_sum_of(dtype)
+        space[f"whole{f}"] = cascade_loops.row_sum_of(dtype)
     row: list[str] = []
     inner: list[str] = []
     pieces = [f"o{i} = o{i}_[at : at + length]" for i in range(outs)]

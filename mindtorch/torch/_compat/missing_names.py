@@ -46,7 +46,7 @@ class _MissingError(AttributeError):
         """What Python prints below the error; it suggests nothing itself in so large a module."""
         if reason_of(".".join(self._asked)) is not None:
             return []
-        close = difflib.get_close_matches(self.name, dir(self.obj), 1, 0.75)
+        close = difflib.get_close_matches(self._asked[1], dir(self.obj), 1, 0.75)
         return [f"Did you mean: '{close[0]}'?"] if close else []
 
 

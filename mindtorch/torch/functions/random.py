@@ -584,13 +584,9 @@ def _derived(made: Any, *sources: Any) -> Any:
 
 
 def _described_for(size: Any, options: dict[str, Any]) -> Aval:
-    dtype = options.pop("dtype", None)
-    return aval(
-        as_shape((size,)),
-        dtypes.default if dtype is None else as_dtype(dtype),
-        None,
-        as_device(options.pop("device", None)),
-    )
+    dtype, device = options.pop("dtype", None), options.pop("device", None)
+    chosen = dtypes.default if dtype is None else as_dtype(dtype)
+    return aval(as_shape((size,)), chosen, None, as_device(device))
 
 
 @function(method=False)
