@@ -42,7 +42,7 @@ class _MissingError(AttributeError):
         return text
 
     @property
-    def __notes__(self) -> list[str]:
+    def __notes__(self) -> list[str]:  # type: ignore[override]
         """What Python prints below the error; it suggests nothing itself in so large a module."""
         if reason_of(".".join(self._asked)) is not None:
             return []
