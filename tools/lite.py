@@ -23,7 +23,9 @@ _TRUTH = ("true", "false")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    actions = parser.add_subparsers(
+        dest="action", required=True, metavar="ACTION", help="what to do; each has a --help"
+    )
     convert = actions.add_parser("convert", help="make a Lite file of a model's file")
     add = convert.add_argument
     add("--fmk", required=True, type=str.upper, help="what the model is: MINDIR, ONNX or MSLITE")

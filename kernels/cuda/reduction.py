@@ -52,11 +52,11 @@ def _accumulator(name: str, dtype: np.dtype[Any]) -> np.dtype[Any]:
         return np.dtype(np.int64)
     if dtype.kind == "c" and name in ("sum", "mean", "prod"):
         return np.dtype(np.complex128)
-    return on_cpu._accumulator(name, dtype)
+    return on_cpu._accumulator("sum" if name == "mean" else name, dtype)
 
 
 def _identity(name: str, dtype: np.dtype[Any]) -> str:
-    return "_A(0)" if name == "xor_sum" else on_cpu._identity(name, dtype)
+    return "_A(0)" if name in ("xor_sum", "mean") else on_cpu._identity(name, dtype)
 
 
 class _Cut(NamedTuple):

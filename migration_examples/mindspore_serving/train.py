@@ -33,11 +33,11 @@ ms.set_seed(0)
 net = LeNet5()
 net.set_train()
 loss_fn = nn.CrossEntropyLoss()
-optimizer = nn.Momentum(net.trainable_params(), 0.05, 0.9)
+optimizer = nn.Momentum(net.trainable_params(), 0.01, 0.9)
 grad_fn = ms.value_and_grad(
     lambda data, label: loss_fn(net(data), label), None, optimizer.parameters
 )
-for step in range(150):
+for step in range(300):
     rows = slice(step % 29 * 48, step % 29 * 48 + 48)
     loss, grads = grad_fn(Tensor(images[rows]), Tensor(labels[rows]))
     optimizer(grads)

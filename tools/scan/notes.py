@@ -143,8 +143,8 @@ NOTES: tuple[Note, ...] = (
 
 # Methods of PyTorch's tensors that ours do not have. `index` is left out: lists have one.
 ABSENT_METHODS = frozenset("""
-    const_data_ptr dequantize grad_dtype int_repr q_per_channel_axis q_per_channel_scales
-    q_per_channel_zero_points q_scale q_zero_point qscheme resize_as resize_as_sparse_ slice_inverse
+    grad_dtype int_repr q_per_channel_axis q_per_channel_scales
+    q_per_channel_zero_points q_scale q_zero_point qscheme resize_as_sparse_ slice_inverse
     smm sparse_resize_ sparse_resize_and_clear_ sspaddmm to_mkldnn to_padded_tensor
     to_sparse_bsc to_sparse_bsr
 """.split())

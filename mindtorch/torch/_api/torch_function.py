@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import importlib
 import os
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +20,7 @@ from .._tensor.inplace import Writing
 from .._tensor.operators import Operators
 from .._tensor.tensor import Tensor
 from .namespace import NAMESPACE
+from .public import record_of
 from .torch_function_mode import DisableTorchFunctionSubclass as Disabled
 from .torch_function_mode import disabled_torch_function_impl
 
@@ -127,6 +129,18 @@ def _asking(function: Any, name: str, public: Any = None) -> Callable[..., Any]:
     return call
 
 
+def _leave_to_file(function: Any) -> None:
+    """Let pickle find a function that layers hold, and whose public name another has from now on,
+    in the file that defines it."""
+    public = record_of(function)
+    body: Any = function if public is None else public.body
+    home: str = getattr(body, "__globals__", {}).get("__name__", "")
+    name: str = function.__name__
+    found: Any = vars(sys.modules[home]).get(name) if home in sys.modules else None
+    if found is not None and found is function:
+        found.__module__, found.__qualname__ = home, name
+
+
 def _wrap_namespaces() -> None:
     torch: Any = NAMESPACE
     places = ("nn.functional", "linalg", "special", "fft")
@@ -139,6 +153,7 @@ def _wrap_namespaces() -> None:
             made = wrapped[function] = _asking(function, name)
             if module in modules[:2]:  # where pickle finds it
                 made.__module__, made.__qualname__ = module.__name__, name
+                _leave_to_file(function)
         setattr(module, name, made)
 
     names = [*torch.FUNCTIONS, *torch._LAZY_NAMES]
