@@ -153,6 +153,7 @@ def _wrap_namespaces() -> None:
             made = wrapped[function] = _asking(function, name)
             if module in modules[:2]:  # where pickle finds it
                 made.__module__, made.__qualname__ = module.__name__, name
+            if module is modules[1]:
                 _leave_to_file(function)
         setattr(module, name, made)
 
