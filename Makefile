@@ -31,7 +31,7 @@ $(BIN)/python:
 
 # torchvision's wheels are built against a CUDA torch; without --no-deps it could replace the CPU one.
 # Real torchvision therefore does not import beside real torch (its operators need that build); under
-# mindtorch it does. README says how to have both.
+# mindtorch it does. docs/compare.md says how to have both.
 $(STAMP): constraints.txt pyproject.toml | $(BIN)/python
 	$(PIP) hatchling
 	$(PIP) --no-build-isolation --editable '.[test,distributed,serving]'

@@ -165,8 +165,8 @@ def _suggestion(
         return ""
     with contextlib.redirect_stderr(io.StringIO()) as said:
         sys.__excepthook__(kind, error, where)
-    last = said.getvalue().splitlines()[-1:]
-    return "".join(last)[len("".join(last).partition(_MEAN)[0]) :]
+    _, found, name = said.getvalue().rstrip("\n").rpartition(_MEAN)
+    return found + name if found and "\n" not in name else ""
 
 
 def excepthook(

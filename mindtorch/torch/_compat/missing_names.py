@@ -31,9 +31,8 @@ class _MissingError(AttributeError):
         self._asked = module, name
 
     def __str__(self) -> str:
-        module, name = self._asked
-        text = f"module '{module}' has no attribute '{name}'"
-        reason = reason_of(f"{module}.{name}")
+        text = str(self.args[0])
+        reason = reason_of(".".join(self._asked))
         if reason is not None:
             return (
                 f"{text}: it is not available in mindtorch ({reason}); `mindtorch scan` lists all "
