@@ -10,7 +10,6 @@ import numpy as np
 from mindtorch.engine import dtypes
 from mindtorch.engine.compile.ir.ir import MAKE
 from mindtorch.engine.even_steps import whole_numbers
-from mindtorch.engine.op import Op
 from mindtorch.engine.ops import (
     activations,
     copies,
@@ -24,6 +23,7 @@ from mindtorch.engine.ops import (
     sorting,
 )
 from mindtorch.engine.symbolic_sizes import Count, has_amounts, plain
+from mindtorch.exporting.reductions import register_reductions
 
 from .errors import UnsupportedOperatorError
 from .primitives_shapes import type_number
@@ -317,20 +317,7 @@ def reduced(w: Writer, primitive: str, x: str, axes: Any, keepdims: bool) -> str
     return str(w.node(primitive, (x, w.numbers(axes)), {"keep_dims": bool(keepdims)}))
 
 
-def _reduces(op: Op, primitive: str) -> None:
-    def write(w: Writer, node: Any) -> str:
-        axes, made = node.params["axis"], node.outputs[0].aval.dtype
-        axes = (axes,) if isinstance(axes, int) else axes
-        return reduced(w, primitive, w.typed(node.inputs[0], made), axes, node.params["keepdims"])
-
-    writes(op)(write)
-
-
-_reduces(reduction.sum_, "ReduceSum")
-_reduces(reduction.mean, "ReduceMean")
-_reduces(reduction.amax, "ReduceMax")
-_reduces(reduction.amin, "ReduceMin")
-_reduces(reduction.prod, "ReduceProd")
+register_reductions(writes, reduced)
 
 
 @writes(reduction.any_, reduction.all_)

@@ -10,7 +10,6 @@ import numpy as np
 from mindtorch.engine import dtypes
 from mindtorch.engine.compile.ir.ir import MAKE
 from mindtorch.engine.even_steps import whole_numbers
-from mindtorch.engine.op import Op
 from mindtorch.engine.ops import (
     copies,
     embedding,
@@ -21,6 +20,7 @@ from mindtorch.engine.ops import (
     sorting,
 )
 from mindtorch.engine.symbolic_sizes import Count, has_amounts, plain
+from mindtorch.exporting.reductions import reduction_writer, register_reductions
 
 from ._writer import Writer, element_type, writes
 from .errors import UnsupportedOperatorError
@@ -416,23 +416,8 @@ def reduced(w: Writer, operator: str, x: str, axes: Any, keepdims: bool) -> str:
     return str(getattr(w, operator)(x, axes=list(axes), keepdims=int(keepdims)))
 
 
-def _reduces(op: Op, operator: str) -> None:
-    """One of ONNX's reductions, in the type of the result."""
-
-    def write(w: Writer, node: Any) -> str:
-        axes, made = node.params["axis"], node.outputs[0].aval.dtype
-        axes = (axes,) if isinstance(axes, int) else axes
-        return reduced(w, operator, w.typed(node.inputs[0], made), axes, node.params["keepdims"])
-
-    writes(op)(write)
-
-
-_reduces(reduction.sum_, "ReduceSum")
-_reduces(reduction.mean, "ReduceMean")
-_reduces(reduction.amax, "ReduceMax")
-_reduces(reduction.amin, "ReduceMin")
-_reduces(reduction.prod, "ReduceProd")
-_reduces(reduction.logsumexp, "ReduceLogSumExp")
+register_reductions(writes, reduced)
+writes(reduction.logsumexp)(reduction_writer(reduced, "ReduceLogSumExp"))
 
 
 @writes(reduction.any_, reduction.all_)
