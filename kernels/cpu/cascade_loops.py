@@ -369,12 +369,17 @@ def finish_of(dtype: Any) -> Any:
 
 
 @functools.cache
-def total_of(dtype: Any, paired: bool) -> Any:
+def total_of(dtype: Any, paired: bool, mean: bool) -> Any:
     """The kernel of a whole result."""
     fold, finish, rounded = fold_of(dtype, paired), finish_of(dtype), dtype not in WIDTHS
 
     @kernel
-    def total(out: Any, x: Any, axes: Any, size: int, count: int) -> None:
+    def total(out: Any, x: Any, axes: Any) -> None:
+        size, count = 1, 1
+        for k in range(axes.shape[0]):
+            size *= axes[k, 0]
+            if mean and axes[k, 1] == 0:
+                count *= axes[k, 0]
         if rounded:
             held = np.zeros(out.size, np.float32)
             fold(held, x, axes, 0, size)
@@ -382,7 +387,7 @@ def total_of(dtype: Any, paired: bool) -> Any:
         else:
             out[:] = 0
             fold(out, x, axes, 0, size)
-            if count != 1:
+            if mean:
                 finish(out, out, count)
 
     return total

@@ -152,17 +152,17 @@ class _Fold:
         self._wide = type_of_sums(dtype)
 
     def serial(self) -> Callable[..., None]:
-        size, count, kind = self._size, self._count, carrier_of(self._dtype)
+        kind = carrier_of(self._dtype)
         total = entry_point(
-            total_of(self._dtype, self._paired),
-            f"void({kind}[::1], {kind}[::1], int64[:,::1], int64, int64)",
+            total_of(self._dtype, self._paired, self._count != 1),
+            f"void({kind}[::1], {kind}[::1], int64[:,::1])",
         )
         axes = np.array(self._axes, np.int64)
 
         def run(target: Any, source: Any) -> None:
-            total(target, source, axes, size, count)
+            total(target, source, axes)
 
-        return bound(run, total, axes, size, count)
+        return bound(run, total, axes)
 
     def on_threads(self) -> Callable[..., None]:
         """Divided as PyTorch divides it, so the sum hangs on the number of threads."""
