@@ -95,7 +95,7 @@ def run_op_by_op(side: str, torch: Any) -> None:
 
         torch.compile = compile_nothing
         return
-    from mindtorch.engine.compile.jit import policy
+    from mindtorch.engine.settings import policy
 
     policy.disabled = True
 

@@ -82,6 +82,8 @@ class Pass:
         targets: (node, index) whose gradients are captured instead of accumulated; None for all
             leaves.
         accumulate: add to the ``grad`` of leaves among the targets, and capture nothing.
+        ends_at_targets: what lies beyond a target is not visited, and the target's own hooks do not
+            run: they wait for the pass that goes on from there.
 
     Attributes:
         number: of the pass, among all.
@@ -89,13 +91,15 @@ class Pass:
     """
 
     def __init__(
-        self, create_graph: bool, retain_graph: bool, targets: list[Any] | None, accumulate: bool
-    ) -> None:
+        self, create_graph: bool, retain_graph: bool, targets: list[Any] | None, accumulate: bool,
+        ends_at_targets: bool = False,
+    ) -> None:  # fmt: skip
         self.create_graph = create_graph
         self.retain_graph = retain_graph
         self.captured: dict[tuple[int, int], Tensor] = {}
         self.targets = None if targets is None else {(id(n), i) for n, i in targets}
         self.accumulate = accumulate
+        self.ends_at_targets = ends_at_targets
         self.pending: dict[int, list[Any]] = {}
         self.heap: list[Any] = []
         self.reaching: set[int] | None = None
@@ -168,8 +172,14 @@ class Pass:
 
     def send(self, node: Any, index: int, gradient: Tensor) -> None:
         """Add to the gradient of a node's result, by its index; the node has its turn later."""
-        if self.reaching is not None and id(node) not in self.reaching:
-            return
+        if self.reaching is not None:
+            place = id(node), index
+            if self.ends_at_targets and place in self.targets:  # type: ignore[operator]
+                before = self.captured.get(place)
+                self.captured[place] = gradient if before is None else sum_of(before, gradient)
+                return
+            if id(node) not in self.reaching:
+                return
         held = self.pending.get(id(node))
         if held is None:
             if node.__class__ is AccumulateGrad:

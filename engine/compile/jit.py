@@ -16,7 +16,8 @@ from typing import Any
 from ..autograd import backward, tape
 from ..autograd.saved_tensors import saved_tensor_hooks
 from ..dispatch import state
-from ..switches import switches, variable, when_changed
+from ..settings import policy
+from ..switches import switches, variable
 from ..tensor import Tensor, captures
 from ..transforms import autocast
 from .capture.capture import Capture
@@ -60,59 +61,6 @@ from .runtime import cuda_graph
 from .runtime.compiled_call import CompiledCall, finish_capture, repeatable
 
 _TOO_OFTEN = "it was traced too often because of "
-
-
-class Policy:
-    """What all compiled functions do.
-
-    Attributes:
-        stance: of ``torch.compiler.set_stance``; "default" compiles.
-        disabled: whether functions run eagerly.
-        eager: why functions run eagerly, "" where they do not: what follows from these two and
-            from :mod:`..switches`.
-        limit: how often a function may be traced for one structure of arguments.
-        recompiled: raised where a function would be traced a second time; None lets it.
-    """
-
-    limit = 8
-    recompiled: type[Exception] | None = None
-
-    def __init__(self) -> None:
-        self._stance = "default"
-        self._disabled = False
-        self.update()
-
-    def update(self) -> None:
-        """Work out :attr:`eager`, which each call asks for."""
-        self.eager = ""
-        if self._disabled:
-            self.eager = "compilation is disabled"
-        elif self._stance == "force_eager":
-            self.eager = "the stance is force_eager"
-        elif not switches.compile:
-            self.eager = f"{variable('compile')}=0"
-
-    @property
-    def stance(self) -> str:
-        return self._stance
-
-    @stance.setter
-    def stance(self, value: str) -> None:
-        self._stance = value
-        self.update()
-
-    @property
-    def disabled(self) -> bool:
-        return self._disabled
-
-    @disabled.setter
-    def disabled(self, value: bool) -> None:
-        self._disabled = value
-        self.update()
-
-
-policy = Policy()
-when_changed(policy.update)
 
 
 every: weakref.WeakSet[Jitted] = weakref.WeakSet()

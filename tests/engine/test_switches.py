@@ -13,11 +13,12 @@ import pytest
 
 import mindtorch.torch as torch
 from mindtorch.engine.call_cache import call_cache, vjp_cache
-from mindtorch.engine.compile.jit import Jitted, policy
+from mindtorch.engine.compile.jit import Jitted
 from mindtorch.engine.compile.lazy import script_mode
 from mindtorch.engine.compile.passes.fusion import Fused
 from mindtorch.engine.compile.runtime.partition import Partition
 from mindtorch.engine.op import forget_plans
+from mindtorch.engine.settings import policy
 from mindtorch.engine.switches import DESCRIPTIONS, Switches, off, switches, variable
 
 SAID = """

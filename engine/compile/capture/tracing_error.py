@@ -19,7 +19,12 @@ class TracingError(RuntimeError):
     Works::
 
         trace(lambda x: where(x.sum() > 0, x, -x), x)
+
+    Attributes:
+        large: in lazy mode: what is read is a large array that others see.
     """
+
+    large = False
 
 
 def ours(frame: types.FrameType) -> bool:

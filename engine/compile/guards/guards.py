@@ -16,34 +16,11 @@ from typing import Any
 import numpy as np
 
 from ...tensor import Tensor
+from . import module_changes
 
 SIMPLE = (int, float, bool, str, bytes, complex, type(None))
 CONTAINERS = (list, tuple, dict, set, collections.deque, bytearray)
 LONG = 1024  # longer containers, larger arrays and more values than this are not watched
-
-
-class ModuleMutations:
-    """Counts what is set on modules.
-
-    Attributes:
-        everywhere: registries of hooks that all modules call.
-    """
-
-    count = 0
-    module_type: type = type(None)
-    everywhere: tuple[Any, ...] = ()
-
-    def hooks(self) -> tuple[int, ...]:
-        """The ids of the hooks on all modules."""
-        return tuple([key for registry in self.everywhere for key in registry])
-
-
-changes = ModuleMutations()
-
-
-def module_changed() -> None:
-    """Note that something was set on a module, so that compiled calls look at theirs anew."""
-    changes.count += 1
 
 
 def snapshot(value: Any) -> tuple[Any, ...]:
@@ -150,7 +127,7 @@ class GuardSet:
         self.modules: dict[int, tuple[Any, tuple[Any, ...]]] = {}
         self.module_items: list[Guard] = []
         self.bare_functions: list[dict[str, Any]] = []
-        self.hooks = changes.hooks()
+        self.hooks = module_changes.hooks_on_all()
         # the dictionaries of classes, and how many names they had
         self._scopes: dict[int, Any] = {}
         self._sizes: list[int] = []
@@ -206,7 +183,7 @@ class GuardSet:
                 self._identities.append((guard.get, guard.key, guard.before[0], guard))
 
     def broken_module(self) -> str:
-        if changes.hooks() != self.hooks:
+        if module_changes.hooks_on_all() != self.hooks:
             return "a hook on all modules"
         for module, before in self.modules.values():
             now = attributes(module)

@@ -21,7 +21,8 @@ import numpy as np
 
 from ...dtypes import DType
 from ...tensor import Tensor, own_attributes
-from .guards import CONTAINERS, LONG, SIMPLE, Guard, GuardSet, attributes, changes, itself, snapshot
+from . import module_changes
+from .guards import CONTAINERS, LONG, SIMPLE, Guard, GuardSet, attributes, itself, snapshot
 from .opaque_state import (
     cache_was_cleared,
     class_and_names,
@@ -115,7 +116,7 @@ class GuardRecorder:
         code = frame.f_code
         if code.co_name in _ENTRIES and code.co_argcount:
             first = frame.f_locals.get(code.co_varnames[0])
-            if isinstance(first, changes.module_type):
+            if isinstance(first, module_changes.module_type):
                 self._module(first)
         if code.co_name == "_call_with_hooks":
             self.impure = self.impure or "a module has hooks"
@@ -281,7 +282,7 @@ class GuardRecorder:
             return
         if hasattr(kind, "host_methods"):
             self._holding[id(value)] = value
-        elif isinstance(value, changes.module_type):
+        elif isinstance(value, module_changes.module_type):
             for module in value.modules():  # type: ignore[attr-defined]
                 self._module(module)
         elif hasattr(kind, "__next__") and not isinstance(value, weakref.ProxyType):

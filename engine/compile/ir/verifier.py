@@ -1,4 +1,7 @@
-"""What a legal graph is: every value made once and before its use, with the aval its op derives."""
+"""What a legal graph is: every value made once and before its use, with the aval its op derives.
+
+A graph that is none is a fault of a pass: an AssertionError shows the lines around the place.
+"""
 
 from __future__ import annotations
 
@@ -7,22 +10,19 @@ from collections.abc import Iterable
 from .ir import Graph, Node, Value
 
 
-class GraphError(Exception):
-    """A graph breaks a rule; the message shows the lines around the place."""
-
-
 def check_graph(graph: Graph, given: Iterable[Value] = ()) -> None:
     """Check the graph against the ops' own shape rules.
 
     ``given``: values that a graph has besides its inputs, such as memory of an earlier graph.
 
     Raises:
-        GraphError: a value is used before it is made or made twice, or an aval is not the derived.
+        AssertionError: a value is used before it is made or made twice, or an aval is not what its
+            op derives.
     """
     known: set[int] = set()
     for value in [*graph.inputs, *[v for v, _ in graph.captured]]:
         if value.number in known:
-            raise GraphError(f"{value} is an input twice")
+            raise AssertionError(f"{value} is an input twice")
         known.add(value.number)
     known.update(value.number for value in given)
     for place, node in enumerate(graph.nodes):
@@ -36,7 +36,7 @@ def check_graph(graph: Graph, given: Iterable[Value] = ()) -> None:
             known.add(value.number)
     for value in graph.results():
         if value.number not in known:
-            raise GraphError(f"{value} is a result but is never made")
+            raise AssertionError(f"{value} is a result but is never made")
 
 
 def _check_avals(graph: Graph, place: int, node: Node) -> None:
@@ -57,7 +57,7 @@ def _fail(graph: Graph, place: int, reason: str) -> None:
     lines = []
     for i in range(max(place - 2, 0), min(place + 3, len(graph.nodes))):
         lines.append(f"{'->' if i == place else '  '} {graph.nodes[i]!r}")
-    raise GraphError(f"node {place}: {reason}\n" + "\n".join(lines))
+    raise AssertionError(f"node {place}: {reason}\n" + "\n".join(lines))
 
 
 def users(graph: Graph) -> dict[int, list[Node]]:

@@ -61,10 +61,6 @@ _LARGE, _ANY_SIZE = 1 << 20, 1 << 62
 MOST_PASSES = 16
 
 
-class _LargeError(TracingError):
-    """An op reads a large array that others see."""
-
-
 class LazyTracer(PendingOps):
     """One run of user code over a tree.
 
@@ -226,7 +222,9 @@ class LazyTracer(PendingOps):
         memory = tensor._shared.memory
         if may_be_seen(memory):
             if tensor.flat.nbytes > self.large:
-                raise _LargeError
+                error = TracingError("a large array that others see")
+                error.large = True
+                raise error
             self.copied[id(memory)] = tensor
             tensor = _copied(tensor)
         value = self._from_outside(tensor.aval, tensor)
@@ -356,9 +354,9 @@ class LazyTracer(PendingOps):
             return self.outside(op, *inputs, **params)
         try:
             values = self.values_of(inputs)
-        except _LargeError:
-            return self._with_large(op, inputs, params)
-        except TracingError:
+        except TracingError as error:
+            if error.large:
+                return self._with_large(op, inputs, params)
             return self.outside(op, *inputs, **params)
         if op in dtype_views.VIEWS:
             self._remember(inputs[0])

@@ -11,8 +11,9 @@ from typing import Any
 
 from mindtorch.kernels.support.fork_safe_lock import lock
 
-from ...autograd import backward, tape
+from ...autograd import tape
 from ...autograd.api import grad_mode, gradients
+from ...autograd.backward import Pass
 from ...aval import aval
 from ...devices.device import empty_on
 from ...dispatch import graph_under_way, state
@@ -246,20 +247,6 @@ def laid_out(tensor: Tensor, described: Any) -> Tensor:
     return result
 
 
-class _BackwardWithinCall(backward.Pass):
-    """A backward pass that ends where the call began: what lies beyond is not visited, hooks of
-    tensors from outside wait for the pass that goes on from there."""
-
-    def send(self, node: Any, index: int, gradient: Tensor) -> None:
-        place = id(node), index
-        if place in self.targets:  # type: ignore[operator]
-            if place in self.captured:
-                gradient = backward.sum_of(self.captured[place], gradient)
-            self.captured[place] = gradient
-        else:
-            super().send(node, index, gradient)
-
-
 def differentiated(capture: Capture, roots: list[Tensor]) -> CompiledBackward:
     """Trace the backward pass of ``roots`` and cut it off the graph into one of its own."""
     leaves, sources, holds = _leaves(capture, roots)
@@ -281,7 +268,7 @@ def differentiated(capture: Capture, roots: list[Tensor]) -> CompiledBackward:
     try:
         with grad_mode(False), autocast.off():
             for some in (starts, *[[each] for each in alone]):
-                walk = _BackwardWithinCall(False, True, leaves, False)
+                walk = Pass(False, True, leaves, False, ends_at_targets=True)
                 walk.run(some)
                 found = [walk.captured.get((id(node), index)) for node, index in leaves]
                 values = [None if g is None else capture.value_of(g) for g in found]

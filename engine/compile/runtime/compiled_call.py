@@ -10,7 +10,8 @@ from ...tensor import Storage, Tensor, change_class, make
 from ..capture.capture import Capture
 from ..capture.specs import output_spec
 from ..capture.tracer import TracingError
-from ..guards.guards import GuardSet, changes
+from ..guards import module_changes
+from ..guards.guards import GuardSet
 from ..ir.ir import DRAW
 from .compiled_backward import CompiledBackward, CompiledNode, differentiated
 from .partition import ARGUMENT, CAPTURED, MADE, InputSpec, OutputSpec, Partition
@@ -37,7 +38,7 @@ class CompiledCall:
         self.rebuild = rebuild
         self.backward = backward
         self.guards = guards
-        self.changes = changes.count
+        self.changes = module_changes.count
         self.tensors = [
             (s.key, s.key.aval, tape.requires_grad(s.key), type(s.key._node))
             for s in _captured(capture.steps)
@@ -85,10 +86,10 @@ class CompiledCall:
         if self.writes and _overlap(arguments):
             return "two arguments share memory, and the call writes to one"
         found = self.guards.broken_value()
-        if not found and changes.count != self.changes:
+        if not found and module_changes.count != self.changes:
             found = self.guards.broken_module()
             if not found:
-                self.changes = changes.count
+                self.changes = module_changes.count
         return found
 
     def _reached(self, arguments: list[Tensor]) -> bool:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mindtorch._module_class import set_module_class
-from mindtorch.engine.compile.jit import policy
+from mindtorch.engine.settings import policy
 
 from . import exc
 

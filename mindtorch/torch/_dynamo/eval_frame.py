@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from mindtorch.engine.compile.guards.guards import changes
+from mindtorch.engine.compile.guards import module_changes
 from mindtorch.engine.compile.jit import Jitted, jit
 from mindtorch.engine.dispatch import graph_under_way
 
@@ -41,7 +41,7 @@ class OptimizedModule(Module):
         del self.__dict__["training"]  # it is read from the module
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if any(changes.everywhere):
+        if any(module_changes.registries):
             warnings.warn(_TWICE, stacklevel=2)
         return super().__call__(*args, **kwargs)
 

@@ -6,7 +6,7 @@ import functools
 from typing import Any
 
 import mindtorch.torch as torch
-from mindtorch.engine.compile.jit import policy
+from mindtorch.engine.settings import policy
 from mindtorch.torch._api.public_names import own_names as _own_names
 
 from ._compile import compile as compile

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple, TypeVar
 
-from mindtorch.engine.compile.jit import policy
+from mindtorch.engine.settings import policy
 from mindtorch.torch._api.public_names import own_names as _own_names
 from mindtorch.torch._compat.unsupported_names import absent_class, absent_function
 from mindtorch.torch.nn import Module

@@ -7,7 +7,7 @@ import weakref
 from typing import Any
 
 from mindtorch.engine.autograd.tape import AccumulateGrad, LeafReference
-from mindtorch.engine.compile.guards.guards import module_changed
+from mindtorch.engine.compile.guards.module_changes import module_changed
 from mindtorch.engine.tensor import capturing, change_class, fields_of
 
 _POISONED = (

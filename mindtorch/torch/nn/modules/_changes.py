@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from mindtorch.engine import dtypes
 from mindtorch.engine.autograd import tape
 from mindtorch.engine.aval import aval
-from mindtorch.engine.compile.guards.guards import module_changed
+from mindtorch.engine.compile.guards.module_changes import module_changed
 from mindtorch.engine.devices.device import meta
 
 from ... import __future__

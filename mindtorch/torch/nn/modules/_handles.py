@@ -7,7 +7,7 @@ import weakref
 from collections import OrderedDict
 from typing import Any
 
-from mindtorch.engine.compile.guards.guards import module_changed
+from mindtorch.engine.compile.guards.module_changes import module_changed
 
 _identifiers = itertools.count()
 

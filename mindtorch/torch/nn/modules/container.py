@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Any
 
-from mindtorch.engine.compile.guards.guards import module_changed
+from mindtorch.engine.compile.guards.module_changes import module_changed
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from ..parameter import Parameter

@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 
 import mindtorch.torch as torch
 from mindtorch.engine.autograd import tape
-from mindtorch.engine.compile.guards.guards import changes, module_changed
+from mindtorch.engine.compile.guards import module_changes
+from mindtorch.engine.compile.guards.module_changes import module_changed
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import scripts
 
@@ -210,7 +211,7 @@ class Module(StateMixin, ChangesMixin):
     def _call_uncompiled(self, *args: Any, **kwargs: Any) -> Any:
         """The call that :meth:`compile` compiles."""
         fields = self.__dict__
-        if any(map(fields.get, _HOOKS_OF_CALLS)) or any(changes.everywhere):
+        if any(map(fields.get, _HOOKS_OF_CALLS)) or any(module_changes.registries):
             return self._call_with_hooks(args, kwargs)
         return self.forward(*args, **kwargs)
 
@@ -591,8 +592,8 @@ _HOOK_FIELDS = (
 )  # fmt: skip
 
 
-changes.module_type = Module
-changes.everywhere = (
+module_changes.module_type = Module
+module_changes.registries = (
     _global_forward_pre_hooks, _global_forward_hooks, _global_backward_hooks,
     _global_backward_pre_hooks,
 )  # fmt: skip

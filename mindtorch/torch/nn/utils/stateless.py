@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from mindtorch.engine.compile.guards.guards import module_changed
+from mindtorch.engine.compile.guards.module_changes import module_changed
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 __all__ = ["functional_call"]

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import mindtorch.torch as torch
-from mindtorch.engine.compile.jit import Jitted, jit, policy
+from mindtorch.engine.compile.jit import Jitted, jit
 from mindtorch.engine.compile.lazy.trace_tree import PATIENCE
+from mindtorch.engine.settings import policy
 from tests.support.models import build
 
 F = torch.nn.functional
