@@ -15,7 +15,7 @@ from .placements import Partial, Placement, Replicate
 from .redistribute import redistribute_local
 from .sharded import Sharding, local_part, sharded_aval, sharded_tensor
 
-__all__ = ["from_local", "redistribute", "to_local"]
+__all__ = ["from_local", "lying_as", "redistribute", "to_local"]
 
 
 class _Across(Op):
@@ -116,3 +116,15 @@ redistribute: Any = _Redistribute(
     vjp=(_redistribute_vjp,),
     grad_name="RedistributeBackward",
 )
+
+
+def lying_as(x: Tensor, like: Tensor) -> Tensor:
+    """``x`` as ``like`` lies; a tensor that is plain, or beside a plain one, as it is."""
+    if not (x.aval.sharded and like.aval.sharded):
+        return x
+    wanted: Any = like.aval
+    have: Any = x.aval
+    if have.sharding == wanted.sharding:
+        return x
+    found: Tensor = redistribute(x, sharding=wanted.sharding)
+    return found

@@ -21,7 +21,7 @@ from ..dispatch import SHARDED, recorded, state
 from ..op import Op, Plan, tables_of_plans
 from ..ops.copies import copy_data
 from ..tensor import Tensor, akin, full_flat, make
-from . import rules, rules_layers, rules_movement
+from . import class_parallel, rules, rules_layers, rules_movement
 from .across import from_local
 from .placements import Partial, Replicate
 from .redistribute import cost, redistribute_local
@@ -41,10 +41,8 @@ _SUBJECTS = (rules_layers, rules_movement)  # which register their rules
 __all__ = ["MIXED", "ShardedPlan", "plan_for"]
 
 MIXED = (
-    "{}: got mixed torch.Tensor and DTensor, need to convert all torch.Tensor to DTensor before "
-    "calling distributed operators! Please see "
-    "https://docs.pytorch.org/docs/main/distributed.tensor.html"
-    "#mixed-tensor-and-dtensor-operations for more details."
+    "{} got mixed torch.Tensor and DTensor, need to convert all torch.Tensor to DTensor before "
+    "calling distributed operators!"
 )
 _gathered: set[str] = set()
 _plans = Bounded(4096)
@@ -102,10 +100,11 @@ class ShardedPlan(Plan):
 
 def plan_for(op: Op, inputs: Any, params: dict[str, Any]) -> ShardedPlan:
     """The plan of a call of which some inputs lie over several processes."""
-    key = (op, tuple([None if x is None else x.aval for x in inputs]), *params.items())
+    avals = tuple([None if x is None else x.aval for x in inputs])
+    key = (op, class_parallel.setting.active, avals, *params.items())
     found = _plans.get(key)
     if found is None:
-        found = _plans.keep(key, _derive(op, key[1], params))
+        found = _plans.keep(key, _derive(op, avals, params))
     return found
 
 

@@ -3,6 +3,7 @@ embedding, losses."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -15,11 +16,13 @@ from ..ops import (
     normalization,
     pooling,
     resizing,
+    softmax,
 )
 from ..ops.comparison import less, where
 from ..ops.elementwise import divide, subtract
 from ..ops.movement import unsqueeze
 from ..tensor import Tensor, constant, full_flat
+from . import class_parallel
 from .placements import Partial, Placement, Shard
 from .rules import WHOLE, Call, Run, Way, cuts, local_params_of, moved, own_shape, rule_for
 
@@ -273,19 +276,55 @@ def _mean_of_all(call: Call) -> Run:
 @rule_for(loss.cross_entropy)
 def _cross_entropy(call: Call, axis: int) -> Iterable[Way]:
     reduction = call.params["reduction"]
-    for cut in _samples(call, axis, (0, 1)):
+    classes_cut = class_parallel.setting.active and call.pieces(0, 1) > 1
+    whole = functools.partial(class_parallel.cross_entropy, call.ins[0].shape[1])
+    for place, cut in cuts(call, axis):
+        if place == 0 and cut.dim == 1 and classes_cut:
+            yield call.way((cut,), run=whole)
+        if place > 1 or cut.dim != 0:
+            continue
         if reduction == "none":
-            yield call.way((cut, cut), cut, cut, cut, _SUM)
+            run, loss_lies, count = None, cut, _SUM
+        elif reduction == "mean":
+            run, loss_lies, count = _mean_of_all(call), _SUM, WHOLE
         else:
-            run = _mean_of_all(call) if reduction == "mean" else None
-            count = WHOLE if run is not None else _SUM
-            yield call.way((cut, cut), _SUM, cut, cut, count, run=run)
+            run, loss_lies, count = None, _SUM, _SUM
+        if classes_cut:
+            run, count = whole, WHOLE
+        yield call.way((cut, cut), loss_lies, cut, cut, count, run=run)
 
 
 @rule_for(loss.cross_entropy_gradient)
 def _cross_entropy_gradient(call: Call, axis: int) -> Iterable[Way]:
     """Gradient of the loss, input, maxima, logarithms, number, targets, weights of classes."""
     slope = call.params["reduction"] == "none"
-    for cut in _samples(call, axis, (1, 5)):
-        ins = (cut if slope else None, cut, cut, cut, None, cut)
-        yield call.way(ins, cut)
+    classes_cut = class_parallel.setting.active and call.pieces(1, 1) > 1
+    whole = functools.partial(class_parallel.cross_entropy_gradient, call.ins[1].shape[1])
+    run = whole if classes_cut else None
+    for place, cut in cuts(call, axis):
+        if place == 1 and cut.dim == 1 and classes_cut:
+            yield call.way((None, cut), cut, run=run)
+        elif place in (1, 5) and cut.dim == 0:
+            ins = (cut if slope else None, cut, cut, cut, None, cut)
+            yield call.way(ins, cut, run=run)
+
+
+# --- along classes --------------------------------------------------------------------------------
+
+
+def _softmax(call: Call, axis: int, run: Run) -> Iterable[Way]:
+    """Along axes that it does not sum over; in a block of ``loss_parallel`` along that one, too."""
+    for place, cut in cuts(call, axis):
+        if cut.dim != call.params["axis"]:
+            yield Way((cut,) * len(call.ins), (cut,))
+        elif class_parallel.setting.active and place == len(call.ins) - 1:
+            yield Way((cut,) * len(call.ins), (cut,), run)
+
+
+for _op, _run in (
+    (softmax.softmax, class_parallel.softmax),
+    (softmax.log_softmax, class_parallel.log_softmax),
+    (softmax.softmax_gradient, class_parallel.softmax_gradient),
+    (softmax.log_softmax_gradient, class_parallel.log_softmax_gradient),
+):
+    rule_for(_op)(functools.partial(_softmax, run=_run))

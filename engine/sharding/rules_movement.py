@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..ops import copies, indexing, movement, reduction, scan, softmax, sorting
+from ..ops import copies, indexing, movement, reduction, scan, sorting
 from .placements import NormPartial, Partial, Shard
 from .rules import (
     WHOLE,
@@ -207,18 +207,11 @@ def _view(call: Call, axis: int) -> Iterable[Way]:
 
 
 @rule_for(
-    softmax.softmax, softmax.log_softmax, scan.cumsum, scan.cumprod, scan.logcumsumexp,
+    scan.cumsum, scan.cumprod, scan.logcumsumexp,
     scan.cummax, scan.cummin, sorting.sort, sorting.topk,
 )  # fmt: skip
 def _along_one(call: Call, axis: int) -> Iterable[Way]:
     return along_others(call, axis, (call.params["axis"],), True)
-
-
-@rule_for(softmax.softmax_gradient, softmax.log_softmax_gradient)
-def _both_along_one(call: Call, axis: int) -> Iterable[Way]:
-    for _, cut in cuts(call, axis):
-        if cut.dim != call.params["axis"]:
-            yield Way((cut, cut), (cut,))
 
 
 @rule_for(

@@ -153,6 +153,7 @@ def sharded_aval(whole: Aval, sharding: Sharding) -> ShardedAval:
 
     def finish(made: ShardedAval) -> None:
         made.whole, made.sharding = whole, sharding
+        made.dense = False  # there is no memory of the whole
 
     return described_as(ShardedAval, whole, (ShardedAval, whole, sharding), finish)
 

@@ -7,11 +7,11 @@ from mindtorch.engine.sharding.placements import Placement as Placement
 from mindtorch.engine.sharding.placements import Replicate as Replicate
 from mindtorch.engine.sharding.placements import Shard as Shard
 from mindtorch.torch._api.public_names import own_names as _own_names
-from mindtorch.torch._compat.unsupported_names import absent_module as _absent_module
 
 from ..device_mesh import DeviceMesh as DeviceMesh
 from ..device_mesh import init_device_mesh as init_device_mesh
 from . import _functions as _functions
+from . import _mixed as _mixed
 from . import placement_types as placement_types
 from ._distribute import distribute_module as distribute_module
 from ._distribute import distribute_tensor as distribute_tensor
@@ -22,18 +22,6 @@ from ._distribute import rand as rand
 from ._distribute import randn as randn
 from ._distribute import zeros as zeros
 from ._tensor import DTensor as DTensor
-
-_absent_module(
-    "distributed.tensor.parallel",
-    "parameters are not cut by plans; distribute_module cuts them by a function",
-    "ColwiseParallel ParallelStyle PrepareModuleInput PrepareModuleOutput RowwiseParallel "
-    "SequenceParallel",
-    "loss_parallel parallelize_module",
-)
-_absent_module(
-    "distributed.tensor.experimental", "functions of DTensors take them as they are", "",
-    "implicit_replication local_map",
-)
 
 __all__ = [
     "DTensor", "Partial", "Placement", "Replicate", "Shard", "distribute_module",
