@@ -6,7 +6,7 @@ from __future__ import annotations
 import collections
 import threading
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import reduce
 from math import prod
 from operator import index
@@ -27,7 +27,10 @@ class Aval:
         size: the number of elements.
         contiguous: laid out in C order.
         dense: elements fill ``size`` places without gaps, in some order of the axes.
+        sharded: of the class: whether it lies over several processes.
     """
+
+    sharded = False
 
     __slots__ = (
         "__weakref__", "contiguous", "dense", "device", "dtype", "ndim", "shape", "size",
@@ -160,6 +163,27 @@ def unstrided(
             found = _interned.get(key)
             if found is None:
                 found = _filled(UnstridedAval, sizes, dtype, (0,) * len(sizes), device, False)
+                _interned[key] = found
+    return found
+
+
+def described_as(
+    kind: type[Described], whole: Aval, key: tuple[object, ...], finish: Callable[[Any], None]
+) -> Described:
+    """The description of class ``kind`` like ``whole``, one object for each ``key``.
+
+    Args:
+        finish: gives a new one what the class has besides.
+    """
+    found: Any = _interned.get(key)
+    if found is None:
+        with _making:
+            found = _interned.get(key)
+            if found is None:
+                found = _filled(
+                    kind, whole.shape, whole.dtype, whole.strides, whole.device, whole.weak
+                )
+                finish(found)
                 _interned[key] = found
     return found
 

@@ -13,11 +13,20 @@ class Callbacks:
         apply_in_place: ``apply_in_place(op, target, *inputs, **params)``, of autograd/inplace.py.
         copy_into: ``copy_into(target, source)``, of autograd/inplace.py.
         gradients: ``gradients(outputs, inputs, gradients of the outputs)``, of autograd/api.py.
+        full_sharded: ``full_sharded(aval, value)``, a tensor over several processes.
+        redraw_sharded: ``redraw_sharded(target, fill, inputs)``, random numbers for such a tensor.
+        call_sharded, plan_sharded, copy_sharded: of sharding/dispatch.py, a call of an op, its
+            plan, and a copy, where a tensor lies over several processes; None: there are none yet.
     """
 
     apply_in_place: Callable[..., Any]
     copy_into: Callable[..., Any]
     gradients: Callable[..., list[Any]]
+    full_sharded: Callable[..., Any]
+    redraw_sharded: Callable[..., Any]
+    call_sharded: Callable[..., Any] | None = None
+    plan_sharded: Callable[..., Any] | None = None
+    copy_sharded: Callable[..., Any] | None = None
 
 
 callbacks = Callbacks()

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from . import allocator
 from .autograd import tape
 from .bounded_cache import Bounded
+from .callbacks import callbacks
 from .implementations import NO_OTHERS, Implementations
 from .state import AUTOCAST as AUTOCAST
 from .state import GRAD as GRAD
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 allocator.keep_freed_memory()
 _new = object.__new__
-KERNEL, VIEW, SEVERAL = range(3)  # kinds of plans; the usual one is 0
+KERNEL, VIEW, SEVERAL, SHARDED = range(4)  # kinds of plans; the usual one is 0
 
 
 def graph_under_way() -> Any:
@@ -210,6 +211,8 @@ class Dispatch:
         ``mode``."""
         if mode & AUTOCAST:
             inputs = state.autocast(self, *inputs)
+        if callbacks.call_sharded is not None and holds_sharded(inputs):
+            return callbacks.call_sharded(self, mode & GRAD, inputs, params)
         if mode & RECORDING_CALL:
             return state.recorder.apply(self, inputs, params)
         if mode & INTERPRETED:
@@ -242,6 +245,8 @@ class Dispatch:
         self, key: Any, mode: int, inputs: tuple[Any, ...], params: dict[str, Any]
     ) -> Any:
         """Make the plan and run it; one that fails is not kept, since 2.0 would stand for 2."""
+        if callbacks.call_sharded is not None and holds_sharded(inputs):
+            return callbacks.call_sharded(self, mode, inputs, params)
         plan = self.plan(inputs, params)
         result = self.follow(plan, mode, inputs, params)
         self._plans.keep(key, plan)
@@ -258,6 +263,9 @@ class Dispatch:
             mode &= GRAD  # views have no policy of autocast
         plan = self._plans.get((x.aval, kind))
         if plan is None:
+            if x.aval.sharded:
+                result = self(x, **params)
+                return result
             plan = self._plans.keep((x.aval, kind), self.plan((x,), params))
             first: Tensor = self.follow(plan, mode, (x,), params)
             return first
@@ -267,6 +275,11 @@ class Dispatch:
         results = tuple([make(plan.empty(a.size, a.dtype.np), a) for a in plan.avals])
         plan.run(*[r.flat for r in results], *[None if x is None else x.flat for x in inputs])
         return recorded(self, plan, mode, inputs, params, results)
+
+
+def holds_sharded(inputs: tuple[Any, ...]) -> bool:
+    """Whether one of the inputs lies over several processes."""
+    return any(x is not None and x.aval.sharded for x in inputs)
 
 
 def recorded(

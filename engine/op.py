@@ -17,8 +17,9 @@ from . import dtypes, kernel_gaps
 from .autograd import tape
 from .aval import Aval, dense_like, is_channels_last
 from .bounded_cache import Bounded
+from .callbacks import callbacks
 from .devices.device import backend_of, cpu, empty_on, meta
-from .dispatch import KERNEL, SEVERAL, VIEW, Dispatch
+from .dispatch import KERNEL, SEVERAL, VIEW, Dispatch, holds_sharded
 from .result_strides import Rule, with_layout
 from .tensor import as_array as host_view
 
@@ -28,7 +29,7 @@ class Plan:
 
     Attributes:
         avals: those of the results.
-        kind: KERNEL (one result), SEVERAL, VIEW (of input 0).
+        kind: KERNEL (one result), SEVERAL, VIEW (of input 0), SHARDED (over several processes).
         run: ``run(*flat outs, *flat ins)``; for a view, the offset of its first element.
         rules: how the op's gradients were computed before (:mod:`.call_cache.vjp_cache`).
     """
@@ -203,6 +204,9 @@ class Op(Dispatch):
             key = (*key, *params.items())
         plan = self._plans.get(key)
         if plan is None:
+            if callbacks.plan_sharded is not None and holds_sharded(inputs):
+                sharded: Plan = callbacks.plan_sharded(self, inputs, params)
+                return sharded
             plan = self._plans.keep(key, self.plan(inputs, params))
         return plan
 

@@ -12,7 +12,7 @@ from ..aval import Aval
 from ..callbacks import callbacks
 from ..devices.device import cpu
 from ..dispatch import state
-from ..ops.movement import cast
+from ..ops.movement import cast, full_like_aval
 from ..state import grad_mode as grad_mode
 from ..symbolic_sizes import open_sizes
 from ..tensor import Tensor, captures, full_flat, make
@@ -22,6 +22,8 @@ from .backward import Pass
 
 
 def _ones(described: Aval) -> Tensor:
+    if described.sharded:
+        return full_like_aval(described, 1)
     if described.shape or described.weak or described.device is not cpu or captures or open_sizes:
         return full_flat(described.shape, described.dtype, 1, described.device)
     flat = np.empty(1, described.dtype.np)

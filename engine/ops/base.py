@@ -240,9 +240,16 @@ class Reduction(Op):
     Args:
         name: of the op and of its kernel in ``mindtorch.kernels.cpu.reduction``.
         result: "same", "sum" (integers become int64), "bool", "index" or "float".
+        combined: how the results of parts make that of the whole ("sum", "avg", "max", "min",
+            "product"), which tensors over several processes ask; None: no way is known.
     """
 
-    def __init__(self, name: str, vjp: Any = None, *, result: str = "same", **options: Any) -> None:
+    def __init__(
+        self, name: str, vjp: Any = None, *, result: str = "same", combined: str | None = None,
+        **options: Any,
+    ) -> None:  # fmt: skip
+        self.combined = combined
+
         def shape_rule(x: Aval, *, axis: tuple[int, ...], keepdims: bool) -> Aval:
             return aval(
                 reduced_shape(x.shape, axis, keepdims), _REDUCED[result](x.dtype), None, x.device

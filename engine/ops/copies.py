@@ -9,6 +9,7 @@ from mindtorch.kernels.codegen.typed_scalar import cast_type
 from .. import dtypes
 from ..aval import Aval, Shape, aval
 from ..bounded_cache import Bounded
+from ..callbacks import callbacks
 from ..devices.device import backend
 from ..op import Op
 from ..result_strides import preserved_strides
@@ -71,6 +72,9 @@ def copy_data(target: Tensor, source: Tensor) -> None:
     key = (where, what)
     run = _copies.get(key)
     if run is None:
+        if callbacks.copy_sharded is not None and (where.sharded or what.sharded):
+            callbacks.copy_sharded(target, source)
+            return
         if what.shape != where.shape:
             what = expand_aval(what, shape=where.shape)
         if where.device.type == "meta":

@@ -9,6 +9,7 @@ from typing import Any
 
 from .. import dtypes
 from ..aval import Aval, Shape, aval, contiguous_strides
+from ..callbacks import callbacks
 from ..dispatch import state
 from ..op import Op
 from ..result_strides import (
@@ -397,8 +398,16 @@ overwrite = _ViewUpdate(
 )
 
 
+def full_like_aval(described: Aval, value: Any) -> Tensor:
+    """A tensor of this description, in C order, with every element ``value``."""
+    if described.sharded:
+        made: Tensor = callbacks.full_sharded(described, value)
+        return made
+    return full_flat(described.shape, described.dtype, value, described.device)
+
+
 def zeros_like_aval(described: Aval) -> Tensor:
-    return full_flat(described.shape, described.dtype, 0, described.device)
+    return full_like_aval(described, 0)
 
 
 def _cat_aval(*tensors: Aval, axis: int) -> Aval:

@@ -36,7 +36,10 @@ def _sum_vjp(g: Any, avals: Any, axis: Any, keepdims: bool) -> Any:
     return expand(g, shape=avals[0].shape)
 
 
-sum_ = Reduction("sum", _sum_vjp, result="sum", autocast_cuda="full", grad_name=_over_axes("Sum"))
+sum_ = Reduction(
+    "sum", _sum_vjp, result="sum", autocast_cuda="full", grad_name=_over_axes("Sum"),
+    combined="sum",
+)  # fmt: skip
 
 
 def _mean_vjp(g: Any, avals: Any, axis: Any, keepdims: bool) -> Any:
@@ -46,7 +49,7 @@ def _mean_vjp(g: Any, avals: Any, axis: Any, keepdims: bool) -> Any:
     return divide(_sum_vjp(g, avals, axis, keepdims), constant(max(count, 1)))
 
 
-mean = Reduction("mean", _mean_vjp, grad_name=_over_axes("Mean"))
+mean = Reduction("mean", _mean_vjp, grad_name=_over_axes("Mean"), combined="avg")
 
 
 def _extreme_vjp(g: Any, out: Any, x: Any, axis: Any, keepdims: bool) -> Any:
@@ -65,8 +68,12 @@ def _extreme_vjp(g: Any, out: Any, x: Any, axis: Any, keepdims: bool) -> Any:
     return divide(kept, sum_(hit, axis=axis, keepdims=True))
 
 
-amax = Reduction("amax", _extreme_vjp, dtypes=without("complex", "max_values_cpu"))
-amin = Reduction("amin", _extreme_vjp, dtypes=without("complex", "min_values_cpu"))
+amax = Reduction(
+    "amax", _extreme_vjp, dtypes=without("complex", "max_values_cpu"), combined="max"
+)
+amin = Reduction(
+    "amin", _extreme_vjp, dtypes=without("complex", "min_values_cpu"), combined="min"
+)
 
 
 def prod_gradient(g: Any, x: Any, axis: Any, keepdims: bool) -> Any:
@@ -108,8 +115,9 @@ def _product(x: Any, axis: Any) -> Any:
 
 
 prod = Reduction(
-    "prod", _prod_vjp, result="sum", autocast_cuda="full", grad_name=_over_axes("Prod")
-)
+    "prod", _prod_vjp, result="sum", autocast_cuda="full", grad_name=_over_axes("Prod"),
+    combined="product",
+)  # fmt: skip
 any_ = Reduction("any", result="bool")
 all_ = Reduction("all", result="bool")
 

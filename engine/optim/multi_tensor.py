@@ -24,6 +24,7 @@ from ..autograd.inplace import copy_data
 from ..devices import cuda
 from ..devices.device import cpu
 from ..dispatch import graph_under_way
+from ..sharding.sharded import local_part
 from ..tensor import Tensor, constant, full_flat, make
 
 _TYPES = (dtypes.float32, dtypes.float64)
@@ -208,6 +209,8 @@ class Fused:
         """Prepare for :meth:`unchanged`, after a step of ``parameters`` with their gradients and
         with what ``state`` holds of each under ``names``."""
         few = max(len(state), len(parameters)) <= _MOST_WATCHED
+        if any(p.aval.sharded for p in parameters):
+            return  # their gradients' memory is not theirs alone to compare
         if self._repeated == _REPEATED and self._counts_itself and few:
             self._unmoved = _unmoved(state, parameters, names)
 
@@ -247,6 +250,9 @@ class Fused:
         """Whether a kernel can take the tensors, now."""
         if graph_under_way() is not None:
             return False
+        if any(p.aval.sharded for p in parameters):
+            lists = [[_own(t) for t in many] for many in (parameters, gradients, *states)]
+            parameters, gradients, states = lists[0], lists[1], lists[2:]
         if parameters[0].aval.device is not cpu:
             return _same_on_device(gradients, parameters, *states)
         own = [*itertools.chain(parameters, *states, counters)]
@@ -269,6 +275,10 @@ class Fused:
             False where no kernel can take the tensors: then nothing was done.
         """
         counters = steps if isinstance(steps[0], Tensor) else ()
+        if any(p.aval.sharded for p in parameters):
+            lists = [[_own(t) for t in many] for many in (parameters, gradients, *states)]
+            _written([t for t in parameters if t.aval.sharded])
+            parameters, gradients, states = lists[0], lists[1], lists[2:]
         if not self.takes(update, parameters, gradients, states, counters):
             return False
         if parameters[0].aval.device is cpu:
@@ -295,6 +305,11 @@ class Fused:
 
 
 _NO_COUNTS = np.empty(0, np.float64)
+
+
+def _own(tensor: Tensor) -> Tensor:
+    """What of a tensor this process has."""
+    return local_part(tensor) if tensor.aval.sharded else tensor
 
 
 def _is_counter(described: Any) -> bool:

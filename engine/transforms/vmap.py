@@ -18,6 +18,7 @@ from ..allocator import empty
 from ..autograd import inplace, tape
 from ..aval import Aval, aval
 from ..bounded_cache import Bounded
+from ..callbacks import callbacks
 from ..devices.cuda import drawing
 from ..devices.device import empty_on
 from ..dispatch import GRAD, recorded, state
@@ -196,7 +197,9 @@ def redraw(target: Tensor, fill: Callable[..., Any], *inputs: Tensor) -> Tensor:
     inplace.check_writable(target)
     inplace.check_overlap(target)
     device = target.aval.device.type
-    if device == "cpu" and not (state.interpreters or captures or inputs):
+    if target.aval.sharded:
+        callbacks.redraw_sharded(target, fill, inputs)
+    elif device == "cpu" and not (state.interpreters or captures or inputs):
         fill(as_array(target.flat, target.aval))
     elif device != "meta" and state.interpreters and state.interpreters[-1].draws:
         state.interpreters[-1].redraw(target, fill, inputs)

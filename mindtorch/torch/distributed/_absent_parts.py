@@ -9,13 +9,11 @@ import sys
 
 from mindtorch.torch._compat.unsupported_names import absent_function, absent_module
 
-from . import _default_hooks, _placements
+from . import _default_hooks
 
 __all__: list[str] = []
 
 _SHARDED = "parameters are not sharded over processes; DistributedDataParallel keeps them whole"
-_TENSOR = "there are no tensors that are spread over processes"
-_MESH = "process groups have one dimension; use new_group"
 _FILES = "states are not sharded; torch.save and torch.load keep whole ones"
 _HOOK = "gradients are averaged by all_reduce; there are no other schedules"
 
@@ -34,33 +32,6 @@ _api.__dict__["_require_initialized"] = lambda function: absent_function(
 )
 absent_module("distributed.rpc.functions", _REMOTE, "", "async_execution")
 absent_module("distributed.autograd", _REMOTE, "context", "backward get_gradients")
-absent_module("distributed.device_mesh", _MESH, "DeviceMesh", "init_device_mesh")
-_tensor = absent_module(
-    "distributed.tensor",
-    _TENSOR,
-    "DTensor DeviceMesh",
-    "distribute_module distribute_tensor empty full init_device_mesh ones rand randn zeros",
-)
-absent_module("distributed.tensor._utils", _TENSOR, "", "compute_local_shape_and_global_offset")
-absent_module(
-    "distributed.tensor.parallel",
-    _TENSOR,
-    "ColwiseParallel ParallelStyle PrepareModuleInput PrepareModuleOutput RowwiseParallel "
-    "SequenceParallel",
-    "loss_parallel parallelize_module",
-)
-_old = absent_module("distributed._tensor", _TENSOR)
-for _place in ("_tensor", "tensor"):
-    absent_module(
-        f"distributed.{_place}.experimental", _TENSOR, "", "implicit_replication local_map"
-    )
-for _name in ("DTensor", "DeviceMesh", "distribute_module", "distribute_tensor"):
-    setattr(_old, _name, getattr(_tensor, _name))
-_types = absent_module("distributed.tensor.placement_types", _TENSOR)
-for _name in _placements.__all__:
-    for _module in (_tensor, _old, _types):
-        setattr(_module, _name, getattr(_placements, _name))
-
 _STRATEGIES = {
     "ShardingStrategy": "FULL_SHARD SHARD_GRAD_OP NO_SHARD HYBRID_SHARD _HYBRID_SHARD_ZERO2",
     "BackwardPrefetch": "BACKWARD_PRE BACKWARD_POST",

@@ -38,6 +38,8 @@ class Parameter(Tensor):
             data = Tensor()
         if not isinstance(data, EngineTensor):
             raise AttributeError(f"'{_type_name(data)}' object has no attribute 'detach'")
+        if cls is Parameter:
+            cls = getattr(data, "parameter_type", cls)
         return Tensor._make_subclass(cls, data, requires_grad)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:

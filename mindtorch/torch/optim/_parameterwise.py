@@ -8,6 +8,7 @@ from mindtorch.engine import dtypes
 from mindtorch.engine.dispatch import state as engine_state
 from mindtorch.engine.ops.movement import clone
 from mindtorch.engine.optim.multi_tensor import zeros_like as zeros_in_layout
+from mindtorch.engine.sharding.across import lying_as
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import full_flat
 from mindtorch.torch.autograd.grad_mode import enable_grad, no_grad
@@ -203,6 +204,8 @@ def gather(group: dict[str, Any], given: Any) -> tuple[list[Any], list[Any]]:
     params = group["params"]
     grads = [p._grad for p in params] if given is None else [given[id(p)] for p in params]
     kept = [i for i, g in enumerate(grads) if g is not None]
+    if any(params[i].aval.sharded for i in kept):
+        grads = [None if g is None else lying_as(g, p) for g, p in zip(grads, params, strict=True)]
     if len(kept) == len(params):
         return params, grads
     return [params[i] for i in kept], [grads[i] for i in kept]

@@ -50,6 +50,8 @@ def clip_grads_with_norm_(
 ) -> None:
     """Multiply gradients by ``max_norm / (total_norm + 1e-6)`` where that is less than 1."""
     factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
+    if factor.aval.sharded:
+        factor = factor.full_tensor()
     gradients = [p.grad for p in _listed(parameters) if p.grad is not None]
     if fits(gradients) and len({id(g) for g in gradients}) == len(gradients):
         scale_all(gradients, float(factor))
