@@ -88,7 +88,7 @@ def _sums(
 
 
 @kernel
-def _is_thin(m: int, n: int, k: int) -> bool:
+def is_thin(m: int, n: int, k: int) -> bool:
     """Whether rows or columns of a result are sooner computed one by one than as a product, which
     packs its operands first; BLAS has loops of its own for small ones."""
     least = min(m, n)
@@ -96,7 +96,7 @@ def _is_thin(m: int, n: int, k: int) -> bool:
 
 
 @kernel
-def _add_thin(
+def add_thin(
     out: Any, a: Any, b: Any, m: int, n: int, k: int, ta: int, lda: int, tb: int, ldb: int, ldc: int
 ) -> None:
     """``out += a @ b`` where one of the two has few rows or columns: the other is read as it lies,
@@ -119,10 +119,10 @@ def _single(
 ) -> None:
     if _few_terms(m, n, k, ta, tb):
         _sums(out, a, b, m, n, k, ta, lda, tb, ldb)
-    elif _is_thin(m, n, k):
+    elif is_thin(m, n, k):
         for i in range(m * n):
             out[i] = 0
-        _add_thin(out, a, b, m, n, k, ta, lda, tb, ldb, n)
+        add_thin(out, a, b, m, n, k, ta, lda, tb, ldb, n)
     else:
         gemm(ta, tb, m, n, k, 1.0, a, lda, b, ldb, 0.0, out, n)
 
@@ -171,8 +171,8 @@ def _linear(
         row = out[i * n : i * n + n]
         for j in range(n):
             row[j] = bias[j]
-    if _is_thin(m, n, k):
-        _add_thin(out, x, w, m, n, k, ta, lda, tb, ldb, n)
+    if is_thin(m, n, k):
+        add_thin(out, x, w, m, n, k, ta, lda, tb, ldb, n)
         return
     gemm(ta, tb, m, n, k, 1.0, x, lda, w, ldb, 1.0, out, n)
 
@@ -193,13 +193,13 @@ def _some(
     left = a if wide else a[start * (1 if ta else lda) :]
     right = b[start * (ldb if tb else 1) :] if wide else b
     offset = bias[start:] if wide and bias.size else bias
-    thin = _is_thin(m, n, k)
+    thin = is_thin(m, n, k)
     for i in range(rows if thin or bias.size else 0):
         row = into[i * n : i * n + columns]
         for j in range(columns):
             row[j] = offset[j] if bias.size else 0
     if thin:
-        _add_thin(into, left, right, rows, columns, k, ta, lda, tb, ldb, n)
+        add_thin(into, left, right, rows, columns, k, ta, lda, tb, ldb, n)
         return
     beta = 1.0 if bias.size else 0.0
     gemm(ta, tb, rows, columns, k, 1.0, left, lda, right, ldb, beta, into, n)

@@ -18,7 +18,7 @@ from mindtorch.kernels.codegen.jit import kernel
 from . import openblas
 from .float32_math import exp32, tanh32
 from .float64_math import exp64, tanh64
-from .matmul import matmul
+from .matmul import add_thin, is_thin, matmul
 from .openblas import gemm
 from .thread_pool import get_num_threads, parallel_for
 from .via_float32 import flat, in_float32
@@ -90,7 +90,7 @@ def _laid(weight: Any, n: int, width: int, rows: int, steps: int) -> Any:
     """The weights of a loop's products ``h @ weight.T``, turned over where few rows are multiplied
     again and again (BLAS has a kernel of its own for small products, without packing); and 1 where
     they are as they were."""
-    if steps < 8 or rows * n * width > _SMALL:
+    if steps < 8 or rows * n * width > _SMALL or is_thin(rows, n, width):
         return weight, 1
     turned = np.empty(weight.size, weight.dtype)
     for first in range(0, n, 16):
@@ -102,7 +102,24 @@ def _laid(weight: Any, n: int, width: int, rows: int, steps: int) -> Any:
 
 @kernel
 def _add_product(out: Any, h: Any, weight: Any, rows: int, n: int, width: int, plain: int) -> None:
-    gemm(0, plain, rows, n, width, 1.0, h, width, weight, width if plain else n, 1.0, out, n)
+    if plain and is_thin(rows, n, width):
+        add_thin(out, h, weight, rows, n, width, 0, width, 1, width, n)
+    else:
+        gemm(0, plain, rows, n, width, 1.0, h, width, weight, width if plain else n, 1.0, out, n)
+
+
+@kernel
+def _state_gradient(
+    out: Any, gates: Any, weight: Any, rows: int, n: int, width: int, beta: float
+) -> None:
+    """``out = gates @ weight + beta * out`` of the ``n`` gradients of each row; beta is 0 or 1."""
+    if is_thin(rows, width, n):
+        if beta == 0:
+            for j in range(rows * width):
+                out[j] = 0
+        add_thin(out, gates, weight, rows, width, n, 0, n, 0, width, width)
+    else:
+        gemm(0, 0, rows, width, n, 1.0, gates, n, weight, width, beta, out, width)
 
 
 def _lstm(sigmoid: Any, tanh: Any) -> Any:
@@ -172,8 +189,7 @@ def _lstm(sigmoid: Any, tanh: Any) -> Any:
                     dc[i * width :], gate, gate[width:], gate[2 * width :], gate[3 * width :],
                     cells[at:], before[at:], width,
                 )  # fmt: skip
-            gemm(0, 0, rows, width, 4 * width, 1.0, gx[start * 4 * width :], 4 * width, weight,
-                 width, 0.0, dh, width)  # fmt: skip
+            _state_gradient(dh, gx[start * 4 * width :], weight, rows, 4 * width, width, 0.0)
 
     return forward, backward
 
@@ -249,8 +265,7 @@ def _gru(sigmoid: Any, tanh: Any) -> Any:
                 at = (start + i) * width
                 cell_backward(gx[3 * at :], gm[3 * at :], dh[i * width :], gates[4 * at :],
                               before[at:], width)  # fmt: skip
-            gemm(0, 0, rows, width, 3 * width, 1.0, gm[start * 3 * width :], 3 * width, weight,
-                 width, 1.0, dh, width)  # fmt: skip
+            _state_gradient(dh, gm[start * 3 * width :], weight, rows, 3 * width, width, 1.0)
 
     return forward, backward
 
@@ -296,7 +311,7 @@ def _simple(tanh: Any) -> Any:
             else:
                 for j in range(rows * width):
                     target[j] = zero if value[j] <= zero else dh[j]
-            gemm(0, 0, rows, width, width, 1.0, target, width, weight, width, 0.0, dh, width)
+            _state_gradient(dh, target, weight, rows, width, width, 0.0)
 
     return forward, backward
 

@@ -67,7 +67,7 @@ def test_thin_results_are_computed_row_by_row(
 ) -> None:
     """One place of text generated at a time, one image: the other operand is read, not packed."""
     m, k, n = shape
-    assert kernels._is_thin(m, n, k)
+    assert kernels.is_thin(m, n, k)
     a, b, bias = made((m, k), dtype, 0), made((k, n), dtype, 1), made((n,), dtype, 2)
     out, affine = np.full((m, n), np.nan, dtype), np.full((m, n), np.nan, dtype)
     kernels.matmul(out, laid_out(a, left), laid_out(b, right))
