@@ -6,10 +6,16 @@ be linked with it, and lists all of its symbols: two thirds of the time of loadi
 
 from __future__ import annotations
 
+import functools
+import io
+import pickle
+import sys
 from typing import Any
 
 import llvmlite.binding
 from numba.core import codegen, compiler
+from numba.core.environment import Environment, _rebuild_env, lookup_environment
+from numba.core.runtime import _nrt_python
 
 from .linkable import LinkedLibrary, key
 
@@ -44,6 +50,40 @@ class LoadedLibrary(codegen.JITCodeLibrary):
         return self._shared_module
 
 
+def _environment(module: str, constants: Any, name: str) -> Any:
+    """An environment with the globals of its module, if that is there: code in nopython mode reads
+    none, and numba's own modules take 20 ms to import."""
+    found = lookup_environment(name)
+    if found is None:
+        loaded = sys.modules.get(module)
+        found = Environment({"__name__": module} if loaded is None else vars(loaded))
+        found.consts[:] = constants
+        found.env_name = name
+        Environment._memo[name] = found
+    return found
+
+
+class _Unpickler(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        found = super().find_class(module, name)
+        return _environment if found is _rebuild_env else found
+
+
+def unpickled(payload: bytes) -> Any:
+    """What ``CompileResult._reduce`` took apart, from a file."""
+    return _Unpickler(io.BytesIO(payload)).load()
+
+
+@functools.cache
+def _name_runtime() -> None:
+    """Tell LLVM where the functions of numba's runtime are that machine code calls.
+
+    ``rtsys.initialize`` compiles those that compiling links with, too, which takes 20 ms.
+    """
+    for name, address in _nrt_python.c_helpers.items():
+        llvmlite.binding.add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
+
+
 def _machine_code(
     target: Any, name: str, code: bytes, intermediate: bytes, described: Any, environments: Any
 ) -> LoadedLibrary:
@@ -74,6 +114,7 @@ def rebuild(
         loaded: Any = LinkedLibrary(target.codegen(), name, made)
         call = key()
     else:
+        _name_runtime()
         loaded = _machine_code(target, name, *made, described, environments)
         call = target.get_executable(loaded, described, environment)
         for each in environments:

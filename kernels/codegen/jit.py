@@ -28,12 +28,11 @@ import llvmlite.binding
 import numba
 import numpy as np
 from numba.core import bytecode, caching, compiler_lock, errors, registry, serialize
-from numba.core.runtime import rtsys
 
 from ..support.atomic_file import write_whole
 from ..support.first_use_clock import clock as first_use
 from ..support.fork_safe_lock import known, lock, reentrant_lock
-from .cache_loader import rebuild
+from .cache_loader import rebuild, unpickled
 from .compile_lock import PATIENCE, Busy, Claim, Compiling
 from .linkable import Linked
 from .numba_pipeline import Compiler, undisturbed
@@ -240,8 +239,7 @@ class DiskCache(caching._Cache):
     def unpack(self, payload: bytes, target_context: Any) -> Any:
         """The compiled function of a file."""
         # not target_context.refresh(), which loads what only compiling needs: 0.6 s
-        rtsys.initialize(target_context)
-        return rebuild(target_context, *pickle.loads(payload))
+        return rebuild(target_context, *unpickled(payload))
 
     def enable(self) -> None:
         """The cache is always on."""
@@ -314,14 +312,8 @@ class DiskCache(caching._Cache):
             write_whole(self._path(sig), hashlib.sha256(payload).digest() + payload)
 
 
-class Kernel(registry.CPUDispatcher):
-    """A compiled function: for Python, machine code; for kernels that call it, code to link.
-
-    Args:
-        function: the Python function.
-        options: those of ``numba.njit``, and ``noalias``: no array is written that another one
-            shares memory with, but for loops that read an element before they write it.
-    """
+class _Dispatcher(registry.CPUDispatcher):
+    """numba's part of a kernel: machine code for Python; for kernels that call it, code to link."""
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
         # a wrapper for C callers, which there are none of, is a tenth of the time of compiling
@@ -354,6 +346,42 @@ class Kernel(registry.CPUDispatcher):
         return self.linked.get_overload(signature)
 
 
+class Kernel:
+    """A function that is compiled when it is called, by Python or by another kernel.
+
+    A process uses a tenth of the kernels that its modules define, and numba's dispatchers take
+    long to make: each is made when it is asked for.
+
+    Args:
+        function: the Python function.
+        options: those of ``numba.njit``, and ``noalias``: no array is written that another one
+            shares memory with, but for loops that read an element before they write it.
+    """
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        functools.update_wrapper(self, function)
+        self.py_func = function
+        self._options = options
+        self._entry_points: dict[Any, Callable[..., Any]] = {}
+
+    @functools.cached_property
+    def dispatcher(self) -> _Dispatcher:
+        """What compiles the function."""
+        return _Dispatcher(self.py_func, self._options)
+
+    @property
+    def targetoptions(self) -> dict[str, Any]:
+        """numba's options, which it reads of what a kernel calls."""
+        return {**_SETTINGS, **_known(self._options)}
+
+    @property
+    def _numba_type_(self) -> Any:
+        return self.dispatcher._numba_type_
+
+    def __call__(self, *args: Any) -> Any:
+        return self.dispatcher(*args)
+
+
 def _known(options: dict[str, Any]) -> dict[str, Any]:
     """The options that numba has."""
     return {name: value for name, value in options.items() if name != "noalias"}
@@ -380,7 +408,7 @@ def kernel(function: Callable[..., Any] | None = None, /, **options: Any) -> Any
         **options: passed to ``numba.njit``. ``error_model`` is "numpy" unless given.
 
     Returns:
-        A numba dispatcher. It compiles at its first call, or in :func:`entry_point`.
+        It is compiled at its first call, or in :func:`entry_point`.
     """
     if function is None:
         return lambda later: kernel(later, **options)
@@ -397,31 +425,28 @@ def entry_point(dispatcher: Any, signature: Any) -> Callable[..., Any]:
     It costs 0.13 us for three arrays. The caller guarantees positional arguments of exactly these
     types: a wrong number of dimensions is undefined behaviour.
     """
-    known: dict[Any, Callable[..., Any]] = vars(dispatcher).setdefault("_entry_points", {})
+    known: dict[Any, Callable[..., Any]] = dispatcher._entry_points
     if signature not in known:
         known[signature] = _compiled(dispatcher, signature)
     return known[signature]
 
 
-def _name_of(dispatcher: Any) -> str:
-    name: str = dispatcher.py_func.__name__
-    return name
-
-
-def _compiled(dispatcher: Any, signature: Any) -> Callable[..., Any]:
+def _compiled(kernel: Kernel, signature: Any) -> Callable[..., Any]:
+    name = kernel.py_func.__name__
     with _compile_lock:
         try:
-            dispatcher.compile(signature)
+            kernel.dispatcher.compile(signature)
         except errors.NumbaError:
-            logger.error("kernel %s does not compile for %s", _name_of(dispatcher), signature)
+            logger.error("kernel %s does not compile for %s", name, signature)
             raise
         except (NameError, NotImplementedError) as error:
             raise TypeError(
-                f"kernel {_name_of(dispatcher)} cannot be compiled for {signature}: numba "
+                f"kernel {name} cannot be compiled for {signature}: numba "
                 "has no such type; 16-bit floats go through float32 (kernels/cpu/via_float32.py)"
             ) from error
         types_, _ = numba.core.sigutils.normalize_signature(signature)
-        return dispatcher.overloads[types_].entry_point
+        compiled: Callable[..., Any] = kernel.dispatcher.overloads[types_].entry_point
+        return compiled
 
 
 def bound(call: Callable[..., Any], compiled: Callable[..., Any], *constants: Any) -> Any:

@@ -8,8 +8,11 @@ numbers), together with what it calls, and compiles it for its device.
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator, Mapping
+from types import ModuleType
 from typing import Any
 
 import ml_dtypes
@@ -20,9 +23,7 @@ from ..scalar.facts import facts_of
 
 SHORT_FLOATS = (np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16))
 _BOOL = np.dtype(np.bool_)
-_module: dict[str, ast.FunctionDef] = {}
 _SUPPLIED = {*real.MATHEMATICS, *bessel.SUPPLIED}
-_large: set[str] = set()
 
 
 def arithmetic_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -50,22 +51,51 @@ class _TypedConstants(ast.NodeTransformer):
         return ast.Call(ast.Name("_T", ast.Load()), [node], [])
 
 
-def definitions() -> dict[str, ast.FunctionDef]:
+class _Definitions(Mapping[str, ast.FunctionDef]):
+    """The functions of some modules by name, each parsed when it is asked for: a program needs
+    few, and to parse all of them takes longer than to load its kernels."""
+
+    def __init__(self, modules: tuple[ModuleType, ...]) -> None:
+        self._sources: dict[str, str] = {}
+        self._parsed: dict[str, ast.FunctionDef] = {}
+        for module in modules:
+            # each begins with a line that is not indented, and ends before the next such line
+            for part in re.split(r"^(?=def )", inspect.getsource(module), flags=re.MULTILINE)[1:]:
+                source = re.split(r"^(?=[^\s)])", part, maxsplit=2, flags=re.MULTILINE)[1]
+                self._sources[source[len("def ") : source.index("(")]] = source
+
+    def __getitem__(self, name: str) -> ast.FunctionDef:
+        if name not in self._parsed:
+            definition = ast.parse(self._sources[name]).body[0]
+            assert isinstance(definition, ast.FunctionDef)
+            self._parsed[name] = definition
+        return self._parsed[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._sources
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._sources)
+
+    def __len__(self) -> int:
+        return len(self._sources)
+
+
+@functools.cache
+def definitions() -> Mapping[str, ast.FunctionDef]:
     """The functions of the scalar modules, by name."""
-    if not _module:
-        for module in (real, activations, special, bessel, complex_numbers):
-            tree = ast.parse(inspect.getsource(module))
-            found = {f.name: f for f in tree.body if isinstance(f, ast.FunctionDef)}
-            _module.update(found)
-            if module in (special, bessel):
-                _large.update(found)
-    return _module
+    return _Definitions((real, activations, special, bessel, complex_numbers))
+
+
+@functools.cache
+def _large() -> frozenset[str]:
+    return frozenset(_Definitions((special, bessel)))
 
 
 def is_large(name: str) -> bool:
     """Whether a function is too large to be part of every loop that calls it: those of ``special``
     and ``bessel``, and what devices supply whole."""
-    return name in bessel.SUPPLIED or (name in definitions() and name in _large)
+    return name in bessel.SUPPLIED or name in _large()
 
 
 def for_type(name: str, dtype: np.dtype[Any]) -> str:
