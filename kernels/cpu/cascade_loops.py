@@ -334,7 +334,8 @@ def fold_of(dtype: Any, paired: bool) -> Any:
         """``axes`` are rows of (length, stride of ``held``, stride of ``x``), innermost first."""
         n, m = axes[0, 0], axes[1, 0]
         while first < last:
-            left, to, at = first, 0, 0
+            # a plain 0 would be a type of its own, and all below be compiled for it, too
+            left, to, at = first, np.int64(0), np.int64(0)
             for k in range(axes.shape[0]):
                 i = left % axes[k, 0]
                 left //= axes[k, 0]
