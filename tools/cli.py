@@ -28,6 +28,7 @@ from .run_script import (
     switch_in_spawned_processes,
 )  # fmt: skip
 from .scan import command as scan
+from .warm import command as warm
 
 __all__ = ["main"]
 
@@ -205,6 +206,10 @@ _COMMANDS: tuple[tuple[str, str, str, Any, Any], ...] = (
     (
         "lite", "convert models to Lite files, describe them and take their time",
         lite.DESCRIPTION, lite.add_arguments, lite.main,
+    ),
+    (
+        "warm", "compile the commonest kernels before they are needed",
+        warm.DESCRIPTION, warm.add_arguments, warm.main,
     ),
     (
         "completion", "print what makes a shell complete commands", _COMPLETION,

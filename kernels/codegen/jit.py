@@ -9,7 +9,6 @@ cannot be written, kernels are compiled in memory.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
 import itertools
@@ -34,6 +33,7 @@ from ..support.first_use_clock import clock as first_use
 from ..support.fork_safe_lock import known, lock, reentrant_lock
 from .cache_loader import rebuild, unpickled
 from .compile_lock import PATIENCE, Busy, Claim, Compiling
+from .compile_message import message
 from .linkable import Linked
 from .numba_pipeline import Compiler, undisturbed
 from .signal_guard import held
@@ -56,11 +56,16 @@ if hasattr(os, "register_at_fork"):
 
 
 class Statistics:
-    """How many functions this process compiled, and how many it loaded from the cache."""
+    """How many functions this process compiled, and how many it loaded from the cache.
+
+    Attributes:
+        unwritten: why one that was compiled could not be written to the cache; empty if all were.
+    """
 
     def __init__(self) -> None:
         self.compiled = 0
         self.loaded = 0
+        self.unwritten = ""
 
     def __repr__(self) -> str:
         return f"Statistics(compiled={self.compiled}, loaded={self.loaded})"
@@ -207,13 +212,6 @@ def _names(code: types.CodeType) -> Iterator[str]:
             yield from _names(constant)
 
 
-def _say(text: str) -> None:
-    """Show what a first run waits for on the last line of a terminal, or take it away again."""
-    if sys.stderr is not None and sys.stderr.isatty():
-        sys.stderr.write(f"\r\x1b[K{text and f'mindtorch: {text} '}")
-        sys.stderr.flush()
-
-
 class DiskCache(caching._Cache):
     """numba's cache interface over one file for each function and signature."""
 
@@ -273,13 +271,14 @@ class DiskCache(caching._Cache):
             claim.release()
             return result
         self._claims.append(claim)
-        _say(f"compiling {self._function.__name__}, once for this machine")
+        message.begin(self._function.__name__)
         return None
 
     def release(self) -> None:
         """Let processes go on that wait for what was compiled here, or could not be."""
         while self._claims:
             self._claims.pop().release()
+            message.end()
 
     def _loaded(self, sig: Any, target_context: Any) -> Any:
         path = self._path(sig)
@@ -300,7 +299,6 @@ class DiskCache(caching._Cache):
 
     def save_overload(self, sig: Any, data: Any) -> None:
         statistics.compiled += 1
-        _say("")
         if os.environ.get("MINDTORCH_DEBUG", "0") >= "4":
             logger.warning("compiled %s%s", self._function.__qualname__, sig)
         try:
@@ -308,8 +306,10 @@ class DiskCache(caching._Cache):
         except (TypeError, pickle.PicklingError) as error:
             logger.warning("%s cannot be cached: %s", self._function.__qualname__, error)
             return
-        with contextlib.suppress(OSError):
+        try:
             write_whole(self._path(sig), hashlib.sha256(payload).digest() + payload)
+        except OSError as error:  # the program goes on without
+            statistics.unwritten = f"no kernel can be written to {self.folder()}: {error.strerror}"
 
 
 class _Dispatcher(registry.CPUDispatcher):

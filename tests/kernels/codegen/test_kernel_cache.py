@@ -1,23 +1,25 @@
 """The cache of compiled kernels on disk: a second process compiles nothing."""
 
 import hashlib
+import io
 import json
 import math
 import os
 import pickle
-import pty
 import signal
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import llvmlite.binding
 import numpy as np
 import pytest
 from numba.core import registry
 
 from mindtorch.kernels.codegen import jit as compiling
 from mindtorch.kernels.codegen.compile_lock import Claim
+from mindtorch.kernels.codegen.compile_message import Message
 from mindtorch.kernels.codegen.jit import kernel
 from mindtorch.kernels.codegen.signal_guard import held
 
@@ -70,6 +72,26 @@ json.dump([statistics.compiled, statistics.loaded, caller(1.0), twice(2.0)], sys
 """
 
 
+# its code refers to environments of numba's own modules, and raises what they raise
+RAISES = """
+import json, sys
+import numpy as np
+from mindtorch.kernels.codegen.jit import kernel, statistics
+
+@kernel
+def made(n):
+    return np.empty(n).sum() * 0 + np.zeros(2)[1]
+
+texts = []
+for n in (3, -1):
+    try:
+        texts.append(made(n))
+    except Exception as error:
+        texts.append(f"{type(error).__name__}: {error}")
+json.dump([statistics.compiled, statistics.loaded, texts], sys.stdout)
+"""
+
+
 # whole files that no version of ours has written
 ALIEN = (
     b"", pickle.dumps(5), pickle.dumps((None,) * 10), b"cno_such_module\nname\n.",
@@ -117,6 +139,19 @@ def test_a_kernel_from_the_cache_is_linked_with_one_compiled_now(tmp_path: Path)
     assert run(tmp_path, 0, LINKED, "less")[:2] == [0, 2]
 
 
+def test_a_kernel_from_the_cache_raises_as_one_compiled_now(tmp_path: Path) -> None:
+    first, second = run(tmp_path, 0, RAISES), run(tmp_path, 0, RAISES)
+    assert first[:2] == [1, 0] and second[:2] == [0, 1]
+    assert first[2] == second[2] == [0.0, "ValueError: negative dimensions not allowed"]
+
+
+def test_kernels_of_another_processor_lie_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Code for instructions that this one lacks would end the process."""
+    here = compiling.cache_directory()
+    monkeypatch.setattr(llvmlite.binding, "get_host_cpu_name", lambda: "another")
+    assert compiling.cache_directory() != here
+
+
 def test_damaged_files_are_compiled_again(filled: Any) -> None:
     """A process killed while writing, or a full disk, must not decide what is computed."""
     directory, (_, _, loss) = filled
@@ -144,21 +179,49 @@ def test_a_cache_that_cannot_be_written_is_done_without(tmp_path: Path) -> None:
     assert total == pytest.approx(3 * math.e, rel=1e-6)
 
 
-def test_a_terminal_is_told_what_a_first_run_waits_for(tmp_path: Path) -> None:
+def test_a_first_run_says_what_it_compiles_where_it_is_asked_to(tmp_path: Path) -> None:
+    environment = {
+        **os.environ, "MINDTORCH_CACHE_DIR": str(tmp_path), "MINDTORCH_COMPILE_MESSAGES": "1"
+    }  # fmt: skip
+    command = [sys.executable, "-c", ONE_OP]
+    first, second = (
+        subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+        for _ in range(2)
+    )
+    assert "mindtorch: compiling fold, once for this machine; " in first.stderr
+    assert not second.stderr  # all is there
+
+
+def test_messages_begin_after_two_seconds_on_a_terminal_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Half a minute of silence looks like a hang; output that goes to a file stays as it was."""
-    ours, theirs = pty.openpty()
-    try:
-        subprocess.run(
-            [sys.executable, "-c", ONE_OP], check=True,
-            env={**os.environ, "MINDTORCH_CACHE_DIR": str(tmp_path)},
-            stdout=subprocess.DEVNULL, stderr=theirs, timeout=200,
-        )  # fmt: skip
-        shown = os.read(ours, 4096).decode()
-    finally:
-        os.close(ours)
-        os.close(theirs)
-    assert "mindtorch: compiling fold, once for this machine" in shown
-    assert shown.endswith("\x1b[K")
+
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    def said(stream: io.StringIO, seconds: float, asked: str | None) -> str:
+        if asked is None:
+            monkeypatch.delenv("MINDTORCH_COMPILE_MESSAGES", raising=False)
+        else:
+            monkeypatch.setenv("MINDTORCH_COMPILE_MESSAGES", asked)
+        monkeypatch.setattr(sys, "stderr", stream)
+        message = Message()
+        message.seconds, message.done = seconds, 7
+        message.begin("outer")
+        message.begin("inner")
+        message.end()
+        message.end()
+        assert message.done == 9
+        return stream.getvalue()
+
+    late = "mindtorch: compiling inner, once for this machine; 7 kernels before it took 3 s"
+    assert said(Terminal(), 0.0, None) == said(io.StringIO(), 3.0, None) == ""
+    assert late in said(Terminal(), 3.0, None)
+    assert said(Terminal(), 3.0, None).endswith("\r\x1b[K")
+    assert said(Terminal(), 3.0, "0") == ""
+    assert said(io.StringIO(), 3.0, "1").splitlines()[1] == late
 
 
 def test_a_kernels_name_depends_on_what_it_calls_in_modules(

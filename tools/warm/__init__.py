@@ -1,0 +1,1 @@
+"""`mindtorch warm`: kernels compiled before they are needed."""
