@@ -15,7 +15,7 @@ PYTEST_ARGS ?=
 COMPARE_ARGS ?=
 BENCH_ARGS ?=
 # on the CPU; benchmarks/cuda.py measures a GPU
-BENCHMARKS := training kernels scaling compilers data_parallel serving
+BENCHMARKS := training first_step kernels scaling compilers data_parallel serving
 
 # modules are compiled to byte code once, not in each of the processes that tests start
 unexport PYTHONDONTWRITEBYTECODE
