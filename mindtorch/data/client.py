@@ -79,7 +79,7 @@ class RowCache:
         self.instance = instance
         self._reader = Reader()
         self._lock = threading.RLock()
-        self._pending: list[tuple[int, bytearray]] = []
+        self._pending: dict[int, bytearray] = {}
         self._pending_bytes, self._pending_since = 0, 0.0
         self._connection: Connection | None = None
         self._retry_at = 0.0
@@ -106,7 +106,7 @@ class RowCache:
                 self._blocks[row >> BLOCK_SHIFT], HEADER_BYTES + (row & _IN_BLOCK) * ENTRY_BYTES
             )
             if segment == 0:
-                return MISSING
+                return self._waiting(row) if self._pending else MISSING
             if segment == ON_DISK:
                 return self._from_disk(row, expected)
             data, start = self._segments[segment - 1], place * ALIGNMENT
@@ -115,6 +115,11 @@ class RowCache:
         if checksum(data[start : start + length], self._salt + row) != expected:
             return self._mapped_again(row, segment, start, length, expected)
         return self._reader.read(data, start)
+
+    def _waiting(self, row: int) -> Any:
+        """A row that is not sent yet."""
+        data = self._pending.get(row)
+        return MISSING if data is None else self._reader.read(memoryview(data).toreadonly(), 0)
 
     def _mapped_again(self, row: int, segment: int, start: int, length: int, expected: int) -> Any:
         """A row whose bytes are wrong here: a program that wrote into an array in spite of its flag
@@ -130,7 +135,7 @@ class RowCache:
         """A row whose segment another process's row made necessary."""
         block = row >> BLOCK_SHIFT
         if not self._holds(row):
-            return MISSING
+            return self._waiting(row)
         self.refresh()
         if not self._holds(row):
             return MISSING
@@ -187,7 +192,8 @@ class RowCache:
             now = time.monotonic()
             if not self._pending:
                 self._pending_since = now
-            self._pending.append((row, data))
+                _sender.wake()
+            self._pending[row] = data
             self._pending_bytes += len(data)
             due = len(self._pending) >= self.batch or self._pending_bytes >= _BATCH_BYTES
             if due or now - self._pending_since > _BATCH_SECONDS:
@@ -196,8 +202,8 @@ class RowCache:
     def flush(self) -> None:
         """Send what waits."""
         with self._lock:
-            rows, self._pending, self._pending_bytes = self._pending, [], 0
-            rows = [(number, data) for number, data in rows if not self._holds(number)]
+            waiting, self._pending, self._pending_bytes = self._pending, {}, 0
+            rows = [(number, data) for number, data in waiting.items() if not self._holds(number)]
             if not rows or not self._connected():
                 return
             described = [
@@ -276,7 +282,7 @@ class RowCache:
     def after_fork(self) -> None:
         """In a child: what it shares with its parent is memory alone."""
         self._lock = threading.RLock()
-        self._pending, self._pending_bytes = [], 0
+        self._pending, self._pending_bytes = {}, 0
         self._disk = None
         if self._connection is not None:
             self._connection.close()
@@ -352,7 +358,34 @@ class RowCache:
 _all: weakref.WeakSet[RowCache] = weakref.WeakSet()
 
 
+class _Sender:
+    """Sends rows that have waited, in a thread: a worker that gets nothing more to do puts none."""
+
+    def __init__(self) -> None:
+        self._wanted = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def wake(self) -> None:
+        """Rows wait from now on."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="cache sender", daemon=True)
+            self._thread.start()
+        self._wanted.set()
+
+    def _run(self) -> None:
+        while self._wanted.wait():
+            self._wanted.clear()
+            time.sleep(_BATCH_SECONDS)
+            for each in list(_all):
+                each.flush()
+
+
+_sender = _Sender()
+
+
 def _after_fork() -> None:
+    global _sender
+    _sender = _Sender()
     for each in list(_all):
         each.after_fork()
 

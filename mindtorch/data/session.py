@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +15,17 @@ from .places import address
 __all__ = ["CacheWarning", "DatasetCache", "Statistics"]
 
 _ROWS_SENT_AT_ONCE = 20
+
+
+_opening = threading.Lock()
+
+
+def _after_fork() -> None:
+    global _opening
+    _opening = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 def is_off() -> bool:
@@ -119,13 +131,16 @@ class DatasetCache:
         if is_off():
             return None
         found = self._opened.get(key)
-        if found is None:
-            with self._errors():
+        if found is not None:
+            return found
+        with _opening, self._errors():
+            found = self._opened.get(key)
+            if found is None:
                 found = self._opened[key] = RowCache(
                     self.port, self.session_id, key, self.size, self.spilling,
                     self.prefetch_size or _ROWS_SENT_AT_ONCE, self._instance,
                 )  # fmt: skip
-            self._instance = found.instance
+                self._instance = found.instance
         return found
 
     def reach(self) -> None:

@@ -8,6 +8,7 @@ import gc
 import os
 import socket
 import struct
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -80,7 +81,18 @@ def test_the_first_of_two_counts(here: Make) -> None:
     first.flush()
     second.flush()
     assert server.kept().counts.in_memory == 1
-    Connection(server.port).close()
+
+
+def test_rows_that_wait(here: Make) -> None:
+    """They are there for who put them, and are sent although nothing follows."""
+    server = here()
+    cache, other = server.rows(), server.rows()
+    cache.put(3, row(3))
+    assert is_row(cache.get(3), 3) and not cache.get(3)[0].flags.writeable
+    until = time.monotonic() + 60
+    while other.get(3) is MISSING and time.monotonic() < until:
+        time.sleep(0.02)
+    assert is_row(other.get(3), 3)
 
 
 def test_memory_has_a_limit(here: Make) -> None:
