@@ -15,7 +15,7 @@ PYTEST_ARGS ?=
 COMPARE_ARGS ?=
 BENCH_ARGS ?=
 # on the CPU; benchmarks/cuda.py measures a GPU
-BENCHMARKS := training first_step kernels scaling compilers data_parallel serving
+BENCHMARKS := training first_step kernels scaling compilers data_cache data_parallel serving
 
 # modules are compiled to byte code once, not in each of the processes that tests start
 unexport PYTHONDONTWRITEBYTECODE
@@ -34,7 +34,7 @@ $(BIN)/python:
 # mindtorch it does. docs/compare.md says how to have both.
 $(STAMP): constraints.txt pyproject.toml | $(BIN)/python
 	$(PIP) hatchling
-	$(PIP) --no-build-isolation --editable '.[test,distributed,serving]'
+	$(PIP) --no-build-isolation --editable '.[test,cache,distributed,serving]'
 	$(PIP) torch pillow
 	$(PIP) --no-deps torchvision
 	touch $@

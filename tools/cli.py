@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 import mindtorch
 from mindtorch.module_hooker import torch_disable, torch_pop
 
-from . import amp_report, bisect, completion, env, export, gradient_check, lite, serve
+from . import amp_report, bisect, cache, completion, env, export, gradient_check, lite, serve
 from .certify import cli
 from .compare import cli as compare
 from .run_script import (
@@ -198,6 +198,10 @@ _COMMANDS: tuple[tuple[str, str, str, Any, Any], ...] = (
     (
         "serve", "serve the models of a folder over gRPC and REST", serve.DESCRIPTION,
         serve.add_arguments, serve.main,
+    ),
+    (
+        "cache", "keep rows of data sets in memory, for several programs and runs",
+        cache.DESCRIPTION, cache.add_arguments, cache.main,
     ),
     (
         "env", "describe this installation, for a bug report", _ENV,

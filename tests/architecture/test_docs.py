@@ -35,7 +35,8 @@ def files() -> tuple[str, ...]:
     found = [path.name for path in ROOT.iterdir() if path.is_file()]
     for folder in FOLDERS:
         for parent, names, here in os.walk(ROOT / folder):
-            names[:] = [name for name in names if name not in ("__pycache__", "api", "data")]
+            downloaded = ("data",) if folder == "migration_examples" else ()
+            names[:] = [n for n in names if n not in ("__pycache__", "api", *downloaded)]
             base = Path(parent).relative_to(ROOT)
             found += [str(base), *(str(base / name) for name in here)]
     return tuple(found)

@@ -1,0 +1,1 @@
+"""The cache server: a process of its own. `mindtorch cache --start` starts it."""
