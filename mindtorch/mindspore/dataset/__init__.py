@@ -13,12 +13,14 @@ from .memory import GeneratorDataset as GeneratorDataset
 from .memory import NumpySlicesDataset as NumpySlicesDataset
 from .records import *
 from .samplers import *
+from .schema import Schema as Schema
 from .sources import Cifar10Dataset as Cifar10Dataset
 from .sources import Cifar100Dataset as Cifar100Dataset
 from .sources import FashionMnistDataset as FashionMnistDataset
 from .sources import ImageFolderDataset as ImageFolderDataset
 from .sources import MnistDataset as MnistDataset
 from .text_sources import CSVDataset as CSVDataset
+from .text_sources import Shuffle as Shuffle
 from .text_sources import TextFileDataset as TextFileDataset
 
 _offer("dataset")
