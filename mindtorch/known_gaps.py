@@ -282,7 +282,7 @@ GAPS: tuple[Gap, ...] = (
         "MatMul, BatchMatMul and Ger are lowered inside of the listed cells only"),
     Gap("feature", "mindspore.dataset: random numbers of mindspore's and torch's own functions in "
         "a map", "all", "random, numpy.random and the transforms' numbers are the same for any "
-        "number of workers; draws by mindspore.ops or torch in a user's function are the process's"),
+        "number of workers; numbers of mindspore.ops and torch in a function are the process's"),
     Gap("module", "mindspore.scipy.optimize.minimize, line_search; mindspore.profiler, parallel",
         "all", "not written; scipy itself and torch.profiler are there"),
     Gap("argument", "mindspore.numpy: pad by statistics or ramps, gradient(edge_order=2)", "all",

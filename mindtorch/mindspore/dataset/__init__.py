@@ -4,14 +4,17 @@ from mindtorch.mindspore._argument_texts import TEXTS as _TEXTS
 
 from .._absent import refusing as _refusing
 from .._paths import offer as _offer
+from . import audio as audio
 from . import config as config
+from . import text as text
 from . import transforms as transforms
 from . import vision as vision
 from .engine import Dataset as Dataset
 from .engine import zip as zip
 from .memory import GeneratorDataset as GeneratorDataset
 from .memory import NumpySlicesDataset as NumpySlicesDataset
-from .records import *
+from .records import MindDataset as MindDataset
+from .records import TFRecordDataset as TFRecordDataset
 from .samplers import *
 from .schema import Schema as Schema
 from .sources import Cifar10Dataset as Cifar10Dataset

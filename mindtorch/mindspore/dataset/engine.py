@@ -23,8 +23,9 @@ class Dataset(Described, Rows):
     """Base of data sets. Each operation returns a new one over this; ``create_tuple_iterator()``
     and ``create_dict_iterator()`` run the chain, anew for each epoch.
 
-    Attributes:
+    Args:
         columns: names of what a row holds.
+        source: the data set below; None for none.
     """
 
     def __init__(self, columns: Sequence[str], source: Any = None) -> None:

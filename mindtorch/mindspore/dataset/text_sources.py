@@ -16,7 +16,7 @@ from .memory import MappableDataset
 __all__ = ["CSVDataset", "Shuffle", "TextFileDataset", "files_of", "shuffles"]
 
 
-class Shuffle(enum.StrEnum):
+class Shuffle(str, enum.Enum):  # noqa: UP042
     """What is shuffled: all rows, files, or files and rows near each other; INFILE rows in files.
 
     Rows are known by number here, so that GLOBAL and INFILE order all rows at random.

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.kernels.cpu.image_bytes import floats_by_channel
+from mindtorch.engine.image_bytes import floats_by_channel
 
 from ._images import HWC2CHW, CenterCrop, Normalize, Rescale, Resize, ToTensor, as_image
 
@@ -49,14 +49,7 @@ class ByTable:
         table = self._table(image.shape[2])
         if table is None:
             return self._in_turn(image)
-        height, width, channels = image.shape
-        if self.turned:
-            made = np.empty((channels, height, width), np.float32)
-            floats_by_channel(made, image, table)
-            return made
-        made = np.empty((height, width, channels), np.float32)
-        floats_by_channel(made.transpose(2, 0, 1), image, table)
-        return made
+        return floats_by_channel(image, table, self.turned)
 
     def _in_turn(self, image: Any) -> Any:
         for operation in self.operations:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mindtorch import torch
-from mindtorch.kernels.cpu.image_bytes import resize_linear
+from mindtorch.engine.image_bytes import resize_linear
 
 from ...common.dtype import as_dtype
 from .._random import draw
@@ -72,7 +72,7 @@ def as_pair(size: Any) -> tuple[int, int]:
     return pair
 
 
-def _pillow() -> Any:
+def pillow() -> Any:
     try:
         from PIL import Image
     except ImportError:
@@ -105,10 +105,11 @@ class Decode:
         content = np.ascontiguousarray(data, np.uint8)
         if not self.to_pil and simplejpeg is not None and content[:3].tolist() == _JPEG:
             try:
-                return simplejpeg.decode_jpeg(content)
+                if simplejpeg.decode_jpeg_header(content)[2] in ("YCbCr", "RGB", "Gray"):
+                    return simplejpeg.decode_jpeg(content)
             except ValueError:
                 """Pillow reads more kinds, and its error says what is wrong."""
-        image = _pillow().open(io.BytesIO(content.tobytes())).convert("RGB")
+        image = pillow().open(io.BytesIO(content.tobytes())).convert("RGB")
         return image if self.to_pil else np.asarray(image)
 
 
@@ -116,7 +117,7 @@ class ToPIL:
     """A picture of Pillow's."""
 
     def __call__(self, data: Any) -> Any:
-        return _pillow().fromarray(np.asarray(data))
+        return pillow().fromarray(np.asarray(data))
 
 
 class Rescale:
@@ -204,12 +205,9 @@ def _linear_bytes(image: Any, target: tuple[int, int], start: tuple[int, int], s
         inner = shaped[2 * top : 2 * (top + high), 2 * left : 2 * (left + wide)].astype(np.int64)
         parts = inner[::2, ::2] + inner[1::2, ::2] + inner[::2, 1::2] + inner[1::2, 1::2]
         return ((parts + 2) >> 2).astype(np.uint8).reshape(high, wide, *image.shape[2:])
-    channels = shaped.shape[2]
-    made = np.empty((high, wide, channels), np.uint8)
     columns = _axis(width, target[1], left, wide, False)
     rows = _axis(height, target[0], top, high, True)
-    resize_linear(made, shaped, *columns, *rows, np.empty((2, wide * channels), np.int32))
-    return made.reshape(high, wide, *image.shape[2:])
+    return resize_linear(shaped, columns, rows).reshape(high, wide, *image.shape[2:])
 
 
 class Resize:
