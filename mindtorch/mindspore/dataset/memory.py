@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from ..common.dtype import as_dtype
+from ._rows import Row, array_of, checked_workers, listed, refuse, zip_lists
+from ._running import Run
 from .config import seed_now
-from .engine import Dataset, Row, array_of, in_turn, listed, refuse, zip_lists
+from .engine import Dataset
 from .samplers import Sampler
 
 __all__ = ["GeneratorDataset", "MappableDataset", "NumpySlicesDataset"]
@@ -26,13 +28,16 @@ class MappableDataset(Dataset):
         num_shards, shard_id: every ``num_shards``-th row, from ``shard_id``; rows of the beginning
             fill up so that all shards have the same number.
         num_samples: how many rows are used.
+        workers, processes, cache: see :class:`~mindtorch.mindspore.dataset._rows.Rows`.
     """
 
     def __init__(
         self, columns: Sequence[str], shuffle: bool | None = None, sampler: Any = None,
         num_shards: int | None = None, shard_id: int | None = None, num_samples: int | None = None,
+        workers: int | None = None, processes: bool = False, cache: Any = None,
     ) -> None:  # fmt: skip
         super().__init__(columns)
+        self.workers, self.processes, self.cache = checked_workers(workers), processes, cache
         if sampler is not None and (shuffle is not None or num_shards is not None):
             raise RuntimeError("sampler and shuffle or num_shards cannot be specified together.")
         if (num_shards is None) != (shard_id is None):
@@ -46,6 +51,8 @@ class MappableDataset(Dataset):
         self.num_samples, self.seed = num_samples or None, seed_now()
 
     length = 0
+    by_files = False  # whether only the order of files is random
+    file_of_row: list[int] = []  # noqa: RUF012
 
     def num_classes(self) -> int | None:
         """How many labels there are, where the source knows them by name."""
@@ -63,15 +70,34 @@ class MappableDataset(Dataset):
         else:
             order = np.arange(self.length)
         if self.shuffled:
-            order = np.random.default_rng([self.seed, epoch]).permutation(order)
+            draw = np.random.default_rng([self.seed, epoch])
+            order = self._files_shuffled(draw) if self.by_files else draw.permutation(order)
         if self.num_shards is not None:
             each = -(-len(order) // self.num_shards)
             order = np.resize(order, each * self.num_shards)[self.shard_id :: self.num_shards]
         return order[: self.num_samples]
 
-    def rows(self, epoch: int) -> Iterator[Row]:
-        for place in self._order(epoch):
-            yield self.row(int(place))
+    def _files_shuffled(self, draw: Any) -> Any:
+        """All rows, file after file in random order."""
+        files = np.asarray(self.file_of_row)
+        return np.concatenate(
+            [np.flatnonzero(files == n) for n in draw.permutation(max(files, default=-1) + 1)]
+            or [np.arange(0)]
+        )
+
+    def works(self) -> bool:
+        return True
+
+    def tasks(self, run: Run, epoch: int) -> Iterator[Any]:
+        return (int(place) for place in self._order(epoch))
+
+    def perform(self, task: Any) -> Row:
+        if self.cache is not None:
+            return self.cache.fetch(self, task, lambda: self.row(task))
+        return self.row(task)
+
+    def identity(self, task: Any) -> Any:
+        return task
 
     def get_dataset_size(self) -> int:
         return len(self._order(0))
@@ -89,7 +115,7 @@ class NumpySlicesDataset(MappableDataset):
         num_parallel_workers: int = 1, shuffle: bool | None = None, sampler: Any = None,
         num_shards: int | None = None, shard_id: int | None = None,
     ) -> None:  # fmt: skip
-        in_turn(num_parallel_workers)
+        checked_workers(num_parallel_workers)
         if isinstance(data, dict):
             names, arrays = list(data), [np.asarray(v) for v in data.values()]
         else:
@@ -105,6 +131,9 @@ class NumpySlicesDataset(MappableDataset):
         super().__init__(names, shuffle, sampler, num_shards, shard_id, num_samples)
         self.arrays, self.length = arrays, len(arrays[0])
 
+    def works(self) -> bool:
+        return False
+
     def row(self, place: int) -> Row:
         return tuple(array[place] for array in self.arrays)
 
@@ -118,7 +147,10 @@ class GeneratorDataset(MappableDataset):
         column_names: one for each.
         column_types: element types to which the columns are cast.
         shuffle: only for sources with ``__getitem__``; on for these unless given.
-        max_rowsize: of no effect.
+        num_parallel_workers: of sources with ``__getitem__``, if more than 1: rows are made ahead
+            by so many workers.
+        python_multiprocessing: these are processes, not threads.
+        max_rowsize: of no effect: shared memory grows with the rows.
     """
 
     def __init__(
@@ -128,7 +160,7 @@ class GeneratorDataset(MappableDataset):
         shard_id: int | None = None, python_multiprocessing: bool = True,
         max_rowsize: Any = None,
     ) -> None:  # fmt: skip
-        in_turn(num_parallel_workers)
+        checked_workers(num_parallel_workers)
         refuse(schema=schema)
         if column_names is None:
             raise ValueError("Neither columns_names nor schema are provided.")
@@ -141,7 +173,11 @@ class GeneratorDataset(MappableDataset):
             if not callable(source) and not isinstance(source, Iterable):
                 raise TypeError(f"source {source!r} is neither a function nor can be iterated")
             shuffle = False
-        super().__init__(listed(column_names), shuffle, sampler, num_shards, shard_id, num_samples)
+        workers = num_parallel_workers if num_parallel_workers > 1 and self.by_number else None
+        super().__init__(
+            listed(column_names), shuffle, sampler, num_shards, shard_id, num_samples, workers,
+            python_multiprocessing,
+        )  # fmt: skip
         self.given = source
         self.types = (
             None
@@ -167,10 +203,22 @@ class GeneratorDataset(MappableDataset):
     def row(self, place: int) -> Row:
         return self._row_of(self.given[place])
 
-    def rows(self, epoch: int) -> Iterator[Row]:
-        if self.by_number:
-            yield from super().rows(epoch)
-            return
+    def works(self) -> bool:
+        return self.by_number
+
+    def is_own(self) -> bool:
+        return False
+
+    def tasks(self, run: Run, epoch: int) -> Iterator[Any]:
+        return super().tasks(run, epoch) if self.by_number else self._stream()
+
+    def perform(self, task: Any) -> Row:
+        return super().perform(task) if self.by_number else self._row_of(task)
+
+    def identity(self, task: Any) -> Any:
+        return task if self.by_number else None
+
+    def _stream(self) -> Iterator[Any]:
         if callable(self.given):
             source = self.given()
         elif isinstance(self.given, Iterator) and not inspect.isgenerator(self.given):
@@ -180,7 +228,7 @@ class GeneratorDataset(MappableDataset):
         for number, values in enumerate(source):
             if number == self.num_samples:
                 return
-            yield self._row_of(values)
+            yield values
 
     def get_dataset_size(self) -> int:
         return super().get_dataset_size() if self.by_number else sum(1 for _ in self.rows(0))

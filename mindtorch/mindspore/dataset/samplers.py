@@ -186,7 +186,7 @@ class PKSampler(Sampler):
 
     def __iter__(self) -> Iterator[int]:
         dataset: Any = self.dataset
-        place = dataset._check_columns([self.column])[0]
+        place = dataset.check_columns([self.column])[0]
         labels = [int(np.asarray(dataset.row(i)[place])) for i in range(dataset.length)]
         draw, chosen = self.draw(), []
         for label in sorted(set(labels)):

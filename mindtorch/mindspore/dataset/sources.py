@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .engine import Row, in_turn, refuse
+from ._rows import Row, refuse
 from .memory import MappableDataset
 from .vision import Decode
 
@@ -55,7 +55,20 @@ def _numbers(folder: Path, name: str) -> Any:
     return data.reshape(shape)
 
 
-class MnistDataset(MappableDataset):
+class _FolderDataset(MappableDataset):
+    """A data set whose files are those of a folder, read when it is made."""
+
+    folder: Path
+
+    def works(self) -> bool:
+        return False
+
+    def files(self) -> list[Path]:
+        """The files of the folder."""
+        return sorted(path for path in self.folder.iterdir() if path.is_file())
+
+
+class MnistDataset(_FolderDataset):
     """Handwritten digits: "image" (28, 28, 1) uint8, "label" uint32.
 
     Args:
@@ -70,10 +83,11 @@ class MnistDataset(MappableDataset):
         num_parallel_workers: int | None = None, shuffle: bool | None = None, sampler: Any = None,
         num_shards: int | None = None, shard_id: int | None = None, cache: Any = None,
     ) -> None:  # fmt: skip
-        super().__init__(["image", "label"], shuffle, sampler, num_shards, shard_id, num_samples)
-        folder = _directory(dataset_dir)
-        in_turn(num_parallel_workers)
-        refuse(cache=cache)
+        super().__init__(
+            ["image", "label"], shuffle, sampler, num_shards, shard_id, num_samples,
+            num_parallel_workers, cache=cache,
+        )  # fmt: skip
+        self.folder = folder = _directory(dataset_dir)
         chosen = _check_usage(usage, ("train", "test", "all"))
         images, labels = [], []
         for part, prefix in self._parts.items():
@@ -98,7 +112,7 @@ class FashionMnistDataset(MnistDataset):
     """Clothes in MNIST's format."""
 
 
-class Cifar10Dataset(MappableDataset):
+class Cifar10Dataset(_FolderDataset):
     """Small pictures: "image" (32, 32, 3) uint8, "label" uint32.
 
     Args:
@@ -111,10 +125,11 @@ class Cifar10Dataset(MappableDataset):
         num_parallel_workers: int | None = None, shuffle: bool | None = None, sampler: Any = None,
         num_shards: int | None = None, shard_id: int | None = None, cache: Any = None,
     ) -> None:  # fmt: skip
-        super().__init__(["image", "label"], shuffle, sampler, num_shards, shard_id, num_samples)
-        in_turn(num_parallel_workers)
-        refuse(cache=cache)
-        folder = _directory(dataset_dir)
+        super().__init__(
+            ["image", "label"], shuffle, sampler, num_shards, shard_id, num_samples,
+            num_parallel_workers, cache=cache,
+        )  # fmt: skip
+        self.folder = folder = _directory(dataset_dir)
         chosen = _check_usage(usage, ("train", "test", "all"))
         stems = {"train": "data_batch_", "test": "test_batch"}
         wanted = tuple(stems.values()) if chosen == "all" else (stems[chosen],)
@@ -134,7 +149,7 @@ class Cifar10Dataset(MappableDataset):
         return self.images[place], self.labels[place]
 
 
-class Cifar100Dataset(MappableDataset):
+class Cifar100Dataset(_FolderDataset):
     """Small pictures of 100 kinds: "image" (32, 32, 3) uint8, "coarse_label" and "fine_label"
     uint32.
 
@@ -149,10 +164,11 @@ class Cifar100Dataset(MappableDataset):
         num_shards: int | None = None, shard_id: int | None = None, cache: Any = None,
     ) -> None:  # fmt: skip
         names = ["image", "coarse_label", "fine_label"]
-        super().__init__(names, shuffle, sampler, num_shards, shard_id, num_samples)
-        in_turn(num_parallel_workers)
-        refuse(cache=cache)
-        folder = _directory(dataset_dir)
+        super().__init__(
+            names, shuffle, sampler, num_shards, shard_id, num_samples,
+            num_parallel_workers, cache=cache,
+        )  # fmt: skip
+        self.folder = folder = _directory(dataset_dir)
         chosen = _check_usage(usage, ("train", "test", "all"))
         wanted = ("train", "test") if chosen == "all" else (chosen,)
         paths = [folder / f"{part}.bin" for part in wanted if (folder / f"{part}.bin").exists()]
@@ -215,20 +231,29 @@ class ImageFolderDataset(MappableDataset):
         decode: bool = False, num_shards: int | None = None, shard_id: int | None = None,
         cache: Any = None, decrypt: Any = None,
     ) -> None:  # fmt: skip
-        super().__init__(["image", "label"], shuffle, sampler, num_shards, shard_id, num_samples)
-        in_turn(num_parallel_workers)
-        refuse(cache=cache, decrypt=decrypt)
+        super().__init__(
+            ["image", "label"], shuffle, sampler, num_shards, shard_id, num_samples,
+            num_parallel_workers, cache=cache,
+        )  # fmt: skip
+        refuse(decrypt=decrypt)
         folder = _directory(dataset_dir)
         endings = extensions or (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".gif")
         classes = sorted(p.name for p in folder.iterdir() if p.is_dir())
         numbers = class_indexing or {name: i for i, name in enumerate(classes)}
-        self.files = [
+        self.images = [
             (path, numbers[name])
             for name in classes if name in numbers
             for path in sorted((folder / name).iterdir())
             if path.suffix.lower() in endings and path.is_file()
         ]  # fmt: skip
-        self.class_indexing, self.decode, self.length = numbers, decode, len(self.files)
+        self.class_indexing, self.decode, self.length = numbers, decode, len(self.images)
+
+    def files(self) -> list[Path]:
+        """The files that rows are read from."""
+        return [path for path, _ in self.images]
+
+    def is_heavy(self) -> bool:
+        return self.decode
 
     def num_classes(self) -> int | None:
         return len(self.class_indexing)
@@ -238,7 +263,7 @@ class ImageFolderDataset(MappableDataset):
         return dict(self.class_indexing)
 
     def row(self, place: int) -> Row:
-        path, number = self.files[place]
+        path, number = self.images[place]
         content: Any = np.frombuffer(path.read_bytes(), np.uint8)
         if self.decode:
             content = Decode()(content)

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import csv
+import enum
 import glob
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .engine import Row, in_turn, refuse
+from ._rows import Row
 from .memory import MappableDataset
 
-__all__ = ["CSVDataset", "TextFileDataset"]
+__all__ = ["CSVDataset", "Shuffle", "TextFileDataset", "files_of", "shuffles"]
 
 
-def _files(given: Any) -> list[Path]:
+class Shuffle(str, enum.Enum):  # noqa: UP042
+    """What is shuffled: all rows, files, or files and rows near each other; INFILE rows in files.
+
+    Rows are known by number here, so that GLOBAL and INFILE order all rows at random.
+    """
+
+    GLOBAL, FILES, INFILE, ADAPTIVE, PARTIAL = "global", "file", "infile", "adaptive", "partial"
+
+
+def files_of(given: Any) -> list[Path]:
     """The files that a path, a pattern, or a list of them names."""
     patterns = [given] if isinstance(given, (str, Path)) else list(given)
     found = [Path(name) for pattern in patterns for name in sorted(glob.glob(str(pattern)))]
@@ -24,9 +34,15 @@ def _files(given: Any) -> list[Path]:
     return found
 
 
-def _shuffles(shuffle: Any) -> bool:
-    if shuffle not in (True, False, None):
-        raise NotImplementedError(f"shuffle={shuffle!r}: True or False")
+def shuffles(shuffle: Any) -> bool:
+    """Whether an argument ``shuffle`` of a source of files asks for random order.
+
+    Raises:
+        TypeError: it is neither a bool nor a :class:`Shuffle`.
+    """
+    if shuffle is not None and not isinstance(shuffle, (bool, Shuffle)):
+        raise TypeError("shuffle must be of boolean or enum of 'Shuffle' values like 'Shuffle."
+                        "GLOBAL' or 'Shuffle.FILES' or 'Shuffle.INFILE'.")  # fmt: skip
     return shuffle is not False
 
 
@@ -43,12 +59,21 @@ class TextFileDataset(MappableDataset):
         num_parallel_workers: int | None = None, shuffle: Any = True,
         num_shards: int | None = None, shard_id: int | None = None, cache: Any = None,
     ) -> None:  # fmt: skip
-        super().__init__(["text"], _shuffles(shuffle), None, num_shards, shard_id, num_samples)
-        in_turn(num_parallel_workers)
-        refuse(cache=cache)
-        texts = [path.read_text(encoding="utf-8") for path in _files(dataset_files)]
-        self.lines = [line for text in texts for line in text.splitlines() if line]
+        super().__init__(
+            ["text"], shuffles(shuffle), None, num_shards, shard_id, num_samples,
+            num_parallel_workers, cache=cache,
+        )  # fmt: skip
+        self.paths = files_of(dataset_files)
+        texts = [path.read_text(encoding="utf-8") for path in self.paths]
+        held = [[line for line in text.split("\n") if line] for text in texts]
+        self.lines = [line for lines in held for line in lines]
+        self.file_of_row = [number for number, lines in enumerate(held) for _ in lines]
+        self.by_files = shuffle is Shuffle.FILES
         self.length = len(self.lines)
+
+    def files(self) -> list[Path]:
+        """The files that rows are read from."""
+        return self.paths
 
     def row(self, place: int) -> Row:
         return (np.array(self.lines[place]),)
@@ -73,16 +98,19 @@ class CSVDataset(MappableDataset):
     ) -> None:  # fmt: skip
         if len(field_delim) != 1:
             raise ValueError("field_delim should be a character")
-        in_turn(num_parallel_workers)
-        refuse(cache=cache)
         names, rows = list(column_names or []), []
-        for path in _files(dataset_files):
+        self.paths, of_row = files_of(dataset_files), []
+        for number, path in enumerate(self.paths):
             with path.open(encoding="utf-8", newline="") as file:
                 read = [row for row in csv.reader(file, delimiter=field_delim) if row]
             if column_names is None:
                 names, read = read[0], read[1:]
             rows += read
-        super().__init__(names, _shuffles(shuffle), None, num_shards, shard_id, num_samples)
+            of_row += [number] * len(read)
+        super().__init__(
+            names, shuffles(shuffle), None, num_shards, shard_id, num_samples,
+            num_parallel_workers, cache=cache,
+        )  # fmt: skip
         for row in rows:
             if len(row) != len(names):
                 raise RuntimeError(f"a row of {len(row)} values for the columns {names}: {row}")
@@ -91,7 +119,12 @@ class CSVDataset(MappableDataset):
             raise ValueError(f"{len(defaults)} column_defaults for the columns {names}")
         columns = list(zip(*rows, strict=True)) or [()] * len(names)
         self.values = [_column(c, d) for c, d in zip(columns, defaults, strict=True)]
-        self.length = len(rows)
+        self.length, self.file_of_row = len(rows), of_row
+        self.by_files = shuffle is Shuffle.FILES
+
+    def files(self) -> list[Path]:
+        """The files that rows are read from."""
+        return self.paths
 
     def row(self, place: int) -> Row:
         return tuple(column[place] for column in self.values)

@@ -12,16 +12,12 @@ import numpy as np
 from mindtorch.engine import dtypes
 
 from ..common.dtype import as_dtype
+from ._random import draw
 
 __all__ = [
     "Compose", "Concatenate", "Duplicate", "Fill", "Mask", "OneHot", "PadEnd", "RandomApply",
     "RandomChoice", "RandomOrder", "Relational", "Slice", "TypeCast", "Unique",
 ]  # fmt: skip
-
-
-def draw() -> Any:
-    """The generator of everything random in transforms: numpy's common one, as set_seed seeds."""
-    return np.random.mtrand._rand  # noqa: NPY002
 
 
 class TypeCast:

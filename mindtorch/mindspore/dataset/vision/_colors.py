@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..transforms import draw
+from .._random import draw
 from ._images import Crop, Grayscale, Inter, Resize, as_image, as_pair
 
 __all__ = [
@@ -184,7 +184,7 @@ class RandomResizedCrop:
             raise ValueError(f"limits should be rising: scale {scale}, ratio {ratio}")
         self.interpolation, self.attempts = interpolation, max_attempts
 
-    def _part(self, height: int, width: int) -> tuple[int, int, int, int]:
+    def part(self, height: int, width: int) -> tuple[int, int, int, int]:
         """(top, left, height, width)."""
         for _ in range(self.attempts):
             area = height * width * draw().uniform(*self.scale)
@@ -199,7 +199,7 @@ class RandomResizedCrop:
 
     def __call__(self, data: Any) -> Any:
         image = as_image(data)
-        part = self._part(*image.shape[:2])
+        part = self.part(*image.shape[:2])
         return ResizedCrop(*part, self.size, self.interpolation)(image)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import functools
 import io
 from collections.abc import Sequence
 from typing import Any
@@ -10,9 +11,15 @@ from typing import Any
 import numpy as np
 
 from mindtorch import torch
+from mindtorch.engine.image_bytes import resize_linear
 
 from ...common.dtype import as_dtype
-from ..transforms import draw
+from .._random import draw
+
+try:
+    import simplejpeg
+except ImportError:  # Pillow decodes these files too, to the same bytes
+    simplejpeg = None
 
 __all__ = [
     "HWC2CHW",
@@ -65,7 +72,7 @@ def as_pair(size: Any) -> tuple[int, int]:
     return pair
 
 
-def _pillow() -> Any:
+def pillow() -> Any:
     try:
         from PIL import Image
     except ImportError:
@@ -80,14 +87,29 @@ def as_image(data: Any) -> Any:
     return array
 
 
+_JPEG = [0xFF, 0xD8, 0xFF]
+
+
 class Decode:
-    """The picture (height, width, 3) of the bytes of a file."""
+    """The picture (height, width, 3) of the bytes of a file.
+
+    JPEG files go through simplejpeg where it is installed, with the same bytes as Pillow's.
+    """
+
+    is_heavy = True
 
     def __init__(self, to_pil: bool = False) -> None:
         self.to_pil = to_pil
 
     def __call__(self, data: Any) -> Any:
-        image = _pillow().open(io.BytesIO(np.asarray(data, np.uint8).tobytes())).convert("RGB")
+        content = np.ascontiguousarray(data, np.uint8)
+        if not self.to_pil and simplejpeg is not None and content[:3].tolist() == _JPEG:
+            try:
+                if simplejpeg.decode_jpeg_header(content)[2] in ("YCbCr", "RGB", "Gray"):
+                    return simplejpeg.decode_jpeg(content)
+            except ValueError:
+                """Pillow reads more kinds, and its error says what is wrong."""
+        image = pillow().open(io.BytesIO(content.tobytes())).convert("RGB")
         return image if self.to_pil else np.asarray(image)
 
 
@@ -95,7 +117,7 @@ class ToPIL:
     """A picture of Pillow's."""
 
     def __call__(self, data: Any) -> Any:
-        return _pillow().fromarray(np.asarray(data))
+        return pillow().fromarray(np.asarray(data))
 
 
 class Rescale:
@@ -157,26 +179,35 @@ def _between(size: int, target: int) -> tuple[Any, Any]:
     return before, place - before.astype(np.float32)
 
 
-def _linear_bytes(image: Any, target: tuple[int, int]) -> Any:
-    """Linear interpolation in whole numbers, cut off where MindSpore's images (OpenCV) are."""
+@functools.lru_cache(maxsize=256)
+def _axis(size: int, target: int, begin: int, length: int, is_row: bool) -> tuple[Any, Any]:
+    """(places before and after, their weights in 2048ths) of ``length`` new places."""
+    before, share = _between(size, target)
+    if is_row:
+        places = np.stack([before.clip(0, size - 1), (before + 1).clip(0, size - 1)])
+    else:
+        share[(before < 0) | (before >= size - 1)] = 0
+        before = before.clip(0, size - 1)
+        places = np.stack([before, np.minimum(before + 1, size - 1)])
+    weights = np.rint(np.stack([1 - share, share]) * np.float32(2048))
+    part = slice(begin, begin + length)
+    return (np.ascontiguousarray(places[:, part], np.int32),
+            np.ascontiguousarray(weights[:, part], np.int32))  # fmt: skip
+
+
+def _linear_bytes(image: Any, target: tuple[int, int], start: tuple[int, int], size: Any) -> Any:
+    """A part of the image in another size: linear interpolation in whole numbers, cut off where
+    MindSpore's images (OpenCV) are."""
     height, width = image.shape[:2]
-    rows = image.reshape(height, width, -1).astype(np.int64)
+    (top, left), (high, wide) = start, size
+    shaped = np.ascontiguousarray(image).reshape(height, width, -1)
     if (height, width) == (2 * target[0], 2 * target[1]):  # the mean of four
-        parts = rows[::2, ::2] + rows[1::2, ::2] + rows[::2, 1::2] + rows[1::2, 1::2]
-        return ((parts + 2) >> 2).astype(np.uint8).reshape(*target, *image.shape[2:])
-    left, share = _between(width, target[1])
-    share[(left < 0) | (left >= width - 1)] = 0
-    left = left.clip(0, width - 1)
-    right = np.minimum(left + 1, width - 1)
-    first = np.rint((1 - share) * np.float32(2048)).astype(np.int64)[:, None]
-    second = np.rint(share * np.float32(2048)).astype(np.int64)[:, None]
-    wide = (rows[:, left] * first + rows[:, right] * second) >> 4
-    above, share = _between(height, target[0])
-    first = np.rint((1 - share) * np.float32(2048)).astype(np.int64)[:, None, None]
-    second = np.rint(share * np.float32(2048)).astype(np.int64)[:, None, None]
-    upper, lower = wide[above.clip(0, height - 1)], wide[(above + 1).clip(0, height - 1)]
-    result = (((upper * first) >> 16) + ((lower * second) >> 16) + 2) >> 2
-    return result.clip(0, 255).astype(np.uint8).reshape(*target, *image.shape[2:])
+        inner = shaped[2 * top : 2 * (top + high), 2 * left : 2 * (left + wide)].astype(np.int64)
+        parts = inner[::2, ::2] + inner[1::2, ::2] + inner[::2, 1::2] + inner[1::2, 1::2]
+        return ((parts + 2) >> 2).astype(np.uint8).reshape(high, wide, *image.shape[2:])
+    columns = _axis(width, target[1], left, wide, False)
+    rows = _axis(height, target[0], top, high, True)
+    return resize_linear(shaped, columns, rows).reshape(high, wide, *image.shape[2:])
 
 
 class Resize:
@@ -193,18 +224,30 @@ class Resize:
             raise NotImplementedError(f"Resize(interpolation={self.interpolation!s}) is not "
                                       "implemented")  # fmt: skip
 
+    def target(self, image: Any) -> tuple[int, int]:
+        """The new (height, width) of an image."""
+        if not isinstance(self.size, int):
+            return as_pair(self.size)
+        height, width = image.shape[:2]
+        short = min(height, width)
+        return height * self.size // short, width * self.size // short
+
+    def by_bytes(self, image: Any, target: tuple[int, int]) -> bool:
+        """Whether :meth:`part` can make the image."""
+        linear = self.interpolation is Inter.LINEAR and image.dtype == np.uint8
+        return linear and image.shape[:2] != target
+
+    def part(self, image: Any, target: tuple[int, int], start: Any, size: Any) -> Any:
+        """Only ``size`` of the image of the new size, from (top, left) ``start``."""
+        return _linear_bytes(image, target, start, size)
+
     def __call__(self, data: Any) -> Any:
         image = as_image(data)
-        height, width = image.shape[:2]
-        if isinstance(self.size, int):
-            short = min(height, width)
-            target = (height * self.size // short, width * self.size // short)
-        else:
-            target = as_pair(self.size)
-        if target == (height, width):
+        target = self.target(image)
+        if target == image.shape[:2]:
             return image
-        if self.interpolation is Inter.LINEAR and image.dtype == np.uint8:
-            return _linear_bytes(image, target)
+        if self.by_bytes(image, target):
+            return self.part(image, target, (0, 0), target)
         shaped = image[..., None] if image.ndim == 2 else image
         batch = torch.from_numpy(np.ascontiguousarray(shaped.transpose(2, 0, 1))[None]).float()
         mode = {Inter.NEAREST: "nearest", Inter.LINEAR: "bilinear", Inter.CUBIC: "bicubic"}

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..transforms import draw
+from .._random import draw
 from ._images import CenterCrop, Crop, HorizontalFlip, VerticalFlip, as_image, as_pair
 
 __all__ = [

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...common.dtype import as_dtype
-from ..transforms import draw
+from .._random import draw
 from ._colors import (
     AdjustSaturation,
     Invert,

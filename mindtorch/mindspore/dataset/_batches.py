@@ -9,7 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from .engine import Dataset, DatasetOver, Row, array_of, zip_lists
+from ._operations import called, name_of, noted
+from ._random import is_own, numbers_of_row
+from ._rows import Over, Row, Rows, Streamed, array_of, zip_lists
+from ._running import Run
 from .transforms import Padding
 
 
@@ -26,12 +29,23 @@ class BatchInformation:
         return self._epoch
 
 
-class Batched(DatasetOver):
+class Paddings:
+    """One padding for each column of a batch."""
+
+    def __init__(self, paddings: list[Padding]) -> None:
+        self.paddings = paddings
+
+    def __call__(self, *columns: Any) -> tuple[Any, ...]:
+        return tuple(f(c) for f, c in zip_lists(self.paddings, columns[:-1]))
+
+
+class Batched(Over):
     """See :meth:`Dataset.batch`."""
 
     def __init__(
-        self, source: Dataset, size: Any, drop: bool, function: Callable[..., Any] | None,
-        names: list[str], results: list[str] | None,
+        self, source: Rows, size: Any, drop: bool, function: Callable[..., Any] | None,
+        names: list[str], results: list[str] | None, workers: int | None = None,
+        processes: bool = False,
     ) -> None:  # fmt: skip
         if not callable(size):
             if not isinstance(size, int) or isinstance(size, bool):
@@ -41,7 +55,7 @@ class Batched(DatasetOver):
                     "Input batch_size is not within the required interval of [1, 2147483647]."
                 )
         self.size, self.drop, self.function = size, drop, function
-        self.places = source._check_columns(names)
+        self.places = source.check_columns(names)
         self.results = names if results is None else results
         self.in_place = len(self.results) == len(self.places)
         columns = list(source.columns)
@@ -52,6 +66,17 @@ class Batched(DatasetOver):
             others = [c for i, c in enumerate(columns) if i not in self.places]
             columns = [*self.results, *others]
         super().__init__(source, columns)
+        self.workers, self.processes, self.fresh = workers, processes, True
+
+    def title(self) -> str:
+        size = name_of(self.size) if callable(self.size) else self.size
+        return f"batch({size})"
+
+    def works(self) -> bool:
+        return self.function is not None
+
+    def is_own(self) -> bool:
+        return self.function is None or is_own(self.function)
 
     def _size_of(self, epoch: int, number: int) -> int:
         if not callable(self.size):
@@ -61,37 +86,47 @@ class Batched(DatasetOver):
             raise RuntimeError(f"batch_size function should return a positive int, got {size!r}")
         return size
 
-    def rows(self, epoch: int) -> Iterator[Row]:
-        held: list[Row] = []
-        number = 0
-        wanted = self._size_of(epoch, number)
-        for row in self.source.rows(epoch):
-            held.append(row)
-            if len(held) == wanted:
-                yield self._stacked(held, epoch, number)
-                held, number = [], number + 1
-                wanted = self._size_of(epoch, number)
-        if held and not self.drop:
-            yield self._stacked(held, epoch, number)
+    def tasks(self, run: Run, epoch: int) -> Iterator[Any]:
+        key = run.key(self, epoch)
+        tasks = self.source.tasks(run, epoch)
+        for number in itertools.count():
+            wanted = self._size_of(epoch, number)
+            held = list(itertools.islice(tasks, wanted))
+            if not held or (len(held) < wanted and self.drop):
+                return
+            yield key, epoch, number, held
 
-    def _stacked(self, rows: list[Row], epoch: int, number: int) -> Row:
+    def identity(self, task: Any) -> Any:
+        parts = tuple(self.source.identity(each) for each in task[3])
+        return None if None in parts else parts
+
+    def perform(self, task: Any) -> Row:
+        key, epoch, number, held = task
+        rows = [self.source.perform(each) for each in held]
         columns: list[Any] = [list(column) for column in zip_lists(*rows)]
         if self.function is not None:
-            given = [columns[i] for i in self.places]
-            changed = self.function(*given, BatchInformation(epoch, number))
-            changed = changed if isinstance(changed, tuple) else (changed,)
-            if len(changed) != len(self.results):
-                raise RuntimeError(
-                    f"Invalid per_batch_map, the number of results ({len(changed)}) should be that "
-                    f"of output_columns ({len(self.results)})"
-                )
-            if self.in_place:
-                for i, column in zip_lists(self.places, changed):
-                    columns[i] = column
-            else:
-                others = [c for i, c in enumerate(columns) if i not in self.places]
-                columns = [*changed, *others]
+            columns = self._changed(columns, key, epoch, number)
         return tuple(_stack(name, c) for name, c in zip_lists(self.columns, columns))
+
+    def _changed(self, columns: list[Any], key: Any, epoch: int, number: int) -> list[Any]:
+        given = (*(columns[i] for i in self.places), BatchInformation(epoch, number))
+        try:
+            with numbers_of_row(key, number):
+                changed = called(self.function, self.is_own(), given)
+        except Exception as error:
+            noted(error, number, self.title())
+            raise
+        changed = changed if isinstance(changed, tuple) else (changed,)
+        if len(changed) != len(self.results):
+            raise RuntimeError(
+                f"Invalid per_batch_map, the number of results ({len(changed)}) should be that "
+                f"of output_columns ({len(self.results)})"
+            )
+        if not self.in_place:
+            return [*changed, *(c for i, c in enumerate(columns) if i not in self.places)]
+        for i, column in zip_lists(self.places, changed):
+            columns[i] = column
+        return columns
 
     def get_dataset_size(self) -> int:
         if callable(self.size):
@@ -103,15 +138,15 @@ class Batched(DatasetOver):
         return self._size_of(0, 0)
 
 
-class Bucketed(DatasetOver):
+class Bucketed(Streamed):
     """See :meth:`Dataset.bucket_batch_by_length`."""
 
     def __init__(
-        self, source: Dataset, names: Any, bounds: Sequence[int], sizes: Sequence[int],
+        self, source: Rows, names: Any, bounds: Sequence[int], sizes: Sequence[int],
         length: Callable[..., Any] | None, padding: dict[str, Any] | None, to_bound: bool,
         drop: bool,
     ) -> None:  # fmt: skip
-        self.places = source._check_columns(names)
+        self.places = source.check_columns(names)
         if length is None and len(self.places) > 1:
             raise ValueError(
                 "If element_length_function is not specified, exactly one column name should be "
@@ -127,26 +162,27 @@ class Bucketed(DatasetOver):
         if len(sizes) != len(bounds) + 1:
             raise ValueError("bucket_batch_sizes must contain one element more than "
                              "bucket_boundaries.")  # fmt: skip
-        super().__init__(source, list(source.columns))
+        super().__init__(source.columns, source)
         self.bounds, self.sizes, self.length = list(bounds), list(sizes), length
         self.padding = dict.fromkeys(self.columns, (None, None)) if padding is None else padding
         self.to_bound, self.drop = to_bound, drop
 
-    def rows(self, epoch: int) -> Iterator[Row]:
+    def tasks(self, run: Run, epoch: int) -> Iterator[Any]:
         held: list[list[Row]] = [[] for _ in self.sizes]
-        for row in self.source.rows(epoch):
+        for row in run.rows(self.source, epoch):
             values = [row[i] for i in self.places]
             length = self.length(*values) if self.length else np.shape(values[0])[0]
             bucket = bisect.bisect_right(self.bounds, int(np.asarray(length).reshape(-1)[0]))
             held[bucket].append(row)
             if len(held[bucket]) == self.sizes[bucket]:
-                yield self._filled(held[bucket], bucket)
+                yield held[bucket], bucket
                 held[bucket] = []
         for bucket, rows in enumerate(held):
             if rows and not self.drop:
-                yield self._filled(rows, bucket)
+                yield rows, bucket
 
-    def _filled(self, rows: list[Row], bucket: int) -> Row:
+    def perform(self, task: Any) -> Row:
+        rows, bucket = task
         columns: list[Any] = [list(column) for column in zip_lists(*rows)]
         for name, (shape, value) in self.padding.items():
             place = self.columns.index(name)
