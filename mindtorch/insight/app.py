@@ -10,7 +10,8 @@ import socket
 import sys
 import urllib.parse
 from http import cookies
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import uvicorn
 from fastapi import FastAPI, Request
@@ -22,7 +23,7 @@ from .pages.registry import PAGES, Page
 from .pages.view import View, frame
 from .reading.folder import RunFolder
 
-__all__ = ["Guard", "application", "make_server", "serve"]
+__all__ = ["Guard", "Place", "application", "make_server", "serve"]
 
 _COOKIE = "insight_token"
 # Vue's templates are compiled in the browser; everything comes from this server.
@@ -192,31 +193,50 @@ def make_server(guard: Guard) -> uvicorn.Server:
     return uvicorn.Server(config)
 
 
-def serve(folder: RunFolder, host: str, port: int, token: str = "", prefix: str = "") -> int:
-    """Serve until a signal comes. Returns the exit status.
+class Place(NamedTuple):
+    """Where pages are served.
 
-    Args:
-        folder: what is shown; it is read while the server runs.
-        host, port: where; port 0 takes a free one.
+    Attributes:
+        host, port: port 0 takes a free one.
         token: what requests must bring; made up where others than this machine can ask.
         prefix: what addresses begin with, behind a proxy.
     """
-    if not token and not is_loopback(host):
+
+    host: str = "127.0.0.1"
+    port: int = 8080
+    token: str = ""
+    prefix: str = ""
+
+
+def serve(base: Path, place: Place, interval: float = 2.0) -> int:
+    """Serve until a signal comes. Returns the exit status.
+
+    Args:
+        base: the folder that is shown; it is read while the server runs.
+        place: where.
+        interval: seconds between two looks at the files.
+    """
+    token = place.token
+    if not token and not is_loopback(place.host):
         token = secrets.token_urlsafe(24)
-    guard = Guard(application(), folder, token, prefix)
+    folder = RunFolder(base, interval)
+    guard = Guard(application(), folder, token, place.prefix)
     try:
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        held = socket.create_server((host, port), family=family)
+        family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
+        held = socket.create_server((place.host, place.port), family=family)
     except OSError as error:
-        print(f"mindtorch insight: {host}:{port}: {error.strerror}", file=sys.stderr)
+        words = f"{place.host}:{place.port}: {error.strerror or error}"
+        print(f"mindtorch insight: {words}", file=sys.stderr)
         return 2
-    shown = f"[{host}]" if ":" in host else host
+    shown = f"[{place.host}]" if ":" in place.host else place.host
     secret = f"?token={token}" if token else ""
-    place = f"http://{shown}:{held.getsockname()[1]}{guard.prefix}/{secret}"
-    print(f"mindtorch insight shows {folder.base}\n{place}", flush=True)
+    address = f"http://{shown}:{held.getsockname()[1]}{guard.prefix}/{secret}"
+    print(f"mindtorch insight shows {folder.base}\n{address}", flush=True)
     folder.start()
     try:
         make_server(guard).run(sockets=[held])
+    except (KeyboardInterrupt, SystemExit):
+        pass  # uvicorn has ended in order, and raises the signal again
     finally:
         folder.stop()
         held.close()

@@ -40,13 +40,14 @@ def _write_run(run: Run, folder: Path) -> int:
     return count
 
 
-def write(folder: RunFolder, output: Path) -> int:
+def write(base: Path, output: Path) -> int:
     """Write `scalars.csv` and the samples of each training. Returns the exit status.
 
     Args:
-        folder: is read once.
+        base: the folder that the trainings are in.
         output: gets a folder for each training.
     """
+    folder = RunFolder(base)
     folder.look()
     for name, run in sorted(folder.runs.items()):
         place = output / "_".join(map(_safe, name.split("/")))

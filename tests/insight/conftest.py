@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from mindtorch.insight.reading.folder import RunFolder
 from tests.support.insight_runs import EVIL, make_run
 
 
@@ -27,7 +28,7 @@ def trainings(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def address(trainings: Path) -> Iterator[tuple[str, int]]:
     """Where the server answers."""
     app = pytest.importorskip("mindtorch.insight.app")
-    folder = app.RunFolder(trainings)
+    folder = RunFolder(trainings)
     folder.look()
     held = socket.create_server(("127.0.0.1", 0))
     server = app.make_server(app.Guard(app.application(), folder))

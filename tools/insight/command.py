@@ -95,12 +95,11 @@ def main(options: argparse.Namespace) -> int:
         return 2
     try:
         from mindtorch.insight import app, export
-        from mindtorch.insight.reading.folder import RunFolder
     except ImportError as error:
         print(f"mindtorch insight: {error.name} is missing: {install_extra('insight')}",
               file=sys.stderr)  # fmt: skip
         return 2
-    runs = RunFolder(folder, options.reload_interval)
     if options.action == "parse_summary":
-        return export.write(runs, options.output or folder / "parsed")
-    return app.serve(runs, options.host, options.port, options.token, options.url_path_prefix)
+        return export.write(folder, options.output or folder / "parsed")
+    place = app.Place(options.host, options.port, options.token, options.url_path_prefix)
+    return app.serve(folder, place, options.reload_interval)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib
 import os
 import sys
 import time
@@ -82,13 +83,12 @@ def recording(options: argparse.Namespace) -> Iterator[None]:
 
 def _started(options: argparse.Namespace) -> Any:
     """The recorder at work; None, with a message, where it cannot write."""
-    from .recorder import Recorder
-
     name = f"{options.script.stem}-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
     rank = os.environ.get("RANK")
     folder = options.summary_dir / (name if rank is None else f"{name}-rank{rank}")
     try:
-        recorder = Recorder(folder, options)
+        module = importlib.import_module(f"{__package__}.recorder")
+        recorder = module.Recorder(folder, options)
         recorder.start()
     except (OSError, ImportError) as error:
         words = str(error)

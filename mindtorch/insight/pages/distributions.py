@@ -17,7 +17,8 @@ __all__ = ["build"]
 # those of a normal distribution at whole deviations from its middle, and the ends
 _SHARES = np.array([0.0, 0.0668, 0.1587, 0.3085, 0.5, 0.6915, 0.8413, 0.9332, 1.0])
 _NAMES = ("least", "6.7%", "15.9%", "30.9%", "middle", "69.1%", "84.1%", "93.3%", "most")
-_ROWS, _COLUMNS, _CELLS = 400, 40, 30
+_ROWS, _SQUARES, _LABELS = 500, 5000, 30  # of the overview
+_CELLS = 30
 
 
 def _some(items: list[Any], most: int) -> list[Any]:
@@ -90,7 +91,8 @@ class _Charts:
         steps: list[int] = []
         if run is not None:
             table = {tag: run.series("histograms", tag) for tag in shown}
-            steps = _some(sorted({item.step for row in table.values() for item in row}), _COLUMNS)
+            every = sorted({item.step for row in table.values() for item in row})
+            steps = _some(every, max(8, _SQUARES // max(len(shown), 1)))
             places = {step: at for at, step in enumerate(steps)}
             for row, tag in enumerate(shown):
                 for item in table[tag]:
@@ -98,7 +100,10 @@ class _Charts:
                         cells.append([places[item.step], row, round(size, 2)])
         options = heatmap(steps, shown, cells, self.view.dark, words="log10")
         options["yAxis"]["inverse"] = True
-        options["dataZoom"] = [{"type": "slider", "yAxisIndex": 0, "left": 4, "width": 14}]
+        options["yAxis"]["axisLabel"]["interval"] = max(0, -(-len(shown) // _LABELS) - 1)
+        options["dataZoom"] = [
+            {"type": "slider", "yAxisIndex": 0, "left": 4, "width": 14, "showDataShadow": False}
+        ]
         options["grid"] |= {"left": 250}
         return options, len(tags)
 

@@ -25,8 +25,10 @@ class _Sample:
         with ui.element("section").classes("insight-card"):
             ui.label(tag).classes("insight-tag")
             self.words = ui.label().classes("insight-note")
-            self.slider = ui.slider(min=0, max=1, value=1, on_change=self._moved)
-            self.slider.props("markers snap").props["aria-label"] = f"step of {tag}"
+            with ui.element("div").props('role="group"') as group:
+                group.props["aria-label"] = f"step of {tag}"
+                self.slider = ui.slider(min=0, max=1, value=1, on_change=self._moved)
+                self.slider.props("markers snap")
             self.area = ui.element("div")
         self._shown: Any = None
 

@@ -79,11 +79,12 @@ def build(view: View) -> None:
         view.draw()
 
     with ui.element("div").classes("insight-row"):
-        ui.label("smoothing")
-        ui.slider(
-            min=0, max=0.99, step=0.01, value=charts.weight,
-            on_change=lambda event: changed("weight", event.value),
-        ).props('label aria-label="smoothing"').style("width: 12rem")  # fmt: skip
+        ui.label("smoothing").props('aria-hidden="true"')
+        with ui.element("div").props('role="group" aria-label="smoothing"'):
+            ui.slider(
+                min=0, max=0.99, step=0.01, value=charts.weight,
+                on_change=lambda event: changed("weight", event.value),
+            ).props("label").style("width: 12rem")  # fmt: skip
         ui.toggle(
             {"step": "steps", "minutes": "minutes", "clock": "clock"}, value="step",
             on_change=lambda event: changed("axis", event.value),

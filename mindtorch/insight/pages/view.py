@@ -211,7 +211,6 @@ def frame(view: View) -> None:
     ui.add_head_html(_THEME)
     ui.dark_mode(view.dark)
     ui.page_title(f"{view.page.title} - mindtorch insight")
-    ui.html('<a class="insight-skip" href="#content">Skip to the content</a>', sanitize=False)
     ui.colors(primary="#82b7ff" if view.dark else "#0b5fae")
     drawer = ui.left_drawer(value=True, bordered=True).props("width=210 breakpoint=700")
     with drawer, ui.element("nav").classes("insight-menu").props('aria-label="Pages"'):
@@ -224,6 +223,7 @@ def frame(view: View) -> None:
                 link.props["aria-current"] = "page"
             view._links.append((link, each))
     with ui.header().classes("q-py-xs items-center").style("background: #1f3a5f"):
+        ui.html('<a class="insight-skip" href="#content">Skip to the content</a>', sanitize=False)
         ui.button(icon="menu", on_click=drawer.toggle).props(
             'flat dense color=white aria-label="Menu"'
         )
@@ -275,6 +275,7 @@ class Grid:
                 "dense outlined clearable debounce=300"
             )
             self.pages = ui.pagination(1, 1, direction_links=True, on_change=self.draw)
+            self.pages.props("max-pages=7 boundary-numbers")
             self.words = ui.label().classes("insight-note").props('role="status"')
         self.area = ui.element("div").classes("insight-grid")
         view.live(self.draw)
