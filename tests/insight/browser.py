@@ -175,8 +175,7 @@ def check_nothing_runs(driver: Any, base: str) -> None:
         assert "broken" not in driver.title, page
         assert not driver.find_elements(By.CSS_SELECTOR, "img[onerror]"), page
     opened(driver, address_of(base, "scalars", EVIL_NAME), "scalars")
-    shown = [x.text for x in driver.find_elements(By.CSS_SELECTOR, ".insight-tag")]
-    assert EVIL in shown
+    assert EVIL in texts(driver, ".insight-tag")
     picture(driver, "hostile-names")
 
 
@@ -210,8 +209,8 @@ def check_graph(driver: Any, base: str) -> None:
     driver.execute_script("arguments[0].focus()", box)
     webdriver.ActionChains(driver).send_keys(Keys.ENTER).perform()
     wait(driver, lambda: trail(driver)[-1] == "0")
-    texts = [x.text for x in driver.find_elements(By.CSS_SELECTOR, ".insight-graph text")]
-    assert "conv" in texts and any("8x16x32x32" in text for text in texts)
+    found = texts(driver, ".insight-graph text")
+    assert "conv" in found and any("8x16x32x32" in text for text in found)
     picture(driver, "graph-module")
     driver.find_elements(By.CSS_SELECTOR, "nav[aria-label='open module'] button")[0].click()
     wait(driver, lambda: len(driver.find_elements(By.CSS_SELECTOR, "[data-box]")) == LAYERS)
@@ -221,8 +220,13 @@ def check_graph(driver: Any, base: str) -> None:
 
 
 def trail(driver: Any) -> list[str]:
-    found = driver.find_elements(By.CSS_SELECTOR, "nav[aria-label='open module'] button")
-    return [x.text for x in found]
+    return texts(driver, "nav[aria-label='open module'] button")
+
+
+def texts(driver: Any, selector: str) -> list[str]:
+    """Those of all elements that fit, at one moment."""
+    script = "return [...document.querySelectorAll(arguments[0])].map((x) => x.textContent.trim())"
+    return list(driver.execute_script(script, selector))
 
 
 def check_keyboard(driver: Any, base: str) -> None:

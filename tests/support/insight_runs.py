@@ -65,7 +65,7 @@ def make_run(
     own.add(
         "lineage",
         parameters={"lr": rate, "optimizer": ["SGD", "Adam"][number % 2], "layers": layers},
-        code={"script": "train.py", "commit": f"{number % 4:040x}", "changed": False},
+        code={"script": "train.py", "commit": f"{number % 4}" * 40, "changed": False},
         data=[{"name": "train", "path": "/data/digits", "size": 60000, "batch size": 32}],
         environment={"python": "3.11", "processor": EVIL},
     )
