@@ -1,4 +1,4 @@
-# make demo | test | test-all | lint | docs | wheel | bench | micro-check | clean. All set up .venv first, once.
+# make demo | test | test-all | lint | docs | wheel | bench | micro-check | insight-check | clean. All set up .venv first, once.
 # PYTEST_ARGS, COMPARE_ARGS and BENCH_ARGS are passed on: make test PYTEST_ARGS=tests/architecture
 
 PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
@@ -20,7 +20,7 @@ BENCHMARKS := training first_step kernels scaling compilers data_cache data_para
 # modules are compiled to byte code once, not in each of the processes that tests start
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo test test-all test-plain lint docs wheel bench clean micro-check
+.PHONY: setup demo test test-all test-plain lint docs wheel bench clean micro-check insight-check
 .DELETE_ON_ERROR:
 
 setup: $(STAMP)
@@ -34,7 +34,7 @@ $(BIN)/python:
 # mindtorch it does. docs/compare.md says how to have both.
 $(STAMP): constraints.txt pyproject.toml | $(BIN)/python
 	$(PIP) hatchling
-	$(PIP) --no-build-isolation --editable '.[test,cache,distributed,serving]'
+	$(PIP) --no-build-isolation --editable '.[test,cache,distributed,serving,insight]'
 	$(PIP) torch pillow
 	$(PIP) --no-deps torchvision
 	touch $@
@@ -64,6 +64,12 @@ test-plain: $(STAMP)
 # generated C code on emulated ARM64 and Cortex-M4; needs Debian's cross compilers (docs/micro.md)
 micro-check: $(STAMP)
 	$(BIN)/python -m tests.lite.micro.devices
+
+# the pages of `mindtorch insight` in a browser; needs Debian's chromium and chromium-driver
+# (docs/insight.md). Screenshots lie in build/insight.
+insight-check: $(STAMP)
+	$(PIP) selenium
+	$(BIN)/python -m tests.insight.browser
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -21,6 +21,8 @@ from mindtorch.module_hooker import torch_disable, torch_pop
 from . import amp_report, bisect, cache, completion, env, export, gradient_check, lite, serve
 from .certify import cli
 from .compare import cli as compare
+from .insight import command as insight
+from .insight import recording
 from .run_script import (
     ScriptNotFoundError,
     execute,
@@ -70,6 +72,7 @@ def add_run_arguments(run: argparse.ArgumentParser) -> None:
         "--watch-on", choices=["print", "raise", "debug"], default="print",
         help="what to do at a watchpoint (print)",
     )
+    recording.add_arguments(run)
     run.add_argument(
         "-m", "--module", action="store_true", help="SCRIPT is a module's name, as of python -m"
     )
@@ -91,7 +94,7 @@ def run_script(options: argparse.Namespace) -> int:
     if options.graph:
         os.environ["MINDTORCH_GRAPH"] = "1"
     try:
-        with watching(options):
+        with recording.recording(options), watching(options):
             folder = Path.cwd() if options.module else None
             execute(options.script, options.arguments, folder)
     except (WatchNameError, ScriptNotFoundError) as error:
@@ -202,6 +205,10 @@ _COMMANDS: tuple[tuple[str, str, str, Any, Any], ...] = (
     (
         "cache", "keep rows of data sets in memory, for several programs and runs",
         cache.DESCRIPTION, cache.add_arguments, cache.main,
+    ),
+    (
+        "insight", "show trainings in a browser, while they run", insight.DESCRIPTION,
+        insight.add_arguments, insight.main,
     ),
     (
         "env", "describe this installation, for a bug report", _ENV,

@@ -181,8 +181,10 @@ print(json.dumps({name: importlib.import_module(name).__file__ for name in sys.a
 
 def test_wheel_works_outside_the_checkout(installation: Path) -> None:
     """Installed without links, every package imports from where it was installed."""
-    # The CUDA kernels and event files need packages of extras; their own tests import them.
-    extras = ("mindtorch.kernels.cuda.", "mindtorch.torch.utils.tensorboard")
+    # The CUDA kernels, event files and pages need packages of extras; their own tests import them.
+    extras = (
+        "mindtorch.kernels.cuda.", "mindtorch.torch.utils.tensorboard", "mindtorch.insight.pages",
+    )  # fmt: skip
     names = [name for name in packages() if not name.startswith(extras)]
     output = run(
         *(sys.executable, "-c", IMPORT_ALL, *names),

@@ -13,6 +13,9 @@ from mindtorch.mindspore import dataset as ds
 from mindtorch.mindspore import nn
 
 pytest.importorskip("tensorboard")
+pytest.importorskip("google_crc32c")
+
+from mindtorch.insight.reading.folder import RunFolder
 
 
 def read(folder: Path) -> Any:
@@ -80,6 +83,8 @@ def test_what_mindinsight_alone_shows_is_refused(tmp_path: Path) -> None:
         ms.SummaryRecord(str(tmp_path), num_process=0)
     with pytest.raises(ValueError, match="collect_freq"):
         ms.SummaryCollector(str(tmp_path), collect_freq=0)
+    with pytest.raises(TypeError, match="custom_lineage_data"):
+        ms.SummaryCollector(str(tmp_path), custom_lineage_data={"a": [1]})
 
 
 def test_a_training_is_collected(tmp_path: Path) -> None:
@@ -98,7 +103,8 @@ def test_a_training_is_collected(tmp_path: Path) -> None:
 
     model = ms.Model(network, nn.MSELoss(), nn.SGD(network.trainable_params(), 0.1))
     collector = ms.SummaryCollector(
-        str(tmp_path), collect_freq=2, collect_specified_data={"histogram_regular": "weight"}
+        str(tmp_path), collect_freq=2, collect_specified_data={"histogram_regular": "weight"},
+        custom_lineage_data={"note": "a try"},
     )
     dataset = ds.NumpySlicesDataset(data, shuffle=False).batch(3)
     model.train(1, dataset, callbacks=[Keep(), collector], dataset_sink_mode=False)
@@ -108,3 +114,12 @@ def test_a_training_is_collected(tmp_path: Path) -> None:
     assert found.Tags()["histograms"] == ["1.weight"]
     assert len(found.Images("input_data")) == 3
     assert any(node.op == "linear" for node in found.Graph().node)
+    folder = RunFolder(tmp_path)
+    folder.look()
+    run = folder.runs["."]
+    made = run.lineage["parameters"]
+    assert made["optimizer"] == "SGD" and made["learning_rate"] == 0.1
+    assert (made["loss_function"], made["epoch"], made["note"]) == ("MSELoss", 1, "a try")
+    assert run.lineage["data"][0]["steps"] == 4
+    assert run.status == "ended"
+    assert any(node.kind == "linear" for node in run.graph.nodes.values())

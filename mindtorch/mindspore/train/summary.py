@@ -1,11 +1,13 @@
-"""Summaries of a training for TensorBoard: values recorded by hand, or collected by a callback.
+"""Summaries of a training: values recorded by hand, or collected by a callback.
 
 MindSpore writes its own files for MindInsight; here the tensorboard package writes the same values
-to its event files (`tensorboard --logdir <summary_dir>`).
+to its event files, and lineage goes beside them. `mindtorch insight --summary-base-dir DIR` shows
+both; TensorBoard the former.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine.tensor import Tensor as EngineTensor
+from mindtorch.insight.run_file import RunFile
 
 from .callback import Callback, RunContext, scalar_loss
 
@@ -25,6 +28,8 @@ _COLLECTED = {
     "collect_graph": True,
     "collect_input_data": True,
     "histogram_regular": r".*",
+    "collect_train_lineage": True,
+    "collect_eval_lineage": True,
 }
 
 
@@ -41,6 +46,45 @@ def _pictures(array: np.ndarray) -> np.ndarray:
     if low >= 0 and high <= 1:
         return array
     return (array - low) / (high - low)
+
+
+def _checked_lineage(given: Any) -> dict[str, Any]:
+    """MindSpore's rules for `custom_lineage_data`."""
+    if given is None:
+        return {}
+    if not isinstance(given, dict):
+        raise TypeError(
+            f"For 'SummaryCollector', the 'custom_lineage_data' must be dict, but got {given!r}"
+        )
+    for name, value in given.items():
+        if not isinstance(name, str) or not isinstance(value, (int, float, str)):
+            raise TypeError(
+                "For 'SummaryCollector', the 'custom_lineage_data' must be {str: int, float or "
+                f"str}}, but got {name!r}: {value!r}"
+            )
+    return dict(given)
+
+
+def _train_lineage(run: Any) -> dict[str, Any]:
+    """MindSpore's fields of a training's lineage, as far as they are known."""
+    optimizer, loss, dataset = run.get("optimizer"), run.get("loss_fn"), run.get("train_dataset")
+    parameters: dict[str, Any] = {
+        "network": type(run.network).__name__, "epoch": run.epoch_num,
+        "steps per epoch": run.batch_num,
+    }  # fmt: skip
+    if optimizer is not None:
+        parameters["optimizer"] = type(optimizer).__name__
+        rate = getattr(optimizer, "learning_rate", None)
+        if isinstance(rate, EngineTensor) and rate.numel() == 1:
+            parameters["learning_rate"] = float(f"{float(rate.asnumpy()):.7g}")
+    if loss is not None:
+        parameters["loss_function"] = type(loss).__name__
+    data: dict[str, Any] = {"name": "train", "class": type(dataset).__name__}
+    for name, method in (("batch size", "get_batch_size"), ("steps", "get_dataset_size")):
+        held = getattr(dataset, method, None)
+        if callable(held):
+            data[name] = held()
+    return {"parameters": parameters, "data": [data]}
 
 
 class SummaryRecord:
@@ -188,10 +232,12 @@ class SummaryCollector(Callback):
         summary_dir: the folder.
         collect_freq: every so many steps.
         collect_specified_data: which of "collect_metric", "collect_graph", "collect_input_data"
-            (True or False), and "histogram_regular" (an expression for names of parameters, or
-            None). Others, of MindInsight's pages, must be off.
+            (True or False), "collect_train_lineage", "collect_eval_lineage" (what the training
+            was made of, and what it reached), and "histogram_regular" (an expression for names of
+            parameters, or None). Others, of MindInsight's pages, must be off.
         keep_default_action: what is not specified is collected.
-        custom_lineage_data, collect_tensor_freq, max_file_size, export_options: not available.
+        custom_lineage_data: {name: number or text}, shown as hyperparameters.
+        collect_tensor_freq, max_file_size, export_options: not available.
 
     Raises:
         NotImplementedError: what MindInsight alone shows is asked for.
@@ -203,14 +249,13 @@ class SummaryCollector(Callback):
         custom_lineage_data: Any = None, collect_tensor_freq: int | None = None,
         max_file_size: int | None = None, export_options: Any = None,
     ) -> None:  # fmt: skip
-        import re
-
         if not isinstance(collect_freq, int) or collect_freq < 1:
             raise ValueError(
                 f"For 'SummaryCollector', 'collect_freq' must be an int above 0: {collect_freq}"
             )
-        if custom_lineage_data is not None or collect_tensor_freq is not None:
-            raise NotImplementedError("SummaryCollector: lineage and tensors are MindInsight's")
+        if collect_tensor_freq is not None:
+            raise NotImplementedError("SummaryCollector: tensors are MindInsight's")
+        self._custom = _checked_lineage(custom_lineage_data)
         given = dict(collect_specified_data or {})
         for name in [name for name in given if name not in _COLLECTED]:
             if given.pop(name):
@@ -225,6 +270,8 @@ class SummaryCollector(Callback):
             export_options=export_options,
         )
         self._record: SummaryRecord | None = None
+        self._file: RunFile | None = None
+        self._folder = summary_dir
 
     def __exit__(self, *error: object) -> None:
         self._close()
@@ -233,10 +280,20 @@ class SummaryCollector(Callback):
         if self._record is not None:
             self._record.close()
             self._record = None
+        if self._file is not None:
+            self._file.close()
+            self._file = None
 
     def begin(self, run_context: RunContext) -> None:
         if self._record is None:
             self._record = self._make()
+        if self._file is None:
+            self._file = RunFile(self._folder)
+            if self._custom:
+                self._file.add("lineage", parameters=self._custom)
+        run = run_context.original_args()
+        if run.get("mode") == "train" and self._wanted.get("collect_train_lineage"):
+            self._file.add("lineage", **_train_lineage(run))
 
     def step_end(self, run_context: RunContext) -> None:
         run = run_context.original_args()
@@ -280,6 +337,9 @@ class SummaryCollector(Callback):
 
     def _metrics(self, results: dict[str, Any], step: int) -> None:
         assert self._record is not None
+        if self._file is not None and self._wanted.get("collect_eval_lineage"):
+            figures = {f"eval/{k}": float(v) for k, v in results.items() if np.ndim(v) == 0}
+            self._file.add("lineage", metrics=figures)
         self._record.set_mode("eval")
         for name, value in results.items():
             if np.ndim(value) == 0:
@@ -292,4 +352,6 @@ class SummaryCollector(Callback):
         if run.get("mode") == "eval":
             if run.get("metrics") and self._record is not None:
                 self._metrics(run.metrics, run.cur_step_num)
+        elif self._file is not None:
+            self._file.add("end", error="")
         self._close()

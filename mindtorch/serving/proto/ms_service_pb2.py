@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .messages import make_messages
+from mindtorch.protobuf_messages import make_messages
 
 _made = make_messages(
     "mindspore_serving/proto/ms_service.proto",

@@ -1,0 +1,1 @@
+"""`mindtorch insight`, and what `mindtorch run --insight` records."""
