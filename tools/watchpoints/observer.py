@@ -29,7 +29,12 @@ from mindtorch.traceback_filtering import is_library
 from .conditions import Place
 from .training_steps import StepListener, Steps
 
-__all__ = ["Observer", "elements", "is_watched", "user_frame"]
+__all__ = ["MOVERS", "Observer", "elements", "is_watched", "user_frame"]
+
+# Their results are what they were given: extremes in them are the user's own.
+MOVERS = frozenset("""
+    masked_fill masked_scatter index_fill index_put constant_pad_nd scatter where copy_
+""".split())
 
 
 @functools.cache

@@ -7,16 +7,17 @@ zeros are found, so memory is read once.
 from __future__ import annotations
 
 import math
+import threading
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from mindtorch.kernels.codegen.jit import kernel
+from mindtorch.kernels.codegen.jit import entry_point, kernel
 
 __all__ = ["Statistics", "changed_statistics", "is_close", "share_within", "statistics"]
 
 _BLOCK = 256
-_TYPES = {4: (np.int32, np.uint32, np.float32), 8: (np.int64, np.uint64, np.float64)}
+_TYPES = {4: (np.int32, np.uint32), 8: (np.int64, np.uint64)}
 
 
 class Statistics(NamedTuple):
@@ -70,7 +71,10 @@ class Statistics(NamedTuple):
 
 @kernel(fastmath={"reassoc", "contract", "nsz", "nnan"})
 def _fill(values: Any, signed: Any, row: Any, bits: Any, block: int) -> None:
-    """Sums and zeros into `row`; into `bits` the extremes of the elements' bits as integers."""
+    """Zeros, sums, least and greatest into `row`; `bits` is for extremes of bits as integers.
+
+    Least and most are of integers without a sign: a negative element has the most.
+    """
     total, sizes, squares, zeros = 0.0, 0.0, 0.0, 0.0
     unsigned = signed.view(bits.dtype)
     least, most, positive = unsigned[0], unsigned[0], signed[0]
@@ -95,13 +99,17 @@ def _fill(values: Any, signed: Any, row: Any, bits: Any, block: int) -> None:
         sizes += size
         squares += square
         zeros += none
-    row[0], row[1], row[2], row[3] = zeros, total, sizes, squares
     bits[0], bits[1], bits[2] = least, most, positive
+    floats = bits.view(values.dtype)
+    sign = np.uint64(1) << np.uint64(bits.itemsize * 8 - 1)
+    row[0], row[1], row[2], row[3] = zeros, total, sizes, squares
+    row[4] = floats[1] if np.uint64(most) >= sign else floats[0]
+    row[5] = floats[2] if positive >= 0 else floats[0]
 
 
 @kernel(fastmath={"reassoc", "contract", "nsz", "nnan"})
 def _change(values: Any, before: Any, row: Any, block: int) -> None:
-    """Sums of |values - before| and |before|; `values` take the place of what was before."""
+    """Sums of |values - before| and |before|."""
     change, size = 0.0, 0.0
     for start in range(0, values.size, block):
         new, old = values[start : start + block], before[start : start + block]
@@ -109,20 +117,22 @@ def _change(values: Any, before: Any, row: Any, block: int) -> None:
         for i in range(new.size):
             apart += abs(new[i] - old[i])
             own += abs(old[i])
-            old[i] = new[i]
         change += apart
         size += own
     row[0], row[1] = change, size
 
 
 @kernel
-def _all_close(values: Any, before: Any, rtol: float, atol: float, block: int) -> bool:
+def _all_close(
+    values: Any, before: Any, rtol: float, atol: float, equal_nan: bool, block: int
+) -> bool:
     for start in range(0, values.size, block):
         new, old = values[start : start + block], before[start : start + block]
         close = 0
         for i in range(new.size):
             near = abs(new[i] - old[i]) <= atol + rtol * abs(old[i])
-            close += near | (new[i] == old[i])
+            both = (new[i] != new[i]) & (old[i] != old[i])
+            close += near | (new[i] == old[i]) | (both & equal_nan)
         if close < new.size:
             return False
     return True
@@ -138,27 +148,55 @@ def _within(values: Any, low: float, high: float) -> int:
 
 def _floats(array: np.ndarray) -> np.ndarray:
     """A one-dimensional array of float32 or float64 with an array's (parts of) elements."""
-    if np.iscomplexobj(array):
-        array = array.view(array.real.dtype)
-    if array.dtype == np.float32 or array.dtype == np.float64:
-        return array
-    return array.astype(np.float32 if array.dtype.itemsize < 4 else np.float64)
+    dtype = array.dtype
+    if dtype != np.float32 and dtype != np.float64:
+        if dtype.kind == "c":
+            array = array.view(array.real.dtype)
+        else:
+            array = array.astype(np.float32 if dtype.itemsize < 4 else np.float64)
+    return array if array.flags.c_contiguous else np.ascontiguousarray(array)
 
 
-def _extremes(bits: np.ndarray, dtype: Any) -> tuple[float, float]:
-    """The least and the greatest element, by their bits' least and most as integers without sign,
-    and most as ones with a sign."""
-    least, most, positive = bits.view(dtype).tolist()
-    negative, some = math.copysign(1.0, most) < 0, math.copysign(1.0, positive) > 0
-    return (most if negative else least), (positive if some else least)
+class _Loops:
+    """The loops for elements of a size, with memory for what they find.
+
+    They are called without checks of types: all arrays are one-dimensional, without gaps.
+    """
+
+    def __init__(self, itemsize: int) -> None:
+        bits = 8 * itemsize
+        numbers, integers = f"float{bits}[::1]", f"int{bits}[::1]"
+        self.signed, unsigned = _TYPES[itemsize]
+        self.fill = entry_point(
+            _fill, f"void({numbers}, {integers}, float64[::1], uint{bits}[::1], int64)"
+        )
+        self.close = entry_point(
+            _all_close, f"boolean({numbers}, {numbers}, float64, float64, boolean, int64)"
+        )
+        self.change = entry_point(_change, f"void({numbers}, {numbers}, float64[::1], int64)")
+        self.row, self.bits = np.empty(6), np.empty(3, unsigned)
+
+
+class _Memory(threading.local):
+    """The loops of a thread."""
+
+    def __init__(self) -> None:
+        self.of: dict[int, _Loops] = {}
+
+    def loops(self, itemsize: int) -> _Loops:
+        found = self.of.get(itemsize)
+        if found is None:
+            found = self.of[itemsize] = _Loops(itemsize)
+        return found
+
+
+_memory = _Memory()
 
 
 def _of(values: np.ndarray, change: float = math.nan, before: float = math.nan) -> Statistics:
-    signed, unsigned, dtype = _TYPES[values.itemsize]
-    row, bits = np.empty(4), np.empty(3, unsigned)
-    _fill(values, values.view(signed), row, bits, _BLOCK)
-    zero, total, sizes, squares = row.tolist()
-    low, high = _extremes(bits, dtype)
+    loops = _memory.loops(values.itemsize)
+    loops.fill(values, values.view(loops.signed), loops.row, loops.bits, _BLOCK)
+    zero, total, sizes, squares, low, high = loops.row.tolist()
     if not (low > -math.inf and high < math.inf):  # NaN has greater bits than infinity
         return _with_odd(values, change, before)
     if values.itemsize == 4 and not (1e-15 < max(-low, high) < 1e15):
@@ -193,28 +231,32 @@ def statistics(array: np.ndarray) -> Statistics:
 
 
 def changed_statistics(array: np.ndarray, before: np.ndarray) -> Statistics:
-    """The statistics of a one-dimensional array beside what it was, which `array` then replaces.
+    """The statistics of a one-dimensional array beside what it was.
 
     Args:
         array: what is there now.
-        before: what was there, of the same size; float32 or float64 (see :func:`kept`).
+        before: what was there, of the same size and type.
     """
     values = _floats(array)
     if not values.size:
         return statistics(values)
-    row = np.empty(2)
-    _change(values, before, row, _BLOCK)
-    return _of(values, *row.tolist())
+    loops = _memory.loops(values.itemsize)
+    loops.change(values, _floats(before), loops.row, _BLOCK)
+    change, size = loops.row[:2].tolist()
+    return _of(values, change, size)
 
 
-def kept(array: np.ndarray) -> np.ndarray:
-    """A copy that :func:`changed_statistics` can compare with later."""
-    return np.array(_floats(array))
+def is_close(
+    array: np.ndarray, before: np.ndarray, rtol: float, atol: float, equal_nan: bool = False
+) -> bool:
+    """Whether every element is within `atol` + `rtol` |before| of the one before.
 
-
-def is_close(array: np.ndarray, before: np.ndarray, rtol: float, atol: float) -> bool:
-    """Whether every element is within `atol` + `rtol` |before| of the one before."""
-    return bool(_all_close(_floats(array), before, rtol, atol, _BLOCK))
+    Args:
+        equal_nan: whether two NaN are the same.
+    """
+    values = _floats(array)
+    close = _memory.loops(values.itemsize).close
+    return bool(close(values, _floats(before), float(rtol), float(atol), equal_nan, _BLOCK))
 
 
 def share_within(array: np.ndarray, low: float, high: float) -> float:

@@ -21,15 +21,11 @@ from mindtorch.engine.op import Op
 
 from .conditions import LIMITS, Hit, Place, chosen, tensor_faults
 from .kernels import dead_units, has_other_than_zero
-from .observer import Observer, elements, is_watched, user_frame
+from .observer import MOVERS, Observer, elements, is_watched, user_frame
 from .step_conditions import StepChecks
 
 __all__ = ["Watch", "WatchpointError", "watch"]
 
-# Their results are what they were given: extremes in them are the user's own.
-_MOVERS = frozenset("""
-    masked_fill masked_scatter index_fill index_put constant_pad_nd scatter where copy_
-""".split())
 # Their further results are kept for the backward pass, as logarithms that may be of zero.
 _KEEPING = frozenset(["ctc_loss"])
 _SATURATING = {"sigmoid": (0.0, 1.0), "tanh": (-1.0, 1.0)}
@@ -111,7 +107,7 @@ class Watch(Observer):
         return result
 
     def apply_in_place(self, op: Op, target: Any, inputs: Any, params: Any) -> Any:
-        before = self._faults(target) if op.name not in _MOVERS else {}
+        before = self._faults(target) if op.name not in MOVERS else {}
         with self.away():
             result = inplace.apply_in_place(op, target, *inputs, **params)
         self._look(f"{op.name}_", target, inputs, before)
@@ -138,7 +134,7 @@ class Watch(Observer):
     def _look(
         self, name: str, result: Any, inputs: Any, before: dict[str, Any] | None = None
     ) -> None:
-        if not is_watched(result) or name.rstrip("_") in _MOVERS:
+        if not is_watched(result) or name.rstrip("_") in MOVERS:
             return
         faults = self._faults(result)
         if faults:
