@@ -59,7 +59,7 @@ PACKAGES = {"torch", "torchgen", "functorch", "torchvision", "torchaudio", "torc
 _ALIASES = {"torch": "mindtorch.torch", "functorch": "mindtorch.torch._compat.functorch"}
 _FALLBACKS = {
     "mindspore": "mindtorch.mindspore", "mindspore_lite": "mindtorch.lite",
-    "mindspore_serving": "mindtorch.serving",
+    "mindspore_serving": "mindtorch.serving", "mindinsight": "mindtorch.tools.mindinsight",
 }  # fmt: skip
 
 _lock = threading.RLock()

@@ -5,6 +5,7 @@ A command is a module with `add_arguments(parser)` and `main(options) -> exit st
 
 import argparse
 import difflib
+import functools
 import os
 import re
 import signal
@@ -20,7 +21,11 @@ from mindtorch.module_hooker import torch_disable, torch_pop
 
 from . import amp_report, bisect, cache, completion, env, export, gradient_check, lite, serve
 from .certify import cli
+from .check import command as check
+from .cli_types import step_range
 from .compare import cli as compare
+from .debugger import command as debugger
+from .debugger.protocol import LEVELS, ObservationError, asked_for
 from .insight import command as insight
 from .insight import recording
 from .run_script import (
@@ -74,6 +79,26 @@ def add_run_arguments(run: argparse.ArgumentParser) -> None:
     )
     recording.add_arguments(run)
     run.add_argument(
+        "--debugger", action="store_true",
+        help="stop before the first call of the model, and read commands (docs/debugger.md)",
+    )
+    run.add_argument(
+        "--watchpoint", action="append", default=[], metavar="WORDS",
+        help="with --debugger: what its command `watch` takes; may be given several times",
+    )
+    run.add_argument(
+        "--level", choices=LEVELS, default="modules", help="how much the debugger sees (modules)"
+    )
+    run.add_argument(
+        "--torch-record", type=Path, metavar="DIR",
+        help="what `mindtorch compare --keep DIR` recorded of PyTorch, to compare tensors with; "
+        "the generators begin as they did there (seed 0)",
+    )
+    run.add_argument("--dump", metavar="DIR", help="write the tensors of steps as files")
+    run.add_argument(
+        "--dump-steps", type=step_range, metavar="A-B", help="of which steps, from 1 (all)"
+    )
+    run.add_argument(
         "-m", "--module", action="store_true", help="SCRIPT is a module's name, as of python -m"
     )
     run.add_argument("script", type=Path, help="the script to run")
@@ -94,10 +119,16 @@ def run_script(options: argparse.Namespace) -> int:
     if options.graph:
         os.environ["MINDTORCH_GRAPH"] = "1"
     try:
-        with recording.recording(options), watching(options):
-            folder = Path.cwd() if options.module else None
-            execute(options.script, options.arguments, folder)
-    except (WatchNameError, ScriptNotFoundError) as error:
+        folder = Path.cwd() if options.module else None
+        run = functools.partial(execute, options.script, options.arguments, folder)
+        with recording.recording(options):
+            if _is_observed(options):
+                from .run_observed import run_observed
+
+                run_observed(options, run)
+            else:
+                run()
+    except (ObservationError, ScriptNotFoundError) as error:
         torch_pop()
         print(f"mindtorch run: {error}", file=sys.stderr)
         return 2
@@ -108,27 +139,9 @@ def run_script(options: argparse.Namespace) -> int:
     return 0
 
 
-class WatchNameError(Exception):
-    """There is no such watchpoint; the text names those there are."""
-
-
-@contextmanager
-def watching(options: argparse.Namespace) -> Iterator[None]:
-    """The watch that `--watch` asks for; what it saw is summed up at the end."""
-    if options.watch is None:
-        yield
-        return
-    from .watchpoints.watcher import watch
-
-    try:
-        seen = watch(*options.watch.split(","), on_hit=options.watch_on)
-    except ValueError as error:
-        raise WatchNameError(str(error)) from None
-    try:
-        with seen:
-            yield
-    finally:
-        print(seen.summary(), file=sys.stderr)
+def _is_observed(options: argparse.Namespace) -> bool:
+    """Whether somebody looks while the script runs."""
+    return bool(options.watch or options.debugger or options.dump or asked_for())
 
 
 def _end(number: int, frame: object) -> None:
@@ -209,6 +222,14 @@ _COMMANDS: tuple[tuple[str, str, str, Any, Any], ...] = (
     (
         "insight", "show trainings in a browser, while they run", insight.DESCRIPTION,
         insight.add_arguments, insight.main,
+    ),
+    (
+        "check", "run a script for some steps and say what usually goes wrong",
+        check.DESCRIPTION, check.add_arguments, check.main,
+    ),
+    (
+        "debugger", "wait in a terminal for programs under the debugger", debugger.DESCRIPTION,
+        debugger.add_arguments, debugger.main,
     ),
     (
         "env", "describe this installation, for a bug report", _ENV,
@@ -299,7 +320,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     options = parser.parse_args(given)
     # A script that is run has signals to itself.
-    guard = nullcontext() if options.act is run_script else _ending_in_order()
+    guard = nullcontext() if options.act in (run_script, check.main) else _ending_in_order()
     try:
         with guard:
             status: int = options.act(options)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-__all__ = ["count", "count_or_none", "seed", "size"]
+__all__ = ["count", "count_or_none", "seed", "size", "step_range"]
 
 
 def _whole(text: str, lowest: int, highest: float = float("inf")) -> int:
@@ -36,3 +36,10 @@ def size(text: str) -> float:
     if not 0 < value < float("inf"):
         raise argparse.ArgumentTypeError(f"must be above 0 and finite, but got {text}")
     return value
+
+
+def step_range(text: str) -> range:
+    """Steps from 1: "3", or "2-5"."""
+    first, _, last = text.partition("-")
+    begin = _whole(first, 1)
+    return range(begin, _whole(last or first, begin) + 1)

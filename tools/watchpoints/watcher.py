@@ -7,41 +7,25 @@ results, so what they compute is seen as well.
 
 from __future__ import annotations
 
-import contextlib
-import functools
 import linecache
 import math
-import os
 import pdb
 import sys
-import threading
-from collections.abc import Callable, Iterator
-from types import FrameType
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from mindtorch import torch
-from mindtorch.engine import dtypes
 from mindtorch.engine.autograd import inplace
-from mindtorch.engine.compile.lazy.pause import pause
-from mindtorch.engine.dispatch import state
-from mindtorch.engine.interpreter import Interpreter
 from mindtorch.engine.op import Op
-from mindtorch.engine.tensor import Tensor
-from mindtorch.traceback_filtering import is_library
 
 from .conditions import LIMITS, Hit, Place, chosen, tensor_faults
 from .kernels import dead_units, has_other_than_zero
+from .observer import MOVERS, Observer, elements, is_watched, user_frame
 from .step_conditions import StepChecks
-from .training_steps import Steps
 
 __all__ = ["Watch", "WatchpointError", "watch"]
 
-# Their results are what they were given: extremes in them are the user's own.
-_MOVERS = frozenset("""
-    masked_fill masked_scatter index_fill index_put constant_pad_nd scatter where copy_
-""".split())
 # Their further results are kept for the backward pass, as logarithms that may be of zero.
 _KEEPING = frozenset(["ctc_loss"])
 _SATURATING = {"sigmoid": (0.0, 1.0), "tanh": (-1.0, 1.0)}
@@ -60,36 +44,6 @@ class WatchpointError(RuntimeError):
         self.hit = hit
 
 
-@functools.cache
-def _is_users(file: str) -> bool:
-    if file.startswith("<frozen") or is_library(file):
-        return False
-    return os.path.basename(file) not in ("contextlib.py", "functools.py")
-
-
-def _user_frame() -> FrameType | None:
-    """The innermost frame that is not ours."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and not _is_users(frame.f_code.co_filename):
-        frame = frame.f_back
-    return frame
-
-
-def _is_watched(tensor: Any) -> bool:
-    aval = getattr(tensor, "aval", None)
-    return (
-        isinstance(tensor, Tensor)
-        and aval is not None
-        and aval.dtype.category >= dtypes.FLOAT
-        and isinstance(getattr(tensor, "flat", None), np.ndarray)
-    )
-
-
-def _elements(tensor: Any) -> np.ndarray:
-    """A tensor's own elements in the order of memory: beyond a view's there are others."""
-    return tensor.flat[: tensor.aval.size] if tensor.aval.dense else np.ravel(tensor.array())
-
-
 def _largest(faults: dict[str, tuple[str, float]]) -> float:
     """The largest element that was told as too large, 0 where none was."""
     return faults["too_large"][1] if "too_large" in faults else 0.0
@@ -100,7 +54,7 @@ def _headline(hit: Hit) -> tuple[Any, ...]:
     return hit.check, hit.step, hit.place.file, hit.place.line
 
 
-class Watch(Interpreter):
+class Watch(Observer):
     """Looks for watchpoints while it is entered.
 
     Attributes:
@@ -108,8 +62,6 @@ class Watch(Interpreter):
         counts: how often each was met: (check, layer, op) -> times.
         step: the optimizer's steps so far, and one.
     """
-
-    observes_nodes = True
 
     def __init__(
         self,
@@ -125,21 +77,14 @@ class Watch(Interpreter):
             raise ValueError(
                 f"on_hit must be 'print', 'raise', 'debug', 'collect' or a function, not {on_hit!r}"
             )
+        super().__init__(model)
         self.wanted = wanted
         self.limits = {**LIMITS, **(limits or {})}
-        self.model = model
         self.on_hit = on_hit
         self.hits: list[Hit] = []
         self.counts: dict[tuple[str, str, str], int] = {}
         self.step = 1
-        self.thread = threading.get_ident()
-        self.layers: list[Any] = []
-        self.names: dict[int, tuple[Any, str]] = {}
-        self.origins: dict[int, Place] = {}
-        self.backward: list[Place] = []
-        self.outer: Any = ()
         self.checks = StepChecks(self)
-        self._undo = contextlib.ExitStack()
         self.followers: list[bool] = []  # for each hit, whether it follows from an earlier one
         self._folding = False
         self._printed: Hit | None = None
@@ -147,38 +92,9 @@ class Watch(Interpreter):
     # -- standing at the door ---------------------------------------------------------------------
 
     def __enter__(self) -> Watch:
-        self._undo.callback(pause())
-        self.steps = Steps(torch, self.checks)
-        if self.model is not None:
-            self._adopt(self.model)
-        self.steps.install()
-        self._undo.callback(self.steps.remove)
-        self._stand_in(torch.nn.Module, "__call__", self._module_call)
-        self.outer = state.interpreters
-        state.update(interpreters=(*self.outer, self))
-        self._undo.callback(self._leave)
+        self._install(self.checks)
+        self._undo.callback(self._enter_door())
         return self
-
-    def __exit__(self, *error: object) -> None:
-        self._undo.close()
-
-    def _leave(self) -> None:
-        state.update(interpreters=tuple(x for x in state.interpreters if x is not self))
-
-    def _stand_in(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
-        original = owner.__dict__[name]
-        setattr(owner, name, functools.wraps(original)(make(original)))
-        self._undo.callback(setattr, owner, name, original)
-
-    @contextlib.contextmanager
-    def away(self) -> Iterator[None]:
-        """Without this watch at the door: its own work, and that of the ops it lets through."""
-        before = state.interpreters
-        state.update(interpreters=self.outer)
-        try:
-            yield
-        finally:
-            state.update(interpreters=before)
 
     def apply(self, op: Op, inputs: Any, params: Any) -> Any:
         with self.away():
@@ -191,104 +107,39 @@ class Watch(Interpreter):
         return result
 
     def apply_in_place(self, op: Op, target: Any, inputs: Any, params: Any) -> Any:
-        before = self._faults(target) if op.name not in _MOVERS else {}
+        before = self._faults(target) if op.name not in MOVERS else {}
         with self.away():
             result = inplace.apply_in_place(op, target, *inputs, **params)
         self._look(f"{op.name}_", target, inputs, before)
         self._note_origin(f"{op.name}_", target)
         return result
 
-    def copy_into(self, target: Any, source: Any) -> Any:
-        with self.away():
-            return inplace.copy_(target, source)
+    def _adopted(self, path: str, part: Any) -> None:
+        for key, parameter in part._parameters.items():
+            for check, (words, value) in self._faults(parameter).items():
+                place = self.place(key)._replace(layer=path)
+                self.tell(check, place, f"before the first step, {words}", value)
 
-    def item(self, tensor: Any) -> Any:
-        with self.away():
-            return type(tensor).item(tensor)
-
-    # -- where we are -----------------------------------------------------------------------------
-
-    def _adopt(self, model: Any) -> None:
-        for name, part in model.named_modules():
-            if id(part) in self.names:
-                continue
-            path = name or type(model).__name__
-            self.names[id(part)] = (part, path)
-            for key, parameter in part._parameters.items():
-                for check, (words, value) in self._faults(parameter).items():
-                    place = self.place(key)._replace(layer=path)
-                    self.tell(check, place, f"before the first step, {words}", value)
-
-    def layer(self) -> str:
-        """The path of the module whose forward pass is running."""
-        if not self.layers:
-            return ""
-        module = self.layers[-1]
-        known = self.names.get(id(module))
-        return known[1] if known is not None else type(module).__name__
-
-    def place(self, op: str) -> Place:
-        frame = _user_frame()
-        file, line = (frame.f_code.co_filename, frame.f_lineno) if frame is not None else ("", 0)
-        return Place(self.layer(), op, file, line)
-
-    def _note_origin(self, op: str, result: Any) -> None:
-        """Remember where a node of the tape was made, for its gradient."""
-        node = getattr(result, "_node", None)
-        if node is not None and not self.backward:
-            self.origins[id(node)] = self.place(op)
-
-    def _module_call(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        def call(module: Any, *args: Any, **kwargs: Any) -> Any:
-            if threading.get_ident() != self.thread:
-                return original(module, *args, **kwargs)
-            if not self.layers and id(module) not in self.names:
-                self._adopt(module)
-            self.layers.append(module)
-            try:
-                result = original(module, *args, **kwargs)
-                if "all_zero" in self.wanted:
-                    self._look_at_output(module, result)
-                return result
-            finally:
-                self.layers.pop()
-
-        return call
-
-    @contextlib.contextmanager
-    def around_node(self, node: Any) -> Iterator[None]:
-        place = self.origins.get(id(node), Place())
-        self.backward.append(place._replace(op=f"backward of {place.op or node.name()}"))
-        try:
-            yield
-        finally:
-            self.backward.pop()
-
-    def parameters(self) -> dict[str, Any]:
-        """The parameters of the modules seen so far that are trained."""
-        found = {}
-        for module, path in self.names.values():
-            for name, parameter in module._parameters.items():
-                if parameter is not None and parameter.requires_grad:
-                    found[f"{path}.{name}"] = parameter
-        return found
+    def _called(self, module: Any, args: Any, kwargs: Any, result: Any) -> None:
+        if "all_zero" in self.wanted:
+            self._look_at_output(module, result)
 
     # -- looking ----------------------------------------------------------------------------------
 
     def _faults(self, tensor: Any) -> dict[str, tuple[str, float]]:
-        if not _is_watched(tensor):
+        if not is_watched(tensor):
             return {}
-        return tensor_faults(_elements(tensor), self.wanted, self.limits)
+        return tensor_faults(elements(tensor), self.wanted, self.limits)
 
     def _look(
         self, name: str, result: Any, inputs: Any, before: dict[str, Any] | None = None
     ) -> None:
-        if not _is_watched(result) or name.rstrip("_") in _MOVERS:
+        if not is_watched(result) or name.rstrip("_") in MOVERS:
             return
         faults = self._faults(result)
         if faults:
             old = set(before or ())
-            for each in filter(_is_watched, inputs):
+            for each in filter(is_watched, inputs):
                 own = self._faults(each)
                 if getattr(each.aval, "weak", False):  # a number that the user wrote
                     old |= own.keys() & {"overflow"}
@@ -305,7 +156,7 @@ class Watch(Interpreter):
 
     def _new_nan(self, result: Any, inputs: Any) -> bool:
         """Whether infinite inputs have become the first NaN, as in inf - inf."""
-        given = [x for x in inputs if _is_watched(x)]
+        given = [x for x in inputs if is_watched(x)]
         return bool(np.isnan(result.flat).any()) and not any(np.isnan(x.flat).any() for x in given)
 
     def _here(self, op: str) -> Place:
@@ -315,7 +166,7 @@ class Watch(Interpreter):
         if name in _SATURATING and "activation_saturation" in self.wanted and result.flat.size:
             low, high = _SATURATING[name]
             margin = 1e-3 * (high - low)
-            flat = _elements(result)
+            flat = elements(result)
             share = float(np.mean((flat < low + margin) | (flat > high - margin)))
             if share > self.limits["activation_saturation"]:
                 words = f"{share:.1%} of the results are within 0.1 % of {low:g} or {high:g}"
@@ -329,16 +180,16 @@ class Watch(Interpreter):
         shape = result.aval.shape
         if len(shape) < 2 or shape[0] < 2 or not result.flat.size:
             return
-        array = _elements(result) if result.aval.contiguous else np.ravel(result.array())
+        array = elements(result) if result.aval.contiguous else np.ravel(result.array())
         share = dead_units(array, shape) / shape[1]
         if share > self.limits["dead_relu"]:
             words = f"{share:.1%} of {shape[1]} units are zero for all {shape[0]} examples"
             self.tell("dead_relu", self.place("relu"), words, share)
 
     def _look_at_output(self, module: Any, result: Any) -> None:
-        if any(True for _ in module.children()) or not _is_watched(result):
+        if any(True for _ in module.children()) or not is_watched(result):
             return
-        if result.flat.size and not has_other_than_zero(_elements(result)):
+        if result.flat.size and not has_other_than_zero(elements(result)):
             words = f"all {result.flat.size} elements of the output are zero"
             self.tell("all_zero", self.place(""), words, 0.0)
 
@@ -371,7 +222,7 @@ class Watch(Interpreter):
                 return
             self._print(hit, count)
             if self.on_hit == "debug":
-                frame = _user_frame()
+                frame = user_frame()
                 if frame is not None:
                     pdb.Pdb().set_trace(frame)
 

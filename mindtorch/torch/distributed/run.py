@@ -149,7 +149,9 @@ def _command(options: argparse.Namespace) -> list[str]:
     if options.no_python:
         return [options.training_script, *options.training_script_args]
     kind = ["--module"] if options.module else []
-    start = [sys.executable, "-u", "-m", "mindtorch.tools.distributed_worker", *kind]
+    debugged = os.environ.get("ENABLE_MS_DEBUGGER", "").lower() in ("1", "true", "on")
+    worker = "debugged_worker" if debugged else "distributed_worker"
+    start = [sys.executable, "-u", "-m", f"mindtorch.tools.{worker}", *kind]
     return [*start, options.training_script, *options.training_script_args]
 
 

@@ -1,0 +1,1 @@
+"""`mindtorch run --debugger`, and MindInsight's offline API over dumps."""

@@ -1,0 +1,121 @@
+"""What the debugger keeps of a step: which tensors modules and ops were given and gave.
+
+Tensors are held, not copied; one that is written to later says so by its version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from mindtorch.engine.tensor import Tensor, version_of
+
+from ..compare.tensor_probe import tensors_in
+from ..watchpoints.conditions import Place
+
+__all__ = ["MOST_BYTES", "Kept", "Node", "Record", "flat_array", "whole_array"]
+
+MOST_BYTES = 2**30  # of outputs that are held in a step
+
+
+class Kept:
+    """A tensor at one moment.
+
+    Attributes:
+        tensor: None where there was no room to hold it.
+    """
+
+    def __init__(self, tensor: Any, hold: bool) -> None:
+        self.tensor = tensor if hold else None
+        self._aval = tensor.aval
+        self._version = version_of(tensor)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self._aval.shape)
+
+    @property
+    def dtype(self) -> str:
+        return str(self._aval.dtype)
+
+    @property
+    def written_after(self) -> bool:
+        """Whether its memory was written to since."""
+        return self.tensor is not None and version_of(self.tensor) != self._version
+
+
+class Node:
+    """One call of a module or of an op.
+
+    Attributes:
+        name: its path, for an op the path of its module and its name; #2, #3 for later calls in
+            the step.
+        kind: "module", "op" or "loss".
+        made_by: the class of the module, or the op's name.
+        gradients: of the outputs, by their positions.
+    """
+
+    def __init__(self, name: str, kind: str, made_by: str, place: Place) -> None:
+        self.name = name
+        self.kind = kind
+        self.made_by = made_by
+        self.place = place
+        self.inputs: list[Kept] = []
+        self.outputs: list[Kept] = []
+        self.gradients: dict[int, Kept] = {}
+
+
+class Record:
+    """The nodes of a step, in the order in which their calls ended."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, Node] = {}
+        self._calls: dict[str, int] = {}
+        self._room = MOST_BYTES
+
+    def add(
+        self, path: str, kind: str, made_by: str, place: Place, inputs: Any, outputs: Any
+    ) -> Node:
+        """A call of a module or an op, with what it was given and gave."""
+        count = self._calls[path] = self._calls.get(path, 0) + 1
+        name = path if count == 1 else f"{path}#{count}"
+        node = self.nodes[name] = Node(name, kind, made_by, place)
+        node.inputs = [Kept(x, True) for x in _tensors(inputs)]
+        node.outputs = [self.keep(x) for x in _tensors(outputs)]
+        return node
+
+    def keep(self, tensor: Any) -> Kept:
+        self._room -= tensor.aval.size * tensor.aval.dtype.itemsize
+        return Kept(tensor, self._room > 0)
+
+    def __iter__(self) -> Iterator[Node]:
+        return iter(self.nodes.values())
+
+
+def _tensors(value: Any) -> list[Any]:
+    """The tensors of a nested value; the usual ones without a search."""
+    if isinstance(value, Tensor):
+        return [value]
+    if type(value) is tuple and all(isinstance(x, Tensor) for x in value):
+        return list(value)
+    return list(tensors_in(value, Tensor))
+
+
+def flat_array(tensor: Any) -> np.ndarray:
+    """A tensor's elements, flat; perhaps its own memory."""
+    aval = tensor.aval
+    if aval.dense and isinstance(tensor.flat, np.ndarray):
+        flat: np.ndarray = tensor.flat[: aval.size]
+        return flat
+    return np.ravel(whole_array(tensor))
+
+
+def whole_array(tensor: Any) -> np.ndarray:
+    """A tensor's elements in its shape; of a sparse one those that it holds."""
+    tensor = tensor.detach()
+    if tensor.is_sparse:
+        tensor = tensor.coalesce().values()
+    array: np.ndarray = tensor.array()
+    return array
