@@ -110,8 +110,9 @@ GAPS: tuple[Gap, ...] = (
         "all", "there are groups, collectives, torchrun, DistributedDataParallel and ZeRO-1, over "
         "MPI or sockets; other names that libraries import raise when used"),
     Gap("argument",
-        "torch.distributed.pipelining: PipelineStage(get_mesh), DTensors between stages", "all", "raise: plain tensors go between stages; input_args, output_args and their "
-        "gradients are not looked at, since messages tell shapes"),
+        "torch.distributed.pipelining: PipelineStage(get_mesh), DTensors between stages", "all",
+        "raise: plain tensors go between stages; input_args, output_args and their gradients are "
+        "not looked at, since messages tell shapes"),
     Gap("feature", "torch.distributed.pipelining.pipeline: branches on data, sizes that change",
         "all", "the module is traced with the sizes of its example (as torch.export does); "
         "PipelineStage takes parts that were cut by hand"),
