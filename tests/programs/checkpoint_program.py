@@ -1,7 +1,7 @@
 """What each of four processes does in torch/distributed/test_checkpoint.py, in either library.
 
 ``torchrun --nproc_per_node=4 checkpoint_program.py <namespace> <folder>`` saves a state into
-``<folder>/four`` and, in ours, loads it by one, two, three and four processes. ``torch`` made
+``<folder>/four`` and loads it by one, two, three and four processes. ``torch`` made
 tests/golden/checkpoint_of_four.
 """
 
@@ -17,58 +17,34 @@ from typing import Any
 
 torch: Any = None
 dist: Any = None
-own = True
 
 
-class Rows:
-    """A tensor whose rows are spread over processes, as evenly as torch.chunk does it."""
-
-    def __init__(self, whole: Any, rank: int, size: int) -> None:
-        step = -(-whole.size(0) // size)
-        self.start = min(rank * step, whole.size(0))
-        self.local = whole[self.start : self.start + step].clone()
-        self.shape = whole.size()
-
-    def size(self) -> Any:
-        return self.shape
-
-    def _chunk(self) -> Any:
-        metadata = importlib.import_module(f"{dist.__name__}.checkpoint.metadata")
-        start = torch.Size([self.start, *[0] * (len(self.shape) - 1)])
-        return metadata.ChunkStorageMetadata(start, self.local.size())
-
-    def __create_write_items__(self, name: str, value: Any) -> Any:
-        metadata = importlib.import_module(f"{dist.__name__}.checkpoint.metadata")
-        planner = importlib.import_module(f"{dist.__name__}.checkpoint.planner")
-        if not self.local.numel():
-            return []
-        properties = metadata.TensorProperties.create_from_tensor(self.local)
-        data = planner.TensorWriteData(self._chunk(), properties, self.shape)
-        index = metadata.MetadataIndex(name, self._chunk().offsets)
-        return [planner.WriteItem(index, planner.WriteItemType.SHARD, tensor_data=data)]
-
-    def __create_chunk_list__(self) -> Any:
-        return [self._chunk()] if self.local.numel() else []
-
-    def __get_tensor_shard__(self, index: Any) -> Any:
-        return self.local
+def _spread(whole: Any, mesh: Any, columns: bool) -> Any:
+    """The tensor's rows, or columns, over a mesh of one axis; both over one of two."""
+    if mesh is None:
+        return whole
+    tensor = importlib.import_module(f"{dist.__name__}.tensor")
+    rows, across = tensor.Shard(0), tensor.Shard(1)
+    if mesh.ndim == 1:
+        return tensor.distribute_tensor(whole, mesh, [across if columns else rows])
+    second = across if whole.dim() > 1 else tensor.Replicate()
+    return tensor.distribute_tensor(whole, mesh, [rows, second])
 
 
-def _spread(whole: Any, rank: int, size: int) -> Any:
-    if own:
-        return Rows(whole, rank, size)
-    tensor = importlib.import_module("torch.distributed.tensor")
-    mesh = importlib.import_module("torch.distributed.device_mesh").init_device_mesh("cpu", (size,))
-    return tensor.distribute_tensor(whole, mesh, [tensor.Shard(0)])
+def mesh_of(count: int) -> Any:
+    """The first processes as a mesh: of two axes where they are four; all processes call it."""
+    module = importlib.import_module(f"{dist.__name__}.device_mesh")
+    return module.DeviceMesh("cpu", torch.arange(count).reshape((2, 2) if count == 4 else count))
 
 
-def state(rank: int, size: int, filled: bool) -> dict[str, Any]:
-    """A nested state: rows, whole tensors and objects."""
+def state(mesh: Any, filled: bool) -> dict[str, Any]:
+    """A nested state: tensors over a mesh, whole tensors and objects."""
     factor = 1 if filled else 0
     rows = torch.arange(33.0).reshape(11, 3) * factor
+    half = (torch.arange(6) * factor).to(torch.bfloat16)
     return {
-        "model": {"weight": _spread(rows, rank, size),
-                  "half": _spread((torch.arange(6) * factor).to(torch.bfloat16), rank, size),
+        "model": {"weight": _spread(rows, mesh, mesh is not None and mesh.size() == 2),
+                  "half": _spread(half, mesh, False),
                   "bias": torch.arange(5.0) * factor, "scalar": torch.tensor(2.5) * factor},
         "optimizer": {"state": [{"step": torch.tensor(7) * factor, "name": "x" * factor}],
                       "lr": 0.1 * factor},
@@ -77,9 +53,9 @@ def state(rank: int, size: int, filled: bool) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """A state as JSON has it; of rows those of this process."""
-    if isinstance(value, Rows):
-        return [value.start, value.local.tolist()]
+    """A state as JSON has it; of tensors over a mesh what is in this process."""
+    if hasattr(value, "to_local"):
+        return value.to_local().tolist()
     if isinstance(value, dict):
         return {key: plain(each) for key, each in value.items()}
     if isinstance(value, list):
@@ -89,8 +65,7 @@ def plain(value: Any) -> Any:
 
 def main() -> None:
     name, folder = sys.argv[1:3]
-    global torch, dist, own
-    own = name != "torch"
+    global torch, dist
     warnings.simplefilter("ignore")
     torch = importlib.import_module(name)
     dist = importlib.import_module(f"{name}.distributed")
@@ -99,27 +74,31 @@ def main() -> None:
     rank, size = dist.get_rank(), dist.get_world_size()
     found: dict[str, Any] = {}
     where = str(Path(folder, "four"))
-    checkpoint.save(state(rank, size, True), checkpoint_id=where)
-    for count in (2, 3, 4) if own else ():
-        group = dist.new_group(list(range(count)))
+    mesh = mesh_of(4)
+    checkpoint.save(state(mesh, True), checkpoint_id=where)
+    for count in (2, 3):
+        group, few = dist.new_group(list(range(count))), mesh_of(count)
         if rank < count:
-            loaded = state(rank, count, False)
+            loaded = state(few, False)
             checkpoint.load(loaded, checkpoint_id=where, process_group=group)
-            found[str(count)] = [plain(loaded), plain(state(rank, count, True))]
-    if rank == 0 and own:
-        loaded = state(0, 1, False)
+            found[str(count)] = [plain(loaded), plain(state(few, True))]
+    loaded = state(mesh, False)
+    checkpoint.load(loaded, checkpoint_id=where)
+    found["4"] = [plain(loaded), plain(state(mesh, True))]
+    if rank == 0:
+        loaded = state(None, False)
         checkpoint.load(loaded, checkpoint_id=where, no_dist=True)
-        found["1"] = [plain(loaded), plain(state(0, 1, True))]
-    if own:
-        found |= in_background(checkpoint, rank, size, folder)
-        found["error"] = failing(checkpoint, rank, size, where)
+        found["1"] = [plain(loaded), plain(state(None, True))]
+    if name != "torch":
+        found |= in_background(checkpoint, mesh, rank, size, folder)
+        found["error"] = failing(checkpoint, mesh, rank, where)
     Path(folder, f"{rank}.json").write_text(json.dumps(found))
     dist.destroy_process_group()
 
 
-def in_background(checkpoint: Any, rank: int, size: int, folder: str) -> dict[str, Any]:
+def in_background(checkpoint: Any, mesh: Any, rank: int, size: int, folder: str) -> dict[str, Any]:
     """Two saves in a thread while the program's collectives go on, and one written over."""
-    saved = state(rank, size, True)
+    saved = state(mesh, True)
     where = str(Path(folder, "background"))
     futures = [checkpoint.async_save(saved, checkpoint_id=where)]
     saved["model"]["bias"].add_(100)
@@ -133,14 +112,21 @@ def in_background(checkpoint: Any, rank: int, size: int, folder: str) -> dict[st
         assert gathered == list(range(size))
     for future in futures:
         future.result()
-    loaded = state(rank, size, False)
+    loaded = state(mesh, False)
     checkpoint.load(loaded, checkpoint_id=where)
     return {"background": [plain(loaded)["model"]["bias"], total.item()]}
 
 
-def failing(checkpoint: Any, rank: int, size: int, where: str) -> Any:
-    """One process's state has a name that the checkpoint lacks: all of them raise."""
-    loaded = state(rank, size, False)
+def failing(checkpoint: Any, mesh: Any, rank: int, where: str) -> Any:
+    """One process's state has a name that the checkpoint lacks: all of them raise. So do they where
+    a tensor is a sum with terms in different processes."""
+    tensor = importlib.import_module(f"{dist.__name__}.tensor")
+    terms = tensor.DTensor.from_local(torch.ones(2), mesh, [tensor.Partial(), tensor.Replicate()])
+    try:
+        checkpoint.save({"terms": terms}, checkpoint_id=where + "terms")
+    except checkpoint.CheckpointException as error:
+        assert len(error.failures) == 4 and "redistribute it" in str(error)
+    loaded = state(mesh, False)
     if rank == 1:
         loaded["more"] = torch.zeros(1)
     try:

@@ -1,7 +1,8 @@
 """From values to what is written and read of them.
 
-A tensor that is spread over processes answers ``__create_write_items__(name, value)``,
-``__create_chunk_list__()`` and ``__get_tensor_shard__(index)``.
+Of a DTensor a process writes and reads its box. Other things that are spread over processes answer
+``__create_write_items__(name, value)``, ``__create_chunk_list__()`` and
+``__get_tensor_shard__(index)``.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from typing import Any
 import mindtorch.torch as torch
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
+from ..tensor import DTensor
+from ..tensor._utils import compute_local_shape_and_global_offset
 from .metadata import (
     BytesStorageMetadata,
     ChunkStorageMetadata,
@@ -32,9 +35,19 @@ def write_items(name: str, value: Any) -> list[WriteItem]:
         return items
     if not isinstance(value, EngineTensor):
         return [WriteItem(MetadataIndex(name), WriteItemType.BYTE_IO)]
-    box = whole(value)
+    if isinstance(value, DTensor):
+        if any(placement.is_partial() for placement in value.placements):
+            raise ValueError(
+                f"{name} is a sum whose terms are in different processes ({value.placements}): "
+                "redistribute it before it is saved"
+            )
+        return [_write_item(name, value, box, WriteItemType.SHARD) for box in local_boxes(value)]
+    return [_write_item(name, value, whole(value), WriteItemType.TENSOR)]
+
+
+def _write_item(name: str, value: Any, box: ChunkStorageMetadata, kind: WriteItemType) -> WriteItem:
     data = TensorWriteData(box, TensorProperties.create_from_tensor(value), value.size())
-    return [WriteItem(MetadataIndex(name, box.offsets), WriteItemType.TENSOR, tensor_data=data)]
+    return WriteItem(MetadataIndex(name, box.offsets), kind, tensor_data=data)
 
 
 def whole(tensor: Any) -> ChunkStorageMetadata:
@@ -47,13 +60,23 @@ def local_boxes(value: Any) -> list[ChunkStorageMetadata]:
     if hasattr(value, "__create_chunk_list__"):
         boxes: list[ChunkStorageMetadata] = value.__create_chunk_list__()
         return boxes
-    return [whole(value)]
+    if not isinstance(value, DTensor):
+        return [whole(value)]
+    if value.device_mesh.get_coordinate() is None:
+        return []
+    sizes, offsets = compute_local_shape_and_global_offset(
+        value.shape, value.device_mesh, value.placements
+    )
+    box = ChunkStorageMetadata(torch.Size(offsets), torch.Size(sizes))
+    return [box] if math.prod(sizes) or not value.numel() else []
 
 
 def local_part(value: Any, index: MetadataIndex) -> Any:
     """The value of an entry in this process: the box of a tensor that is spread, or all of it."""
     if hasattr(value, "__get_tensor_shard__"):
         return value.__get_tensor_shard__(index)
+    if isinstance(value, DTensor):
+        return value.detach().to_local()
     if isinstance(value, EngineTensor) and index.offset is not None and any(index.offset):
         raise ValueError(f"FQN: '{index.fqn}' is not a ShardedTensor, can't find by offset: "
                          f"'{index.offset}'")  # fmt: skip
