@@ -106,9 +106,23 @@ GAPS: tuple[Gap, ...] = (
         "LSTM, GRU and RNN run in float32 inside of autocast"),
     Gap("feature", "autocast of other devices than the CPU and CUDA", "all",
         "is remembered and has no effect"),
-    Gap("feature", "torch.distributed: rpc, fsdp, tensor, device_mesh, checkpoint, elastic",
+    Gap("feature", "torch.distributed: rpc, fsdp, elastic",
         "all", "there are groups, collectives, torchrun, DistributedDataParallel and ZeRO-1, over "
         "MPI or sockets; other names that libraries import raise when used"),
+    Gap("argument",
+        "torch.distributed.pipelining: PipelineStage(get_mesh), DTensors between stages", "all",
+        "raise: plain tensors go between stages; input_args, output_args and their gradients are "
+        "not looked at, since messages tell shapes"),
+    Gap("argument", "torch.distributed.checkpoint: async_save(PROCESS), FileSystemWriter(_extensions), "
+        "FileSystemReader(_extension_registry)", "all",
+        "raise: a thread writes, entries are written as they are"),
+    Gap("feature", "torch.distributed.checkpoint: fsspec and quantized storages, meta tensors in "
+        "load, BroadcastingTorchSaveReader, DynamicMetaLoadPlanner", "all",
+        "folders of this machine and safetensors files are there; a file of torch.save becomes a "
+        "checkpoint by torch_save_to_dcp"),
+    Gap("feature", "torch.distributed.pipelining.pipeline: branches on data, sizes that change",
+        "all", "the module is traced with the sizes of its example (as torch.export does); "
+        "PipelineStage takes parts that were cut by hand"),
     Gap("feature", "torchrun: jobs whose size changes (--nnodes=1:4), restarts on many machines",
         "all", "a job has the processes it began with; on one machine all are started again"),
     Gap("feature", "torch.export, torch.utils._python_dispatch, __torch_dispatch__", "all",

@@ -32,7 +32,7 @@ from .distributed_c10d import *  # noqa: F403
 from .rendezvous import rendezvous as rendezvous
 
 _LATER = (
-    "autograd", "launcher", "pipelining", "rpc",
+    "autograd", "launcher", "rpc",
 )  # fmt: skip
 
 

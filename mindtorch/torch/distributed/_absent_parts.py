@@ -14,7 +14,6 @@ from . import _default_hooks
 __all__: list[str] = []
 
 _SHARDED = "parameters are not sharded over processes; DistributedDataParallel keeps them whole"
-_FILES = "states are not sharded; torch.save and torch.load keep whole ones"
 _HOOK = "gradients are averaged by all_reduce; there are no other schedules"
 
 _REMOTE = "there are no remote calls; processes exchange tensors by collectives, send and recv"
@@ -98,26 +97,3 @@ absent_module("distributed.algorithms.model_averaging", _HOOK)
 absent_module(
     "distributed.algorithms.model_averaging.averagers", _HOOK, "ModelAverager PeriodicModelAverager"
 )
-absent_module(
-    "distributed.checkpoint",
-    _FILES,
-    "DefaultLoadPlanner DefaultSavePlanner FileSystemReader FileSystemWriter LoadPlanner "
-    "SavePlanner StorageReader StorageWriter",
-    "async_save load load_state_dict save save_state_dict",
-)
-for _name, (_classes, _functions) in {
-    "_consolidate_hf_safetensors": ("", "consolidate_safetensors_files"),
-    "default_planner": ("DefaultLoadPlanner DefaultSavePlanner", ""),
-    "format_utils": ("_EmptyStateDictLoadPlanner", "dcp_to_torch_save torch_save_to_dcp"),
-    "hf_storage": ("HuggingFaceStorageReader HuggingFaceStorageWriter", ""),
-    "metadata": ("Metadata", ""),
-    "optimizer": ("", "load_sharded_optimizer_state_dict"),
-    "state_dict": (
-        "StateDictOptions",
-        "get_model_state_dict get_optimizer_state_dict get_state_dict set_model_state_dict "
-        "set_optimizer_state_dict set_state_dict",
-    ),
-    "state_dict_loader": ("", "_load_state_dict load load_state_dict"),
-    "state_dict_saver": ("", "async_save save save_state_dict"),
-}.items():
-    absent_module(f"distributed.checkpoint.{_name}", _FILES, _classes, _functions)

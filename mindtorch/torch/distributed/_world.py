@@ -284,6 +284,19 @@ def _make_group(
     return made
 
 
+def side_of(group: ProcessGroup, lane: int) -> ProcessGroup:
+    """A group of the same processes whose messages are not mixed with theirs, for byte operations
+    in another thread; nobody has to agree on it.
+
+    Args:
+        group: whose side it is.
+        lane: which side, from 1 on.
+    """
+    number = (lane << 24) + group.number
+    name = f"{group.group_name}/{lane}"
+    return ProcessGroup(group.mesh, number, group.ranks, name, group.backend, group.timeout)
+
+
 def _check_backend(backend: str) -> str:
     """The name of the backend for CPU tensors, "nccl" where there is none, both where NCCL serves
     those on CUDA beside it; torch's errors for libraries that are not here."""

@@ -200,6 +200,13 @@ class DistributedDataParallel(Module, Joinable):
             if id(parameter) in self._reducer.waiting:
                 self._reducer.take(parameter)
 
+    def _average_gradients(self) -> None:
+        """Average the gradients as they are now, after backward passes of no_sync() blocks."""
+        self._reducer.expecting = True
+        self._reducer.prepare(set())
+        self._take_all()
+        self._reducer.sends_next = True
+
     # --- uneven inputs -----------------------------------------------------------------------
 
     def join(
