@@ -77,4 +77,4 @@ class NormPartial(Partial):
         return f"_NormPartial({self.norm_type:g})"
 
     def __str__(self) -> str:
-        return f"_NormP({self.reduce_op}, {self.norm_type})"
+        return f"_NormP({self.norm_type:g})"

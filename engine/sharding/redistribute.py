@@ -33,7 +33,7 @@ def cost(now: Placement, wanted: Placement, size: float, count: int) -> float:
             return 4 * share + _START
         return (share if isinstance(wanted, Shard) else 2 * share) + _START
     if isinstance(wanted, Shard):
-        return share / count + _START
+        return share + _START + 1  # less is sent than for a gather, but a sum mostly follows
     return (share if isinstance(wanted, Replicate) else 2 * share) + _START
 
 

@@ -283,14 +283,10 @@ def _cross_entropy(call: Call, axis: int) -> Iterable[Way]:
             yield call.way((cut,), run=whole)
         if place > 1 or cut.dim != 0:
             continue
-        if reduction == "none":
-            run, loss_lies, count = None, cut, _SUM
-        elif reduction == "mean":
-            run, loss_lies, count = _mean_of_all(call), _SUM, WHOLE
-        else:
-            run, loss_lies, count = None, _SUM, _SUM
-        if classes_cut:
-            run, count = whole, WHOLE
+        mean = reduction == "mean"
+        run = whole if classes_cut else _mean_of_all(call) if mean else None
+        loss_lies: Placement = cut if reduction == "none" else _SUM
+        count: Placement = WHOLE if mean or classes_cut else _SUM
         yield call.way((cut, cut), loss_lies, cut, cut, count, run=run)
 
 
