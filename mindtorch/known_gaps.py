@@ -106,7 +106,16 @@ GAPS: tuple[Gap, ...] = (
         "LSTM, GRU and RNN run in float32 inside of autocast"),
     Gap("feature", "autocast of other devices than the CPU and CUDA", "all",
         "is remembered and has no effect"),
-    Gap("feature", "torch.distributed: rpc, fsdp, tensor, device_mesh, checkpoint, elastic",
+    Gap("feature", "fully_shard and FullyShardedDataParallel of modules on CUDA", "all",
+        "raise: parameters are gathered in the memory of the host"),
+    Gap("argument", "fully_shard(dp_mesh_dims); set_custom_all_gather, set_custom_reduce_scatter, "
+        "set_post_optim_event, set_symm_mem, share_comm_ctx of FSDPModule", "all",
+        "raise or are not there: there is one way to exchange parameters, and no streams"),
+    Gap("argument", "FullyShardedDataParallel: MixedPrecision over batch norms, "
+        "keep_low_precision_grads, register_comm_hook, StateDictType.LOCAL_STATE_DICT", "all",
+        "raise; SHARDED_STATE_DICT holds DTensors, where PyTorch without device_mesh has "
+        "ShardedTensors"),
+    Gap("feature", "torch.distributed: rpc, checkpoint, elastic, _composable.replicate",
         "all", "there are groups, collectives, torchrun, DistributedDataParallel and ZeRO-1, over "
         "MPI or sockets; other names that libraries import raise when used"),
     Gap("feature", "torchrun: jobs whose size changes (--nnodes=1:4), restarts on many machines",

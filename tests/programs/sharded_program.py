@@ -253,7 +253,7 @@ def placements(rank: int, size: int) -> Any:
 @case
 def types(rank: int, size: int) -> Any:
     """Computation in 16 bits, sums in 16 or 32, outputs of another type."""
-    found = []
+    found: list[Any] = []
     for policy in (
         fsdp.MixedPrecisionPolicy(param_dtype=torch.bfloat16),
         fsdp.MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32),
@@ -308,7 +308,7 @@ def parts_of_networks(rank: int, size: int) -> Any:
     found["ignored"] = [[hasattr(p, "placements") for p in ignored.parameters()],
                         _train(ignored, rank, size)]  # fmt: skip
 
-    class Either(torch.nn.Module):  # type: ignore[name-defined,misc]
+    class Either(torch.nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.one, self.other = _net(1), _net(2)
@@ -351,7 +351,7 @@ def order_of_gathering(rank: int, size: int) -> Any:
     model[0].reshard()
     parted = hasattr(model[0].weight, "placements")
 
-    class Encoder(torch.nn.Module):  # type: ignore[name-defined,misc]
+    class Encoder(torch.nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.inner = _net()
@@ -409,6 +409,40 @@ def refusals(rank: int, size: int) -> Any:
             found.append("nothing")
         except Exception as error:
             found.append(f"{type(error).__name__}: {str(error).partition(chr(10))[0]}")
+    return found
+
+
+@case
+def with_tensor_parallel(rank: int, size: int) -> Any:
+    """Parameters that are DTensors along one axis of a mesh, cut further along the other."""
+    tp = importlib.import_module(f"{tensors.__name__}.parallel")
+    found = []
+    for names in (("parts", "columns"), ("repeats", "parts", "columns")):
+        shape = (2, size // 2) if len(names) == 2 else (1, 2, size // 2)
+        grid = mesh_of("cpu", shape, mesh_dim_names=names)
+        torch.manual_seed(0)
+        nn = torch.nn
+        net = nn.Sequential(nn.Linear(6, 32), nn.Tanh(), nn.Linear(32, 10), nn.Linear(10, 5))
+        tp.parallelize_module(
+            net, grid["columns"], {"0": tp.ColwiseParallel(), "2": tp.RowwiseParallel()}
+        )
+        data = grid[names[0]] if len(names) == 2 else grid[names[:2]]
+        fsdp.fully_shard([net[0], net[2]], mesh=data)
+        fsdp.fully_shard(net[3], mesh=data)
+        fsdp.fully_shard(net, mesh=data)
+        shown = [[[list(p.shape), list(p.to_local().shape)], p.device_mesh.ndim]
+                 for p in net.parameters()]  # fmt: skip
+        place, count = grid[names[-2]].get_local_rank(), 2
+        losses = []
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+        for i in range(3):
+            loss = _loss(net, i, place, count)
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            losses.append(_mean(loss, size))
+        whole = [float(_whole(p.detach()).double().norm()) for p in net.parameters()]
+        found.append([shown, losses, whole])
     return found
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine.aval import aval
-from mindtorch.engine.compile.guards.guards import module_changed
+from mindtorch.engine.compile.guards.module_changes import module_changed
 from mindtorch.engine.dispatch import state
 from mindtorch.engine.tensor import from_array, make
 

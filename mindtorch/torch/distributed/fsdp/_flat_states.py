@@ -263,7 +263,8 @@ def optimizer_state_to_load(model: Any, optimizer: Any, given: dict[str, Any]) -
                         k: _part(v, piece, shard) for k, v in own.items()
                     }
         elif id(shard.sharded) in numbers:
-            own = _joined([(p, named.get(names[p.start], {})) for p in wrapper._group.pieces], shard)
+            pieces = wrapper._group.pieces
+            own = _joined([(p, named.get(names[p.start], {})) for p in pieces], shard)
             if own:
                 states[numbers[id(shard.sharded)]] = own
     listed = _names(model, optimizer)

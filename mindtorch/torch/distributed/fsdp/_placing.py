@@ -99,14 +99,15 @@ class MeshPlacing(Placing):
     def _with(self, inner: Any) -> Any:
         """The mesh of this one's axes and then those over which a parameter is spread already."""
         if inner not in self._meshes:
-            names = (*(self.mesh.mesh_dim_names or ()), *(inner.mesh_dim_names or ()))
+            own, others = self.mesh.mesh_dim_names or (), inner.mesh_dim_names or ()
             root = self.mesh._get_root_mesh()
-            if len(names) != self.mesh.ndim + inner.ndim or inner._get_root_mesh() is not root:
+            known = set(root.mesh_dim_names or ())
+            if not own or not others or not known >= {*own, *others} or root[others] != inner:
                 raise RuntimeError(
                     "FSDP over parameters that are DTensors needs both meshes to be slices, with "
                     f"names, of one: {self.mesh} and {inner}"
                 )
-            self._meshes[inner] = root[names]
+            self._meshes[inner] = root[(*own, *others)]
         return self._meshes[inner]
 
     def whole_shown(self, leaf: Any, shard: Any) -> Any:

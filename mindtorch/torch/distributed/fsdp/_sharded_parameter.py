@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine.aval import aval
-from mindtorch.engine.compile.guards.guards import module_changed
+from mindtorch.engine.compile.guards.module_changes import module_changed
 from mindtorch.engine.tensor import Tensor, from_array, make
 
 from ...nn.parameter import Parameter

@@ -119,15 +119,15 @@ class FullyShardedDataParallel(Module):
         self._placing = _placing(strategy, process_group, device_mesh)
         self.process_group = self._placing.group
         if auto_wrap_policy is not None:
-            shared = dict(
-                process_group=process_group, sharding_strategy=strategy,
-                cpu_offload=cpu_offload, backward_prefetch=backward_prefetch,
-                mixed_precision=mixed_precision, param_init_fn=param_init_fn,
-                device_id=device_id, sync_module_states=sync_module_states,
-                forward_prefetch=forward_prefetch, limit_all_gathers=limit_all_gathers,
-                use_orig_params=use_orig_params, ignored_modules=ignored_modules,
-                ignored_states=ignored_states, device_mesh=device_mesh,
-            )  # fmt: skip
+            shared = {
+                "process_group": process_group, "sharding_strategy": strategy,
+                "cpu_offload": cpu_offload, "backward_prefetch": backward_prefetch,
+                "mixed_precision": mixed_precision, "param_init_fn": param_init_fn,
+                "device_id": device_id, "sync_module_states": sync_module_states,
+                "forward_prefetch": forward_prefetch, "limit_all_gathers": limit_all_gathers,
+                "use_orig_params": use_orig_params, "ignored_modules": ignored_modules,
+                "ignored_states": ignored_states, "device_mesh": device_mesh,
+            }  # fmt: skip
             wrap_inside(
                 module, auto_wrap_policy,
                 lambda inner, **own: FullyShardedDataParallel(inner, **{**shared, **own}),
@@ -137,22 +137,27 @@ class FullyShardedDataParallel(Module):
         if sync_module_states:
             self._take_from_first(module, skipped)
         self._fsdp_wrapped_module = module
-        pieces = _pieces(module, skipped_modules, skipped)
+        self._shard(_pieces(module, skipped_modules, skipped), use_orig_params)
+        state = state_of(self)
+        assert state is not None
+        state.prefetches = backward_prefetch is not None
+        state.prefetches_forward = forward_prefetch
+
+    def _shard(self, pieces: list[Piece], original: bool) -> None:
+        """Put the parameters into one vector, and watch forward and states."""
+        precision, module = self.mixed_precision, self._fsdp_wrapped_module
         policy = MixedPrecisionPolicy(
             precision.param_dtype, precision.reduce_dtype,
             cast_forward_inputs=precision.cast_forward_inputs,
         )  # fmt: skip
+        frees = self.sharding_strategy not in _KEPT
         self._group = None
         if pieces:
-            self._group = FlatGroup(
-                pieces, self._placing, policy, strategy not in _KEPT, use_orig_params, module
-            )
+            self._group = FlatGroup(pieces, self._placing, policy, frees, original, module)
         if precision.buffer_dtype is not None:
             _cast_buffers(module, precision.buffer_dtype)
-        state = _WrapperState((self,), self._group, policy, strategy not in _KEPT)
+        state = _WrapperState((self,), self._group, policy, frees)
         state.casts_root = precision.cast_root_forward_inputs
-        state.prefetches = backward_prefetch is not None
-        state.prefetches_forward = forward_prefetch
         _flat_states.watch(self)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:

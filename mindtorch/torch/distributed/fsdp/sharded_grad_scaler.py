@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...amp.grad_scaler import GradScaler
-from ...functions.creation import tensor
+from ...functions.from_data import tensor
 from ..distributed_c10d import ReduceOp, all_reduce
 
 __all__ = ["ShardedGradScaler"]

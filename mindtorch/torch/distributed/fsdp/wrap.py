@@ -6,9 +6,9 @@ import contextlib
 from collections.abc import Callable, Generator, Iterable
 from typing import Any
 
-from ...nn.modules.transformer import MultiheadAttention
 from ...nn.modules.container import ModuleDict, ModuleList
 from ...nn.modules.module import Module
+from ...nn.modules.transformer import MultiheadAttention
 
 __all__ = [
     "CustomPolicy", "ModuleWrapPolicy", "always_wrap_policy", "enable_wrap",

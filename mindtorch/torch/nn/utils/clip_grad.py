@@ -68,8 +68,7 @@ def clip_grads_with_norm_(
     """Multiply gradients by ``max_norm / (total_norm + 1e-6)`` where that is less than 1."""
     factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
     gradients = [p.grad for p in _listed(parameters) if p.grad is not None]
-    if any(g.aval.sharded for g in gradients):
-        gradients, factor = local_parts(gradients), local_parts([factor])[0]
+    gradients, factor = local_parts(gradients), local_parts([factor])[0]
     if fits(gradients) and len({id(g) for g in gradients}) == len(gradients):
         scale_all(gradients, float(factor))
         return
