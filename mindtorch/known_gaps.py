@@ -106,14 +106,24 @@ GAPS: tuple[Gap, ...] = (
         "LSTM, GRU and RNN run in float32 inside of autocast"),
     Gap("feature", "autocast of other devices than the CPU and CUDA", "all",
         "is remembered and has no effect"),
-    Gap("feature", "torch.distributed: rpc, fsdp, elastic",
+    Gap("feature", "fully_shard and FullyShardedDataParallel of modules on CUDA", "all",
+        "raise: parameters are gathered in the memory of the host"),
+    Gap("argument", "fully_shard(dp_mesh_dims); set_custom_all_gather, set_custom_reduce_scatter, "
+        "set_post_optim_event, set_symm_mem, share_comm_ctx of FSDPModule", "all",
+        "raise or are not there: there is one way to exchange parameters, and no streams"),
+    Gap("argument", "FullyShardedDataParallel: MixedPrecision over batch norms, "
+        "keep_low_precision_grads, register_comm_hook, StateDictType.LOCAL_STATE_DICT", "all",
+        "raise; SHARDED_STATE_DICT holds DTensors, where PyTorch without device_mesh has "
+        "ShardedTensors"),
+    Gap("feature", "torch.distributed: rpc, elastic, _composable.replicate",
         "all", "there are groups, collectives, torchrun, DistributedDataParallel and ZeRO-1, over "
         "MPI or sockets; other names that libraries import raise when used"),
     Gap("argument",
         "torch.distributed.pipelining: PipelineStage(get_mesh), DTensors between stages", "all",
         "raise: plain tensors go between stages; input_args, output_args and their gradients are "
         "not looked at, since messages tell shapes"),
-    Gap("argument", "torch.distributed.checkpoint: async_save(PROCESS), FileSystemWriter(_extensions), "
+    Gap("argument", "torch.distributed.checkpoint: async_save(PROCESS), "
+        "FileSystemWriter(_extensions), "
         "FileSystemReader(_extension_registry)", "all",
         "raise: a thread writes, entries are written as they are"),
     Gap("feature", "torch.distributed.checkpoint: fsspec and quantized storages, meta tensors in "

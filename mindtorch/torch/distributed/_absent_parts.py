@@ -13,7 +13,7 @@ from . import _default_hooks
 
 __all__: list[str] = []
 
-_SHARDED = "parameters are not sharded over processes; DistributedDataParallel keeps them whole"
+_SHARDED = "modules are not wrapped for it"
 _HOOK = "gradients are averaged by all_reduce; there are no other schedules"
 
 _REMOTE = "there are no remote calls; processes exchange tensors by collectives, send and recv"
@@ -31,37 +31,6 @@ _api.__dict__["_require_initialized"] = lambda function: absent_function(
 )
 absent_module("distributed.rpc.functions", _REMOTE, "", "async_execution")
 absent_module("distributed.autograd", _REMOTE, "context", "backward get_gradients")
-_STRATEGIES = {
-    "ShardingStrategy": "FULL_SHARD SHARD_GRAD_OP NO_SHARD HYBRID_SHARD _HYBRID_SHARD_ZERO2",
-    "BackwardPrefetch": "BACKWARD_PRE BACKWARD_POST",
-    "StateDictType": "FULL_STATE_DICT LOCAL_STATE_DICT SHARDED_STATE_DICT",
-    "OptimStateKeyType": "PARAM_NAME PARAM_ID",
-}
-_FSDP = (
-    "CPUOffload CPUOffloadPolicy FSDPModule FullOptimStateDictConfig FullStateDictConfig "
-    "FullyShardedDataParallel LocalOptimStateDictConfig LocalStateDictConfig MixedPrecision "
-    "MixedPrecisionPolicy OffloadPolicy OptimStateDictConfig ShardedOptimStateDictConfig "
-    "ShardedStateDictConfig StateDictConfig StateDictSettings UnshardHandle"
-)
-_fsdp = absent_module(
-    "distributed.fsdp", _SHARDED, _FSDP, "fully_shard register_fsdp_forward_method", _STRATEGIES
-)
-for _place in ("fsdp.api", "fsdp.fully_sharded_data_parallel"):
-    _part = absent_module(f"distributed.{_place}", _SHARDED)
-    for _name in (*_FSDP.split(), *_STRATEGIES):
-        setattr(_part, _name, getattr(_fsdp, _name))
-absent_module("distributed.fsdp.sharded_grad_scaler", _SHARDED, "ShardedGradScaler")
-absent_module(
-    "distributed.fsdp.wrap",
-    _SHARDED,
-    "CustomPolicy ModuleWrapPolicy",
-    "always_wrap_policy enable_wrap size_based_auto_wrap_policy transformer_auto_wrap_policy wrap",
-)
-absent_module("distributed._composable", _SHARDED, "", "checkpoint fully_shard replicate")
-_composable = absent_module("distributed._composable.fsdp", _SHARDED)
-for _name in ("CPUOffloadPolicy", "FSDPModule", "MixedPrecisionPolicy", "fully_shard"):
-    setattr(_composable, _name, getattr(_fsdp, _name))
-
 absent_module("distributed.algorithms._checkpoint", _SHARDED)
 absent_module(
     "distributed.algorithms._checkpoint.checkpoint_wrapper",

@@ -52,7 +52,7 @@ def monitored_barrier(
         return
     world = group_of(group)
     limit = world.timeout if timeout is None else timeout
-    world.begin()
+    world.begin(("monitored_barrier",))
     if world.rank() != 0:
         world.send(0, b"", _BARRIER)
         world.mesh.receive(world.ranks[0], world.number, _BARRIER, limit)

@@ -17,7 +17,7 @@ import time
 import traceback
 from collections.abc import Callable
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mindtorch import traceback_filtering
 
@@ -29,6 +29,8 @@ FAILED, LEAVING, ASK, ANSWER = range(4)
 
 # How long a process goes on after another has failed, and how long one may think of its answer.
 GRACE = 5.0
+# How long one waits before it asks the others whether they wait in another operation.
+PATIENCE = 4.0
 _ANSWER_TIME = 1.0
 
 
@@ -44,7 +46,9 @@ def tell_peers(mesh: Mesh, tag: int, text: str, peers: list[int] | None = None) 
 def heard(mesh: Mesh, peer: int, tag: int, text: str) -> None:
     """A control message of ``peer`` has arrived; called by the thread that reads it."""
     if tag == ASK:
-        place = f"{mesh.calls[int(text)]}\n{stack_of_main_thread()}"
+        group = int(text)
+        begun, call = _own_place(mesh, group)
+        place = f"{begun}\n{call}\n{stack_of_main_thread()}"
         tell_peers(mesh, ANSWER, place, [peer])
         return
     with mesh.changed:
@@ -69,24 +73,96 @@ def timed_out(mesh: Mesh, peers: list[int], group: int, seconds: float) -> Runti
     """The error of having waited too long for ``peers``: which are late, and where they are."""
     found = _ask(mesh, peers, group)
     mesh.silent.update(set(peers) - found.keys())
-    own = mesh.calls[group]
-    late = [p for p in peers if p not in found or int(found[p].partition("\n")[0]) < own]
-    lines = [f"Timed out waiting {int(seconds * 1000)}ms for recv operation to complete"]
+    own = operations_begun(mesh, group)
+    late = [p for p in peers if p not in found or found[p].begun < own]
+    lines = [
+        f"Timed out waiting {int(seconds * 1000)}ms for recv operation to complete",
+        f"rank {mesh.rank} waits in {last_operation(mesh, group)}",
+    ]
     for peer in late or peers:
         if peer in found:
-            count, _, stack = found[peer].partition("\n")
+            answer = found[peer]
             lines.append(
-                f"rank {peer} has begun {count} operations of group {group}, this rank {own}; "
-                f"rank {peer} is here:\n{stack}"
+                f"rank {peer} has begun {answer.begun} operations of group {group}, this rank "
+                f"{own}; its last one is {answer.call}; rank {peer} is here:\n{answer.stack}"
             )
         else:
             lines.append(f"rank {peer} does not answer: it has stopped or is in native code")
     return RuntimeError("\n".join(lines))
 
 
-def _ask(mesh: Mesh, peers: list[int], group: int) -> dict[int, str]:
+class _Answer(NamedTuple):
+    """Where a process is.
+
+    Args:
+        begun: how many operations of the group it has begun.
+        call: the last one of them.
+        stack: of its main thread.
+    """
+
+    begun: int
+    call: str
+    stack: str
+
+    @property
+    def plain(self) -> str:
+        """The operation without whose data it is about."""
+        return self.call.partition(" (")[0]
+
+
+def _own_place(mesh: Mesh, group: int) -> tuple[int, str]:
+    """How many operations of a group this process has begun, and the last one."""
+    begun, call, subject = mesh.doing.get(group, (0, ("nothing",), ""))
+    text = f"{call[0]} of {call[1]} {call[2]}" if len(call) == 3 else str(call[0])
+    return begun, f"{text} ({subject})" if subject else text
+
+
+def operations_begun(mesh: Mesh, group: int) -> int:
+    """How many operations of a group this process has begun."""
+    found = mesh.doing.get(group)
+    return 0 if found is None else found[0]
+
+
+def last_operation(mesh: Mesh, group: int) -> str:
+    """The last operation of a group that this process has begun: "all_gather of 8 float32"."""
+    return _own_place(mesh, group)[1]
+
+
+def check_same(mesh: Mesh, ranks: list[int], group: int) -> None:
+    """Raise if another process has begun as many operations of the group, and another one last."""
+    own = _Answer(*_own_place(mesh, group), "")
+    found = _ask(mesh, [r for r in ranks if r != mesh.rank], group)
+    if any(a.begun == own.begun and a.plain != own.plain for a in found.values()):
+        raise mismatched(mesh, ranks, group, found)
+
+
+def mismatched(
+    mesh: Mesh, ranks: list[int], group: int, found: dict[int, _Answer] | None = None
+) -> RuntimeError:
+    """The error of processes that are in different operations of a group."""
+    found = _ask(mesh, [r for r in ranks if r != mesh.rank], group) if found is None else found
+    found = {mesh.rank: _Answer(*_own_place(mesh, group), ""), **found}
+    places: dict[str, list[int]] = {}
+    for rank in sorted(found):
+        places.setdefault(found[rank].call, []).append(rank)
+    told = ", ".join(
+        f"{'ranks' if len(who) > 1 else 'rank'} {', '.join(map(str, who))} "
+        f"{'wait' if len(who) > 1 else 'waits'} in {call}"
+        for call, who in places.items()
+    )
+    lines = [f"processes are in different operations of group {group}: {told}"]
+    lines += [
+        f"rank {rank} has begun {a.begun} operations; it is here:\n{a.stack}"
+        for rank, a in found.items() if a.stack
+    ]  # fmt: skip
+    return RuntimeError("\n".join(lines))
+
+
+def _ask(mesh: Mesh, peers: list[int], group: int) -> dict[int, _Answer]:
+    """Where the peers are, of those that answer."""
     with mesh.changed:
-        mesh.answers.clear()
+        for peer in peers:
+            mesh.answers.pop(peer, None)
     tell_peers(mesh, ASK, str(group), peers)
     end = time.monotonic() + _ANSWER_TIME
     with mesh.changed:
@@ -95,7 +171,8 @@ def _ask(mesh: Mesh, peers: list[int], group: int) -> dict[int, str]:
             if left <= 0:
                 break
             mesh.changed.wait(left)
-        return {p: mesh.answers[p] for p in peers if p in mesh.answers}
+        told = {p: mesh.answers[p].split("\n", 2) for p in peers if p in mesh.answers}
+    return {p: _Answer(int(count), call, stack) for p, (count, call, stack) in told.items()}
 
 
 def end_soon(mesh: Mesh, why: str) -> None:

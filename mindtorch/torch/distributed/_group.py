@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import threading
+import zlib
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import timedelta
@@ -12,9 +14,11 @@ import numpy as np
 
 from mindtorch.engine.dtypes import DType
 
+from . import _failure
 from ._mesh import Mesh
 
-_COLLECTIVE = -1
+# an operation's name; where all processes have as many, the number of elements and their type
+Call = tuple[Any, ...]
 _SMALL = 16384
 
 
@@ -27,6 +31,9 @@ class ProcessGroup:
         ranks: the global numbers of its processes, in the group's order.
         timeout: how long an operation waits for the others.
         name: for error messages.
+
+    Attributes:
+        subject: whose data operations are about, for error messages.
     """
 
     def __init__(
@@ -43,6 +50,7 @@ class ProcessGroup:
         self._executor: ThreadPoolExecutor | None = None
         self._lock = threading.Lock()
         self._failure: RuntimeError | None = None
+        self.subject = ""
         self.device: Any = None  # the collectives of tensors on CUDA, where NCCL makes them
 
     def rank(self) -> int:
@@ -85,107 +93,162 @@ class ProcessGroup:
 
     # --- bytes -------------------------------------------------------------------------------
 
-    def send(self, place: int, data: Any, tag: int = _COLLECTIVE) -> None:
+    def send(self, place: int, data: Any, tag: int) -> None:
         self.mesh.send(self.ranks[place], self.number, tag, data)
 
-    def receive(self, place: int, tag: int = _COLLECTIVE) -> bytearray:
+    def receive(self, place: int, tag: int) -> bytearray:
         return self.mesh.receive(self.ranks[place], self.number, tag, self.timeout)
 
-    def begin(self) -> None:
-        """Count a collective operation; the count tells who is late."""
-        self.mesh.calls[self.number] += 1
+    def begin(self, call: Call) -> int:
+        """Count a collective operation and note what it is: both tell who is late, and where.
 
-    def broadcast_bytes(self, data: bytes | None, root: int) -> bytes:
+        Returns:
+            the tag of its messages.
+        """
+        begun = _failure.operations_begun(self.mesh, self.number)
+        self.mesh.doing[self.number] = (begun + 1, call, self.subject)
+        return _tag_of(call[0])
+
+    def broadcast_bytes(
+        self, data: bytes | None, root: int, call: Call = ("broadcast of objects",)
+    ) -> bytes:
         """What ``root`` has, in all processes; along a binary tree."""
-        self.begin()
+        tag = self.begin(call)
         size = self.size()
         place = (self.own - root) % size
         if place:
-            data = bytes(self.receive(((place - 1) // 2 + root) % size))
+            data = bytes(self.receive(((place - 1) // 2 + root) % size, tag))
         assert data is not None
         for child in (2 * place + 1, 2 * place + 2):
             if child < size:
-                self.send((child + root) % size, data)
+                self.send((child + root) % size, data, tag)
         return data
 
-    def gather_bytes(self, data: Any, root: int) -> list[Any]:
+    def gather_bytes(
+        self, data: Any, root: int, call: Call = ("gather of objects",)
+    ) -> list[Any]:
         """What every process has, in ``root``; an empty list in the others."""
-        self.begin()
+        tag = self.begin(call)
         if self.own != root:
-            self.send(root, data)
+            self.send(root, data, tag)
             return []
-        return [data if i == root else self.receive(i) for i in range(self.size())]
+        return [data if i == root else self.receive(i, tag) for i in range(self.size())]
 
-    def all_gather_bytes(self, data: Any) -> list[Any]:
+    def all_gather_bytes(self, data: Any, call: Call = ("all_gather of objects",)) -> list[Any]:
         """What every process has, in all of them."""
-        self.begin()
+        tag = self.begin(call)
         others = [i for i in range(self.size()) if i != self.own]
         for i in others:
-            self.send(i, data)
-        return [data if i == self.own else self.receive(i) for i in range(self.size())]
+            self.send(i, data, tag)
+        found = [data if i == self.own else self.receive(i, tag) for i in range(self.size())]
+        if len(call) == 3:
+            self._check_sizes(found, len(data))
+        return found
 
-    def exchange_bytes(self, parts: list[Any]) -> list[Any]:
+    def _check_sizes(self, found: list[Any], size: int) -> None:
+        """Raise where others have sent arrays of another size."""
+        if any(len(data) != size for data in found):
+            raise _failure.mismatched(self.mesh, self.ranks, self.number)
+
+    def exchange_bytes(self, parts: list[Any], call: Call = ("all_to_all",)) -> list[Any]:
         """Part ``i`` goes to process ``i``; what all of them sent here."""
-        self.begin()
+        tag = self.begin(call)
         for i, part in enumerate(parts):
             if i != self.own:
-                self.send(i, part)
-        return [parts[i] if i == self.own else self.receive(i) for i in range(self.size())]
+                self.send(i, part, tag)
+        found = [parts[i] if i == self.own else self.receive(i, tag) for i in range(self.size())]
+        if len(call) == 3:
+            self._check_sizes(found, len(parts[self.own]))
+        return found
 
     def scatter_bytes(self, parts: list[Any] | None, root: int) -> Any:
         """Part ``i`` of ``root``'s list, in process ``i``."""
-        self.begin()
+        tag = self.begin(("scatter",))
         if self.own != root:
-            return self.receive(root)
+            return self.receive(root, tag)
         assert parts is not None
         for i, part in enumerate(parts):
             if i != root:
-                self.send(i, part)
+                self.send(i, part, tag)
         return parts[root]
 
     def barrier(self) -> None:
         """Return when all processes have come here."""
-        self.all_gather_bytes(b"")
+        self.all_gather_bytes(b"", ("barrier",))
 
     # --- numbers -----------------------------------------------------------------------------
 
     def reduce_to(self, array: Any, operation: str, root: int) -> None:
         """Combine the arrays of all processes into that of ``root``, in the order of ranks."""
-        found = self.gather_bytes(as_bytes(array), root)
+        found = self.gather_bytes(as_bytes(array), root, call_of("reduce", array, operation))
         if found:
             array[...] = combine([from_bytes(f, array) for f in found], operation)
 
     def broadcast(self, array: Any, root: int) -> None:
         """Overwrite the array with that of ``root``."""
         own = as_bytes(array).tobytes() if self.own == root else None
-        data = self.broadcast_bytes(own, root)
+        data = self.broadcast_bytes(own, root, call_of("broadcast", array))
         if own is None:
             array[...] = from_bytes(data, array)
 
     def all_gather(self, array: Any) -> Any:
         """The bytes of all processes' arrays of this size: one row for each."""
-        found = self.all_gather_bytes(as_bytes(array))
+        found = self.all_gather_bytes(as_bytes(array), call_of("all_gather", array))
         return np.stack([np.frombuffer(data, np.uint8) for data in found])
+
+    def all_gather_into(self, out: Any, array: Any) -> None:
+        """Fill ``out`` with the arrays of all processes, one after another.
+
+        Args:
+            out: dense, of ``size()`` times the elements of ``array``.
+        """
+        rows = out.reshape(self.size(), -1).view(np.uint8)
+        found = self.all_gather_bytes(as_bytes(array), call_of("all_gather", array))
+        for row, data in zip(rows, found, strict=True):
+            row[...] = np.frombuffer(data, np.uint8)
+
+    def reduce_scatter_into(self, out: Any, whole: Any, operation: str) -> None:
+        """Fill ``out`` with the combination of all processes' parts of ``whole`` for this one.
+
+        Args:
+            whole: dense, of ``size()`` times the elements of ``out``.
+        """
+        parts = list(whole.reshape(self.size(), -1))
+        out.reshape(-1)[...] = ProcessGroup.reduce_scatter(self, parts, operation)
 
     def all_reduce(self, array: Any, operation: str) -> None:
         """Combine the arrays of all processes into each of them, with the same bits in all."""
+        call = call_of("all_reduce", array, operation)
         if array.size * self.size() <= _SMALL:
-            found = self.all_gather_bytes(as_bytes(array))
+            found = self.all_gather_bytes(as_bytes(array), call)
             array[...] = combine([from_bytes(f, array) for f in found], operation)
             return
         parts = np.array_split(array, self.size())
         mine = parts[self.own]
-        got = self.exchange_bytes([as_bytes(part) for part in parts])
+        got = self.exchange_bytes([as_bytes(part) for part in parts], call)
         mine[...] = combine([from_bytes(g, mine) for g in got], operation)
-        whole = self.all_gather_bytes(as_bytes(mine))
+        whole = self.all_gather_bytes(as_bytes(mine), call)
         for part, data in zip(parts, whole, strict=True):
             part[...] = from_bytes(data, part)
 
     def reduce_scatter(self, parts: list[Any], operation: str) -> Any:
         """The combination of all processes' parts for this one."""
-        got = self.exchange_bytes([as_bytes(part) for part in parts])
+        call = call_of("reduce_scatter", parts[self.own], operation)
+        got = self.exchange_bytes([as_bytes(part) for part in parts], call)
         mine = parts[self.own]
         return combine([from_bytes(g, mine) for g in got], operation)
+
+
+def call_of(name: str, array: Any, operation: str = "SUM") -> Call:
+    """What all processes of a group must agree on in an operation on arrays."""
+    name = name if operation == "SUM" else f"{name} by {operation}"
+    return name, array.size, array.dtype.name
+
+
+@functools.lru_cache(256)
+def _tag_of(name: str) -> int:
+    """The tag of an operation's messages: other operations take none of them."""
+    return -16 - (zlib.crc32(name.encode()) & 0x3FFFFFFF)
 
 
 def as_bytes(array: Any) -> Any:

@@ -46,7 +46,8 @@ class Mesh:
         self.closed = False
         self.failed = False
         self.stuck = False
-        self.calls: dict[int, int] = defaultdict(int)
+        # by group: how many operations were begun, the last one, and what it was about
+        self.doing: dict[int, tuple[int, tuple[Any, ...], str]] = {}
         self.answers: dict[int, str] = {}
         self.silent: set[int] = set()
         if size > 1:
@@ -130,21 +131,36 @@ class Mesh:
         """The next bytes of any of the peers, and whose they are."""
         limit = (self.timeout if timeout is None else timeout).total_seconds()
         end = time.monotonic() + limit
-        with self.changed:
-            while True:
-                for peer in peers:
-                    queue = self.arrived.get((peer, group, tag))
-                    if queue:
-                        return peer, queue.popleft()
-                gone = [peer for peer in peers if peer in self.lost]
-                if self.closed or len(gone) == len(peers):
-                    why = self.lost.get(gone[0]) if gone else "the process group was destroyed"
-                    raise RuntimeError(f"Connection closed by peer {peers}: {why}")
-                left = end - time.monotonic()
-                if left <= 0:
+        look = time.monotonic() + _failure.PATIENCE
+        while True:
+            with self.changed:
+                found = self._take_arrived(peers, group, tag)
+                if found is not None:
+                    return found
+                now = time.monotonic()
+                if now > end:
                     break
-                self.changed.wait(left)
+                self.changed.wait(min(end, look) - now if tag < 0 else end - now)
+                late = tag < 0 and time.monotonic() > look
+            if late:
+                look = time.monotonic() + _failure.PATIENCE
+                _failure.check_same(self, peers, group)
         raise _failure.timed_out(self, peers, group, limit)
+
+    def _take_arrived(self, peers: list[int], group: int, tag: int) -> tuple[int, bytearray] | None:
+        """What has arrived of any of the peers; raises where nothing can."""
+        for peer in peers:
+            queue = self.arrived.get((peer, group, tag))
+            if queue:
+                return peer, queue.popleft()
+        gone = [peer for peer in peers if peer in self.lost]
+        if self.closed or len(gone) == len(peers):
+            why = self.lost.get(gone[0]) if gone else "the process group was destroyed"
+            where = f" while rank {self.rank} waits in {_failure.last_operation(self, group)}"
+            raise RuntimeError(
+                f"Connection closed by peer {peers}{where if tag < 0 else ''}: {why}"
+            )
+        return None
 
     def has_arrived(self, peer: int, group: int, tag: int) -> bool:
         """Whether :meth:`receive` would not wait."""

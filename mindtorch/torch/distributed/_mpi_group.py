@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import os
 import time
+import zlib
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import numpy as np
 
 from . import _failure
-from ._group import ProcessGroup, as_bytes
+from ._group import Call, ProcessGroup, as_bytes, call_of
 from ._mesh import Mesh
 
 __all__ = ["MpiGroup"]
@@ -43,6 +45,7 @@ class MpiGroup(ProcessGroup):
 
         self._mpi = MPI
         self._world = world
+        self._begun: Any = None
         self._own: Any = world if len(ranks) == mesh.size and number == 0 else None
 
     @property
@@ -59,8 +62,9 @@ class MpiGroup(ProcessGroup):
     def _finish(self, request: Any, patient: bool = False) -> None:
         """Wait for a request; ``patient`` where the others may still be computing."""
         end = time.monotonic() + self.timeout.total_seconds()
+        look = time.monotonic() + _failure.PATIENCE
         tries, pause = 0, 0.00002
-        while not request.Test():
+        while not self._tested(request):
             tries += 1
             if tries % 64 and not patient:
                 continue
@@ -69,8 +73,28 @@ class MpiGroup(ProcessGroup):
                 pause = min(pause * 1.2, _LONGEST_PAUSE)
             else:
                 os.sched_yield()
-            if self.mesh.lost or self.mesh.closed or time.monotonic() > end:
+            now = time.monotonic()
+            if self.mesh.lost or self.mesh.closed or now > end:
                 self._give_up(request, end)
+            elif now > look:
+                look = now + _failure.PATIENCE
+                self._look()
+
+    def _tested(self, request: Any) -> bool:
+        """Whether a request is done; MPI's errors come from operations that do not fit."""
+        try:
+            return bool(request.Test())
+        except self._mpi.Exception as error:
+            self.mesh.stuck = True
+            raise _failure.mismatched(self.mesh, self.ranks, self.number) from error
+
+    def _look(self) -> None:
+        """Raise if others wait in another operation: nobody would ever go on."""
+        try:
+            _failure.check_same(self.mesh, self.ranks, self.number)
+        except RuntimeError:
+            self.mesh.stuck = True
+            raise
 
     def _give_up(self, request: Any, end: float) -> None:
         """Raise, unless the request ends at once: a process may leave when its part is done."""
@@ -87,13 +111,33 @@ class MpiGroup(ProcessGroup):
         self.mesh.stuck = True
         if gone or self.mesh.closed:
             why = self.mesh.lost[gone[0]] if gone else "the process group was destroyed"
-            raise RuntimeError(f"Connection closed by peer {gone}: {why}")
+            where = _failure.last_operation(self.mesh, self.number)
+            raise RuntimeError(
+                f"Connection closed by peer {gone} while rank {self.mesh.rank} waits in {where}: "
+                f"{why}"
+            )
         raise _failure.timed_out(self.mesh, others, self.number, self.timeout.total_seconds())
 
-    def _meet(self, size: int) -> None:
-        """Before much data: let all processes come, without keeping a core busy meanwhile."""
-        if size >= _MEET:
-            self._finish(self.communicator.Ibarrier(), patient=True)
+    def _run(self, call: Call, size: int, issue: Callable[[], Any]) -> None:
+        """An operation of all processes on ``size`` bytes, begun by ``issue()``.
+
+        A mark of what each has come for goes along. Before much data all processes come first,
+        without keeping a core busy meanwhile.
+        """
+        communicator = self.communicator  # which all make first, with operations of their own
+        self.begin(call)
+        begun = _failure.operations_begun(self.mesh, self.number)
+        mark = zlib.crc32(repr((call, begun)).encode())
+        marks = np.array([mark, -mark], np.int64)
+        agreed = communicator.Iallreduce(self._mpi.IN_PLACE, marks, self._mpi.MAX)
+        request = None
+        if size < _MEET:
+            request = self._begun = issue()  # kept: what is abandoned still writes to memory
+        self._finish(agreed, patient=size >= _MEET)
+        if marks[0] != -marks[1]:
+            self.mesh.stuck = True
+            raise _failure.mismatched(self.mesh, self.ranks, self.number)
+        self._finish(issue() if request is None else request)
 
     # --- arrays ------------------------------------------------------------------------------
 
@@ -110,11 +154,11 @@ class MpiGroup(ProcessGroup):
         if not self._direct(array, operation):
             super().all_reduce(array, operation)
             return
-        self.begin()
-        self._meet(array.nbytes)
-        self._finish(
-            self.communicator.Iallreduce(self._mpi.IN_PLACE, array, self._operation(operation))
-        )
+        sum_of = self._operation(operation)
+        self._run(
+            call_of("all_reduce", array, operation), array.nbytes,
+            lambda: self.communicator.Iallreduce(self._mpi.IN_PLACE, array, sum_of),
+        )  # fmt: skip
         if operation == "AVG":
             _divide(array, self.size())
 
@@ -122,11 +166,13 @@ class MpiGroup(ProcessGroup):
         if not self._direct(array, operation):
             super().reduce_to(array, operation, root)
             return
-        self.begin()
-        self._meet(array.nbytes)
         here = self.own == root
         send, receive = (self._mpi.IN_PLACE, array) if here else (array, None)
-        self._finish(self.communicator.Ireduce(send, receive, self._operation(operation), root))
+        sum_of = self._operation(operation)
+        self._run(
+            call_of("reduce", array, operation), array.nbytes,
+            lambda: self.communicator.Ireduce(send, receive, sum_of, root),
+        )  # fmt: skip
         if here and operation == "AVG":
             _divide(array, self.size())
 
@@ -134,34 +180,44 @@ class MpiGroup(ProcessGroup):
         same = len({part.shape for part in parts}) == 1
         if not same or not self._direct(parts[0], operation):
             return super().reduce_scatter(parts, operation)
-        self.begin()
         whole = np.concatenate([part.reshape(-1) for part in parts])
         result = np.empty(parts[0].shape, parts[0].dtype)
-        self._meet(whole.nbytes)
-        self._finish(
-            self.communicator.Ireduce_scatter_block(whole, result, self._operation(operation))
-        )
-        if operation == "AVG":
-            _divide(result, self.size())
+        self.reduce_scatter_into(result, whole, operation)
         return result
 
+    def reduce_scatter_into(self, out: Any, whole: Any, operation: str) -> None:
+        if not self._direct(whole, operation):
+            super().reduce_scatter_into(out, whole, operation)
+            return
+        sum_of = self._operation(operation)
+        self._run(
+            call_of("reduce_scatter", out, operation), whole.nbytes,
+            lambda: self.communicator.Ireduce_scatter_block(whole, out, sum_of),
+        )  # fmt: skip
+        if operation == "AVG":
+            _divide(out, self.size())
+
     def broadcast(self, array: Any, root: int) -> None:
-        self.begin()
         data = as_bytes(array)
-        self._meet(data.nbytes)
-        self._finish(self.communicator.Ibcast([data, self._mpi.BYTE], root))
+        self._run(
+            call_of("broadcast", array), data.nbytes,
+            lambda: self.communicator.Ibcast([data, self._mpi.BYTE], root),
+        )  # fmt: skip
         if not np.shares_memory(data, array):
             array[...] = data.view(array.dtype).reshape(array.shape)
 
     def all_gather(self, array: Any) -> Any:
-        self.begin()
-        data = as_bytes(array)
-        result = np.empty((self.size(), data.size), np.uint8)
-        self._meet(result.nbytes)
-        self._finish(
-            self.communicator.Iallgather([data, self._mpi.BYTE], [result, self._mpi.BYTE])
-        )
+        result = np.empty((self.size(), array.nbytes), np.uint8)
+        self.all_gather_into(result, array)
         return result
+
+    def all_gather_into(self, out: Any, array: Any) -> None:
+        given = [as_bytes(array), self._mpi.BYTE]
+        found = [out.reshape(-1).view(np.uint8), self._mpi.BYTE]
+        self._run(
+            call_of("all_gather", array), out.nbytes,
+            lambda: self.communicator.Iallgather(given, found),
+        )  # fmt: skip
 
 
 def _divide(array: Any, count: int) -> None:

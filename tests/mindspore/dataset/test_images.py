@@ -126,7 +126,7 @@ def test_jpeg_files_are_decoded_to_pillow_s_bytes() -> None:
         image.fromarray(IMAGE).convert(mode).save(file, "jpeg")
         wanted = np.asarray(image.open(io.BytesIO(file.getvalue())).convert("RGB"))
         assert np.array_equal(V.Decode()(np.frombuffer(file.getvalue(), np.uint8)), wanted), mode
-    with pytest.raises(OSError, match="(?i)truncated"):
+    with pytest.raises(OSError, match=r"(?i)truncated"):
         V.Decode()(np.frombuffer(file.getvalue()[:300], np.uint8))
 
 

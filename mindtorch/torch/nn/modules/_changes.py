@@ -10,6 +10,7 @@ from mindtorch.engine.autograd import tape
 from mindtorch.engine.aval import aval
 from mindtorch.engine.compile.guards.module_changes import module_changed
 from mindtorch.engine.devices.device import meta
+from mindtorch.engine.sharding.sharded import local_part, sharded_aval, sharded_tensor
 
 from ... import __future__
 from ..._api.arguments import as_device
@@ -179,9 +180,7 @@ class ChangesMixin(TreeMixin):
     def to_empty(self: T, *, device: Any, recurse: bool = True) -> T:
         """Move to a device without copying: the values are then undefined."""
         target = as_device(device)
-        return self._apply(
-            lambda t: new_empty(aval(t.aval.shape, t.aval.dtype, t.aval.strides, target)), recurse
-        )
+        return self._apply(lambda t: _empty_on(target, t), recurse)
 
     def share_memory(self: T) -> T:
         """Move storages to shared memory."""
@@ -220,3 +219,13 @@ class ChangesMixin(TreeMixin):
                 else:
                     parameter._grad = parameter._grad.detach()
                     parameter._grad.zero_()
+
+
+def _empty_on(device: Any, tensor: Any) -> Any:
+    """Memory like a tensor's; of one over several processes like that of its part."""
+    described = tensor.aval
+    if described.sharded:
+        whole = aval(described.shape, described.dtype, described.strides, device)
+        part = _empty_on(device, local_part(tensor))
+        return sharded_tensor(part, sharded_aval(whole, described.sharding))
+    return new_empty(aval(described.shape, described.dtype, described.strides, device))

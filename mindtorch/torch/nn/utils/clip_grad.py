@@ -8,6 +8,9 @@ from typing import Any
 import mindtorch.torch as torch
 from mindtorch.engine.compile.capture.host_calls import host_call
 from mindtorch.engine.optim.multi_tensor import fits, global_norm, scale_all
+from mindtorch.engine.sharding.placements import Replicate
+from mindtorch.engine.sharding.sharded import Sharding, sharded_aval, sharded_tensor
+from mindtorch.engine.sharding.total_norm import local_parts, total_norm
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from ...autograd.grad_mode import no_grad
@@ -32,7 +35,9 @@ def get_total_norm(
         from ...sparse._base import missing
 
         missing("linalg_vector_norm")
-    if norm_type == 2.0 and fits(tensors):
+    if any(t.aval.sharded for t in tensors):
+        total = _norm_over_processes(tensors, norm_type)
+    elif norm_type == 2.0 and fits(tensors):
         total = torch.tensor(global_norm(tensors), dtype=tensors[0].dtype)
     else:
         total = torch.stack([t.norm(norm_type) for t in tensors]).norm(norm_type)
@@ -45,14 +50,25 @@ def get_total_norm(
     return total
 
 
+def _norm_over_processes(tensors: list[Any], norm_type: float) -> Any:
+    """The norm, the same number in all processes; a DTensor where all lie over one mesh."""
+    total = torch.tensor(total_norm(tensors, norm_type), dtype=tensors[0].dtype)
+    meshes = {t.aval.sharding.mesh if t.aval.sharded else None for t in tensors}
+    if len(meshes) > 1:
+        return total
+    mesh: Any = meshes.pop()
+    return sharded_tensor(
+        total, sharded_aval(total.aval, Sharding(mesh, (Replicate(),) * len(mesh.shape)))
+    )
+
+
 def clip_grads_with_norm_(
     parameters: Any, max_norm: float, total_norm: Any, foreach: Any = None
 ) -> None:
     """Multiply gradients by ``max_norm / (total_norm + 1e-6)`` where that is less than 1."""
     factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
-    if factor.aval.sharded:
-        factor = factor.full_tensor()
     gradients = [p.grad for p in _listed(parameters) if p.grad is not None]
+    gradients, factor = local_parts(gradients), local_parts([factor])[0]
     if fits(gradients) and len({id(g) for g in gradients}) == len(gradients):
         scale_all(gradients, float(factor))
         return
