@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mindtorch.serving.proto.messages import make_messages
+from mindtorch.protobuf_messages import make_messages
 
 __all__ = ["CALLS", "MESSAGES", "SERVICE", "TOKEN_HEADER"]
 

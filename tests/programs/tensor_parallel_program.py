@@ -20,7 +20,8 @@ STEPS = 20
 
 def build(torch: Any) -> tuple[Any, Any]:
     """The models, as functions that make them."""
-    nn, F = torch.nn, torch.nn.functional  # noqa: N806
+    nn: Any = torch.nn
+    F: Any = torch.nn.functional  # noqa: N806
 
     class Attention(nn.Module):
         def __init__(self, width: int, heads: int) -> None:

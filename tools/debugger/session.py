@@ -17,9 +17,9 @@ import numpy as np
 
 from mindtorch import torch
 from mindtorch.engine.autograd import inplace
-from mindtorch.engine.compile.jit import policy
 from mindtorch.engine.compile.lazy.pause import pause
 from mindtorch.engine.op import Op
+from mindtorch.engine.settings import policy
 
 from ..watchpoints.conditions import Place
 from ..watchpoints.observer import Observer, is_watched, user_frame

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import mindtorch.torch as torch
-from mindtorch.engine.compile.jit import policy
 from mindtorch.engine.dispatch import state
+from mindtorch.engine.settings import policy
 from mindtorch.tools.debugger.attach import attach, debug
 from mindtorch.tools.debugger.session import Debugger, TerminatedError
 from mindtorch.torch import nn
