@@ -20,6 +20,7 @@ dist: Any = None
 fsdp: Any = None
 mesh_of: Any = None
 tensors: Any = None
+OURS = "mindtorch.torch" in sys.argv
 
 CASES: dict[str, Callable[[int, int], Any]] = {}
 
@@ -444,6 +445,74 @@ def with_tensor_parallel(rank: int, size: int) -> Any:
         whole = [float(_whole(p.detach()).double().norm()) for p in net.parameters()]
         found.append([shown, losses, whole])
     return found
+
+
+@case
+def states_by_name(rank: int, size: int) -> Any:
+    """Of a model and its optimizer, whole and in parts; here also into others, which go on with the
+    same bits: PyTorch takes those of the first process only together with others' names."""
+    by_name = importlib.import_module(f"{dist.__name__}.checkpoint.state_dict")
+    options = by_name.StateDictOptions
+    found: dict[str, Any] = {}
+
+    def made(kind: str) -> Any:
+        net = _net()
+        if kind == "fully_shard":
+            net = _sharded(net)
+        elif kind == "DistributedDataParallel":
+            net = torch.nn.parallel.DistributedDataParallel(net)
+        return net, torch.optim.AdamW(net.parameters(), lr=0.02)
+
+    def steps(model: Any, optimizer: Any, first: int) -> list[float]:
+        losses = []
+        for i in range(first, first + 2):
+            optimizer.zero_grad()
+            loss = _loss(model, i, rank, size)
+            loss.backward()
+            optimizer.step()
+            losses.append(_mean(loss, size))
+        optimizer.zero_grad()
+        return losses
+
+    for kind in ("fully_shard", "DistributedDataParallel", "alone"):
+        model, optimizer = made(kind)
+        steps(model, optimizer, 0)
+        parts = by_name.get_state_dict(model, optimizer)
+        whole = by_name.get_state_dict(
+            model, optimizer, options=options(full_state_dict=True, cpu_offload=True)
+        )
+        flat = by_name.get_optimizer_state_dict(
+            model, optimizer, options=options(flatten_optimizer_state_dict=True)
+        )
+        some = by_name.get_model_state_dict(
+            model, submodules={(model.module if kind[0] == "D" else model)[2]},
+            options=options(keep_submodule_prefixes=False),
+        )  # fmt: skip
+        shown = [list(parts[0]), sorted(parts[1]["state"]), sorted(flat), sorted(some),
+                 [[k, list(v.shape)] for k, v in whole[0].items()]]  # fmt: skip
+        copied, flat, whole = _copied(parts), _copied(flat), _copied(whole)
+        after = steps(model, optimizer, 2)
+        again = [["<All keys matched successfully>", True]] * 3
+        ways = ("parts", "flat", "whole") if kind != "alone" else ("parts", "flat")
+        for place, way in enumerate(ways if OURS else ()):
+            model, optimizer = made(kind)
+            given = copied if way == "parts" else [copied[0], flat] if way == "flat" else whole
+            first = way == "whole"
+            taken = options(full_state_dict=first, broadcast_from_rank0=first)
+            told = by_name.set_model_state_dict(model, given[0], options=taken)
+            by_name.set_optimizer_state_dict(model, optimizer, given[1], options=taken)
+            again[place] = [str(told), steps(model, optimizer, 2) == after]
+        found[kind] = [shown, after, again]
+    return found
+
+
+def _copied(states: Any) -> Any:
+    """The tensors among states, copied."""
+    if isinstance(states, dict):
+        return {k: _copied(v) for k, v in states.items()}
+    if isinstance(states, (list, tuple)):
+        return [_copied(v) for v in states]
+    return states.detach().clone() if hasattr(states, "clone") else states
 
 
 # --- FullyShardedDataParallel ---------------------------------------------------------------------
