@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 from mindtorch.engine.autograd import backward, saved_tensors, tape
 from mindtorch.engine.autograd.tape import Node as Node
+from mindtorch.engine.devices.cuda import device_count
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import version_of
 from mindtorch.torch._api.public_names import own_names as _own_names
 
-from .._api.cuda_devices import require_cuda
 from ..functions.creation import filled
 
 __all__ = [
@@ -92,14 +92,23 @@ def hooks_allowed() -> bool:
 
 
 class save_on_cpu(saved_tensors_hooks):  # noqa: N801
-    """Keep saved tensors on the CPU; on the CPU they are kept as they are."""
+    """Keep saved tensors on the CPU; those of the CPU are kept as they are.
+
+    Args:
+        pin_memory: keep copies, in memory that a device can copy by itself where there is one.
+        device_type: whose pinned memory is meant; there is CUDA's alone.
+    """
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
-        if pin_memory:
-            require_cuda()
-        super().__init__(
-            lambda x: (x.device, x.detach().cpu()), lambda packed: packed[1].to(packed[0])
-        )
+        def pack(tensor: Any) -> Any:
+            held = tensor.detach()
+            if not pin_memory:
+                return tensor.device, held.cpu()
+            copied = held.clone() if held.device.type == "cpu" else held.cpu()
+            pinned = device_count() and not held.is_sparse
+            return tensor.device, copied.pin_memory() if pinned else copied
+
+        super().__init__(pack, lambda packed: packed[1].to(packed[0]))
 
 
 @contextlib.contextmanager

@@ -13,7 +13,6 @@ from . import _default_hooks
 
 __all__: list[str] = []
 
-_SHARDED = "modules are not wrapped for it"
 _HOOK = "gradients are averaged by all_reduce; there are no other schedules"
 
 _REMOTE = "there are no remote calls; processes exchange tensors by collectives, send and recv"
@@ -31,14 +30,6 @@ _api.__dict__["_require_initialized"] = lambda function: absent_function(
 )
 absent_module("distributed.rpc.functions", _REMOTE, "", "async_execution")
 absent_module("distributed.autograd", _REMOTE, "context", "backward get_gradients")
-absent_module("distributed.algorithms._checkpoint", _SHARDED)
-absent_module(
-    "distributed.algorithms._checkpoint.checkpoint_wrapper",
-    "torch.utils.checkpoint.checkpoint recomputes a call; modules are not wrapped for it",
-    "CheckpointWrapper",
-    "apply_activation_checkpointing checkpoint_wrapper",
-    {"CheckpointImpl": "REENTRANT NO_REENTRANT"},
-)
 absent_module(
     "distributed.algorithms.ddp_comm_hooks",
     _HOOK,
