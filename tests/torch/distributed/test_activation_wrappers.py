@@ -28,7 +28,7 @@ def network(torch: Any) -> tuple[Any, list[int]]:
     torch.manual_seed(0)
     calls: list[int] = []
 
-    class Counted(torch.nn.Module):  # type: ignore[misc]
+    class Counted(torch.nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.linear = torch.nn.Linear(4, 4)
