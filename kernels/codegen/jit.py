@@ -85,10 +85,12 @@ def cache_root() -> Path:
 
 
 def cache_directory() -> Path:
-    """The directory of compiled kernels for this version of Python, numba and this processor."""
-    processor = hashlib.sha256(
-        (llvmlite.binding.get_host_cpu_name() + _processor_features()).encode()
-    ).hexdigest()[:8]
+    """The directory of compiled kernels for this version of Python, numba and this processor, or
+    the one that ``NUMBA_CPU_NAME`` names."""
+    kind = numba.config.CPU_NAME or llvmlite.binding.get_host_cpu_name()
+    features = numba.config.CPU_FEATURES  # NUMBA_CPU_FEATURES; empty is a choice, too
+    features = _processor_features() if features is None else features
+    processor = hashlib.sha256((kind + features).encode()).hexdigest()[:8]
     version = f"py{sys.version_info[0]}{sys.version_info[1]}-numba{numba.__version__}"
     return cache_root() / (
         f"{version}-llvmlite{llvmlite.__version__}-{platform.machine()}-{processor}-{_FORMAT}"
