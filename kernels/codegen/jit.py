@@ -22,21 +22,25 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
-import llvmlite
-import llvmlite.binding
-import numba
 import numpy as np
-from numba.core import bytecode, caching, compiler_lock, errors, registry, serialize
 
 from ..support.atomic_file import write_whole
 from ..support.first_use_clock import clock as first_use
 from ..support.fork_safe_lock import known, lock, reentrant_lock
-from .cache_loader import rebuild, unpickled
+from ..support.gc_pause import gc_paused
 from .compile_lock import PATIENCE, Busy, Claim, Compiling
 from .compile_message import message
-from .linkable import Linked
-from .numba_pipeline import Compiler, undisturbed
 from .signal_guard import held
+
+with gc_paused():  # numba makes some fifty thousand objects, which all stay
+    import llvmlite
+    import llvmlite.binding
+    import numba
+    from numba.core import bytecode, caching, compiler_lock, errors, registry, serialize
+
+    from .cache_loader import rebuild, unpickled
+    from .linkable import Linked
+    from .numba_pipeline import Compiler, undisturbed
 
 logger = logging.getLogger("mindtorch.kernels")
 
