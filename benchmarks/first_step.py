@@ -41,15 +41,10 @@ def measure(side: str, name: str, threads: int) -> dict[str, float]:
     }  # fmt: skip
 
 
-def taken(side: str, name: str, threads: int, folder: Path, jax: str | None) -> dict[str, float]:
+def taken(side: str, name: str, folder: Path, arguments: argparse.Namespace) -> dict[str, float]:
     """What a process of a side measures, with its own folder of kernels."""
     if side == WARMED:
-        warmed = folder / "warmed"
-        if not warmed.exists():
-            environment = {**os.environ, "MINDTORCH_CACHE_DIR": str(warmed)}
-            command = [sys.executable, "-m", "mindtorch", "warm"]
-            subprocess.run(command, check=True, cwd=ROOT, env=environment, capture_output=True)
-        _copy(warmed, folder / "copy")
+        _copy(_warmed(folder, arguments), folder / "copy")
         os.environ["MINDTORCH_CACHE_DIR"] = str(folder / "copy")
     elif side == EMPTY:
         _copy(None, folder / name)
@@ -57,9 +52,23 @@ def taken(side: str, name: str, threads: int, folder: Path, jax: str | None) -> 
     elif side == FULL:
         os.environ["MINDTORCH_CACHE_DIR"] = str(folder / name)
     code = "mindtorch" if side in OURS else side
-    python = jax if side == "jax" else None
-    found: dict[str, float] = reported(__file__, ["--child", name, "--side", code], threads, python)
+    python = arguments.jax_python if side == "jax" else None
+    found: dict[str, float] = reported(
+        __file__, ["--child", name, "--side", code], arguments.threads, python
+    )
     return found
+
+
+def _warmed(folder: Path, arguments: argparse.Namespace) -> Path:
+    """The kernels of `mindtorch warm`, which runs once."""
+    if arguments.warmed:
+        return Path(arguments.warmed)
+    warmed = folder / "warmed"
+    if not warmed.exists():
+        environment = {**os.environ, "MINDTORCH_CACHE_DIR": str(warmed)}
+        command = [sys.executable, "-m", "mindtorch", "warm"]
+        subprocess.run(command, check=True, cwd=ROOT, env=environment, capture_output=True)
+    return warmed
 
 
 def _copy(source: Path | None, target: Path) -> None:
@@ -77,7 +86,7 @@ def row(name: str, arguments: argparse.Namespace, folder: Path) -> str:
     held: dict[str, list[dict[str, float]]] = {side: [] for side in sides}
     for _ in range(arguments.rounds):
         for side, found in held.items():
-            found.append(taken(side, name, arguments.threads, folder, arguments.jax_python))
+            found.append(taken(side, name, folder, arguments))
     least: dict[str, dict[str, float]] = {
         side: {key: min(each[key] for each in found) for key in found[0]}
         for side, found in held.items()
@@ -93,6 +102,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--only", nargs="+", default=list(NAMES), choices=list(WORKLOADS))
     parser.add_argument("--jax-python")
+    parser.add_argument("--warmed", help="MINDTORCH_CACHE_DIR of an earlier `mindtorch warm`")
     parser.add_argument("--write", action="store_true", help="write docs/performance.md's table")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     parser.add_argument("--side", help=argparse.SUPPRESS)

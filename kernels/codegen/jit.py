@@ -22,21 +22,25 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
-import llvmlite
-import llvmlite.binding
-import numba
 import numpy as np
-from numba.core import bytecode, caching, compiler_lock, errors, registry, serialize
 
 from ..support.atomic_file import write_whole
 from ..support.first_use_clock import clock as first_use
 from ..support.fork_safe_lock import known, lock, reentrant_lock
-from .cache_loader import rebuild, unpickled
+from ..support.gc_pause import gc_paused
 from .compile_lock import PATIENCE, Busy, Claim, Compiling
 from .compile_message import message
-from .linkable import Linked
-from .numba_pipeline import Compiler, undisturbed
 from .signal_guard import held
+
+with gc_paused():  # numba makes some fifty thousand objects, which all stay
+    import llvmlite
+    import llvmlite.binding
+    import numba
+    from numba.core import bytecode, caching, compiler_lock, errors, registry, serialize
+
+    from .cache_loader import rebuild, unpickled
+    from .linkable import Linked
+    from .numba_pipeline import Compiler, undisturbed
 
 logger = logging.getLogger("mindtorch.kernels")
 
@@ -85,10 +89,12 @@ def cache_root() -> Path:
 
 
 def cache_directory() -> Path:
-    """The directory of compiled kernels for this version of Python, numba and this processor."""
-    processor = hashlib.sha256(
-        (llvmlite.binding.get_host_cpu_name() + _processor_features()).encode()
-    ).hexdigest()[:8]
+    """The directory of compiled kernels for this version of Python, numba and this processor, or
+    the one that ``NUMBA_CPU_NAME`` names."""
+    kind = numba.config.CPU_NAME or llvmlite.binding.get_host_cpu_name()
+    features = numba.config.CPU_FEATURES  # NUMBA_CPU_FEATURES; empty is a choice, too
+    features = _processor_features() if features is None else features
+    processor = hashlib.sha256((kind + features).encode()).hexdigest()[:8]
     version = f"py{sys.version_info[0]}{sys.version_info[1]}-numba{numba.__version__}"
     return cache_root() / (
         f"{version}-llvmlite{llvmlite.__version__}-{platform.machine()}-{processor}-{_FORMAT}"

@@ -6,7 +6,7 @@ from importlib import import_module as _import_module
 from os import environ as _environ
 from typing import TYPE_CHECKING, Any
 
-from mindtorch._gc_pause import gc_paused as _gc_paused
+from mindtorch.kernels.support.gc_pause import gc_paused as _gc_paused
 
 with _gc_paused():
     from .functions import load as _load_functions

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import llvmlite.binding
+import numba
 import numpy as np
 import pytest
 from numba.core import registry
@@ -148,8 +149,13 @@ def test_a_kernel_from_the_cache_raises_as_one_compiled_now(tmp_path: Path) -> N
 def test_kernels_of_another_processor_lie_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     """Code for instructions that this one lacks would end the process."""
     here = compiling.cache_directory()
-    monkeypatch.setattr(llvmlite.binding, "get_host_cpu_name", lambda: "another")
-    assert compiling.cache_directory() != here
+    with monkeypatch.context() as patched:
+        patched.setattr(llvmlite.binding, "get_host_cpu_name", lambda: "another")
+        assert compiling.cache_directory() != here
+    monkeypatch.setattr(numba.config, "CPU_NAME", "x86-64-v3")  # of NUMBA_CPU_NAME
+    named = compiling.cache_directory()
+    monkeypatch.setattr(numba.config, "CPU_FEATURES", "")
+    assert len({here, named, compiling.cache_directory()}) == 3
 
 
 def test_damaged_files_are_compiled_again(filled: Any) -> None:

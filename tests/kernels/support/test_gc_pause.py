@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from mindtorch._gc_pause import gc_paused
+from mindtorch.kernels.support.gc_pause import gc_paused
 
 
 def test_what_is_made_meanwhile_is_walked_over_in_the_last_generation_only() -> None:
