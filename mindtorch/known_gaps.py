@@ -304,6 +304,12 @@ GAPS: tuple[Gap, ...] = (
         "raises: the facade's tensors are made on the CPU"),
     Gap("feature", "amp level O1: ops of the white list outside of cells", "all",
         "MatMul, BatchMatMul and Ger are lowered inside of the listed cells only"),
+    Gap("feature", "data cache: other machines and systems than Linux, TLS, NUMA nodes, rows of "
+        "namedtuples and of images with a palette", "all",
+        "rows are in shared memory (docs/design/024-data-cache.md); such rows raise; "
+        "--list_sessions says n/a for Numa hit"),
+    Gap("argument", "mindspore.dataset.DatasetCache(num_connections)", "all",
+        "warns that it has no effect: rows are read without connections"),
     Gap("feature", "mindspore.dataset: random numbers of mindspore's and torch's own functions in "
         "a map", "all", "random, numpy.random and the transforms' numbers are the same for any "
         "number of workers; numbers of mindspore.ops and torch in a function are the process's"),

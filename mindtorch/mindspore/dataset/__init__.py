@@ -9,6 +9,7 @@ from . import config as config
 from . import text as text
 from . import transforms as transforms
 from . import vision as vision
+from .caching import DatasetCache as DatasetCache
 from .engine import Dataset as Dataset
 from .engine import zip as zip
 from .memory import GeneratorDataset as GeneratorDataset

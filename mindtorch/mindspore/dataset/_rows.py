@@ -71,8 +71,9 @@ class Rows:
     Attributes:
         workers: the number of workers asked for; None for the usual.
         processes: whether they should be processes.
-        cache: an object with ``fetch(key, number, make)``, which gives the row that ``make()``
-            makes; ``key`` is that of :meth:`content_key`, ``number`` that of :meth:`identity`.
+        cache: an object with ``fetch(data set, number, make)``, which gives the row that ``make()``
+            makes; ``number`` is that of :meth:`identity`. Where it has ``flush()``, this is called
+            in a worker process after its last row.
     """
 
     workers: int | None = None

@@ -139,6 +139,12 @@ class Work:
     def perform(self, task: Any) -> Any:
         return self.node.perform(task)
 
+    def leave_process(self) -> None:
+        """What a process does after its last row."""
+        for member in _members(self.node):
+            if hasattr(member.cache, "flush"):
+                member.cache.flush()
+
     def enter_process(self, number: int) -> None:
         """What a process does before its first row."""
         set_num_threads(1)

@@ -234,13 +234,14 @@ class Processes:
                 worker.process.join()
 
 
-def _reader(pipe: Any, requests: Any) -> None:
+def _reader(pipe: Any, requests: Any, stage: Any) -> None:
     """Take requests off the pipe at once, so that the main process never waits to send one."""
     try:
         while request := pipe.recv_bytes():
             requests.put(request)
     except (EOFError, OSError):
         """Nobody is left who would read."""
+    stage.leave_process()
     os._exit(0)
 
 
@@ -252,7 +253,7 @@ def _process_loop(stage: Any, pipe: Any, number: int, inherited: list[Any]) -> N
     own_process()
     stage.enter_process(number)
     requests: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-    threading.Thread(target=_reader, args=(pipe, requests), daemon=True).start()
+    threading.Thread(target=_reader, args=(pipe, requests, stage), daemon=True).start()
     blocks = Blocks()
     while True:
         ticket, tasks, released = pickle.loads(requests.get())

@@ -13,6 +13,7 @@ from ._description import Described
 from ._iterators import DatasetIterator
 from ._rows import Rows, Streamed, checked_workers, listed, refuse, zip_lists
 from ._saving import save_rows
+from .caching import CachedStream, keeps_by_number
 from .config import seed_now
 from .transforms import Padding
 
@@ -50,7 +51,8 @@ class Dataset(Described, Rows):
             num_parallel_workers: rows are made by so many threads, ahead of the reader; see
                 ``config`` for what happens without it. Random numbers are the same for any number.
             python_multiprocessing: processes instead of threads; rows come through shared memory.
-            cache: an object with ``fetch(data set, number, make)``, which keeps rows.
+            cache: a :class:`DatasetCache`, which keeps rows as the functions leave them, or an
+                object with ``fetch(data set, number, make)``.
             max_rowsize: of no effect: shared memory grows with the rows.
         """
         checked_workers(num_parallel_workers)
@@ -58,9 +60,12 @@ class Dataset(Described, Rows):
         functions = list(operations) if isinstance(operations, (list, tuple)) else [operations]
         names = self.columns[:1] if input_columns is None else listed(input_columns)
         results = names if output_columns is None else listed(output_columns)
-        return _Mapped(
-            self, functions, names, results, num_parallel_workers, python_multiprocessing, cache
+        made = _Mapped(
+            self, functions, names, results, num_parallel_workers, python_multiprocessing
         )
+        if cache is None or keeps_by_number(made, cache):
+            return made
+        return _CachedStream(made, cache)
 
     def batch(
         self, batch_size: Any, drop_remainder: bool = False,
@@ -274,6 +279,10 @@ def zip(datasets: Sequence[Dataset]) -> Dataset:  # noqa: A001
 
 class _Mapped(_operations.Mapped, Dataset):
     """See :meth:`Dataset.map`."""
+
+
+class _CachedStream(CachedStream, Dataset):
+    """Rows of a map with ``cache=`` that have no numbers."""
 
 
 class _Batched(_batches.Batched, Dataset):

@@ -12,6 +12,7 @@ import numpy as np
 from ..common.dtype import as_dtype
 from ._rows import Row, array_of, checked_workers, listed, refuse, zip_lists
 from ._running import Run
+from .caching import checked_cache
 from .config import seed_now
 from .engine import Dataset
 from .samplers import Sampler
@@ -37,7 +38,8 @@ class MappableDataset(Dataset):
         workers: int | None = None, processes: bool = False, cache: Any = None,
     ) -> None:  # fmt: skip
         super().__init__(columns)
-        self.workers, self.processes, self.cache = checked_workers(workers), processes, cache
+        self.workers, self.processes = checked_workers(workers), processes
+        self.cache = checked_cache(cache)
         if sampler is not None and (shuffle is not None or num_shards is not None):
             raise RuntimeError("sampler and shuffle or num_shards cannot be specified together.")
         if (num_shards is None) != (shard_id is None):
