@@ -36,7 +36,7 @@ def _checksum(data: Any) -> int:
 def _example() -> Any:
     """The class of the messages in records."""
     try:
-        from mindtorch.serving.proto.messages import make_messages
+        from mindtorch.protobuf_messages import make_messages
     except ImportError:
         raise ImportError("TFRecord files need protobuf for what is in their records") from None
     made = make_messages("example.proto", "tensorflow", {
