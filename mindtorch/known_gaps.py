@@ -355,13 +355,22 @@ GAPS: tuple[Gap, ...] = (
         "all", "the main diagonal only: TypeError for more arguments"),
     Gap("function", "mindspore.ops.ctc_loss: the second result", "all",
         "None, where MindSpore gives logarithms of the paths for its gradient kernel"),
-    Gap("module", "mindspore.dataset: TFRecord, text, audio, other sources", "all",
-        "MNIST, CIFAR-10, CIFAR-100, image folders, lines, CSV, arrays and generators exist; rows "
-        "are made in turn"),
-    Gap("module", "mindspore.dataset.vision: AutoAugment, RandAugment, boxes, batches, videos",
-        "all", "AutoAugment, RandAugment, TrivialAugmentWide, ...WithBBox, MixUpBatch, "
-        "CutMixBatch, SlicePatches, LinearTransformation and files are AttributeErrors; lists of "
-        "operations go through RandomSelectSubpolicy and UniformAugment"),
+    Gap("module", "mindspore.dataset: readers of Coco, VOC, CLUE, IMDB, LJSpeech and other corpora",
+        "all", "MNIST, CIFAR, image folders, lines, CSV, TFRecord, MindRecord, arrays and "
+        "generators exist; GeneratorDataset takes any Python source"),
+    Gap("module", "mindspore.dataset.vision: videos", "all",
+        "DecodeVideo, VideoDecoder, read_video: no decoder of videos"),
+    Gap("module", "mindspore.dataset.text: JiebaTokenizer, CharNGram, FilterWikipediaXML", "all",
+        "not written; PythonTokenizer takes a function. BasicTokenizer(lower_case=True) gives the "
+        "text before an unused token once, MindSpore 2.10 twice"),
+    Gap("module", "mindspore.dataset.audio: Phaser, Flanger, Dither, Vad, DetectPitchFrequency",
+        "all", "not written. GriffinLim's momentum is torchaudio's step, not MindSpore's; "
+        "InverseMelScale solves by least squares, where MindSpore descends"),
+    Gap("argument", "mindspore.dataset: map(callbacks, column_order, offload), sync_wait, "
+        "to_json, device_que", "all", "raise: no device queue; project orders columns"),
+    Gap("feature", "mindspore.dataset: one batch of a pipeline in several workers", "all",
+        "a worker makes whole batches, so a single large batch is made by one of them; "
+        "num_parallel_workers of a stage is the largest of its operations"),
     Gap("argument", "mindspore.dataset.vision: cubic turns, Resize of Inter.AREA and PILCUBIC",
         "all", "raise; RandomPerspective finds cubic values linearly; Resize does not smooth "
         "Pillow's pictures; Rotate fills red, green, blue as documented, MindSpore the reverse"),

@@ -40,12 +40,11 @@ _REASONS: tuple[tuple[str, str], ...] = (
     (r"(Profiler|profiler)", "torch.profiler times ops, nodes and named blocks"),
     (r"(.*Thor.*|thor)", "second-order optimizers are not written; use nn.Adam or nn.Lamb"),
     (r"(BiDense|.*Ext|.*_ext|EmbeddingExt)", "a private form; mindspore.mint has the public one"),
-    (r"(Random(Augment|Aug)|RandAugment|AutoAugment|TrivialAugment.*|.*WithBBox|MixUpBatch|"
-     r"CutMixBatch|SlicePatches)",
-     "not written; RandomSelectSubpolicy and UniformAugment take lists of operations"),
-    (r".*(TFRecord|Tedlium|Coco|VOC|Celeb|Manifest|Speech|Audio|IMDB|Wiki|News|OBSMind).*",
+    (r"(DecodeVideo|VideoDecoder|read_video.*)", "no decoder of videos"),
+    (r"(JiebaTokenizer|CharNGram|FilterWikipediaXML|Phaser|Flanger|Dither|Vad|"
+     r"DetectPitchFrequency)", "not written; map takes Python functions"),
+    (r".*(Tedlium|Coco|VOC|Celeb|Manifest|Speech|Audio|IMDB|Wiki|News|OBSMind).*",
      "no reader is written; GeneratorDataset takes any Python source"),
-    (r"(text|audio)", "not written; GeneratorDataset and map take Python functions"),
 )  # fmt: skip
 
 

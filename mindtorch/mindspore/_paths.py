@@ -48,6 +48,8 @@ _PATHS = {
     "dataset": "dataset.engine.datasets dataset.engine.samplers dataset.core "
     "dataset.engine.datasets_standard_format dataset.engine.datasets_user_defined "
     "dataset.engine.datasets_vision dataset.engine.datasets_text dataset.samplers",
+    "dataset.audio": "dataset.audio.transforms dataset.audio.utils",
+    "dataset.text": "dataset.text.transforms dataset.text.utils",
     "dataset.transforms": "dataset.transforms.c_transforms dataset.transforms.py_transforms "
     "dataset.transforms.transforms dataset.core.py_util_helpers",
     "dataset.vision": "dataset.vision.c_transforms dataset.vision.py_transforms "

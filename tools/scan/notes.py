@@ -137,7 +137,7 @@ NOTES: tuple[Note, ...] = (
     Note("mindspore.jit", "different", "gap:mindspore.jit(jit_level, dynamic, backend, ...)"),
     Note("mindspore.scipy*", "", "use scipy, or torch.linalg"),
     Note("mindspore.[pP]rofiler*", "", "use torch.profiler"),
-    Note("mindspore.dataset*", "", "gap:mindspore.dataset: TFRecord"),
+    Note("mindspore.dataset*", "", "gap:mindspore.dataset: readers"),
     Note("mindspore.nn.*", "", "gap:mindspore.nn"),
 )  # fmt: skip
 

@@ -512,3 +512,31 @@ def test_warnings_are_torchs() -> None:
             list(data.DataLoader(Numbers(2), pin_memory=True))
         with pytest.warns(UserWarning, match="This DataLoader will create 999 worker processes"):
             data.DataLoader(Numbers(2), num_workers=999)
+
+
+class _Large:
+    """Samples whose batches travel by shared memory; one tensor is the data set's own."""
+
+    def __init__(self, library):
+        self.library, self.kept = library, library.arange(20000)
+
+    def __len__(self):
+        return 6
+
+    def __getitem__(self, place):
+        return {"x": self.library.full((20000,), float(place)), "kept": self.kept}
+
+
+@pytest.mark.parametrize(("library", "data"), LIBRARIES)
+def test_large_batches_come_by_shared_memory(library, data):
+    """They stay whole while the workers go on; also those of another collate function, ours with
+    memory that no worker writes any more."""
+    loader = data.DataLoader(_Large(library), 2, num_workers=2)
+    batches = list(loader)
+    assert all(batch["x"].is_shared() for batch in batches)
+    assert [batch["x"][:, -1].tolist() for batch in batches] == [[0, 1], [2, 3], [4, 5]]
+    loader = data.DataLoader(_Large(library), 1, num_workers=1, collate_fn=lambda s: tuple(s))
+    for (sample,) in loader:
+        assert sample["kept"].is_shared() and int(sample["kept"][3]) == 3
+        if data is ours:
+            sample["kept"].zero_()

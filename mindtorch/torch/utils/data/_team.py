@@ -63,7 +63,12 @@ class Team:
                 wait = min(wait, max(deadline - time.monotonic(), 0.001))
             ready = connection.wait([reader, *sentinels], timeout=wait)
             if reader in ready:
-                return self.results.get()
+                try:
+                    return self.results.get()
+                except (ConnectionError, FileNotFoundError, EOFError):
+                    # its memory cannot be asked for any more
+                    self._check_alive([True] * len(self.workers))
+                    raise
             if ready:
                 self._check_alive(busy)
             if deadline is not None and time.monotonic() >= deadline:

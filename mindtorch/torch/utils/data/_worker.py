@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from mindtorch import traceback_filtering
+from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.torch._tensor.generator import manual_seed
 from mindtorch.torch.functions.from_data import from_numpy
 from mindtorch.torch.settings import set_num_threads
@@ -21,6 +22,7 @@ from .dataset import TensorDataset
 
 _info: Any = None
 STATUS_CHECK = 5.0
+_SHARED = 1 << 16  # bytes; smaller tensors travel through the pipe
 
 
 class WorkerInfo:
@@ -123,6 +125,27 @@ def _rows(tensors: Any, indices: Any) -> list[Any] | None:
         return None
     index = from_numpy(places)
     return [t[index] for t in tensors]
+
+
+def in_shared_memory(data: Any, fresh: bool) -> Any:
+    """A batch whose large tensors lie in memory that the main process maps, not copies.
+
+    Args:
+        fresh: nobody else has the tensors, so that they can be moved there; otherwise copies are.
+    """
+    if isinstance(data, EngineTensor):
+        aval = data.aval
+        size = aval.size * aval.dtype.itemsize
+        if size < _SHARED or data.requires_grad or hasattr(type(data), "sparse_parts"):
+            return data
+        return data.share_memory_() if fresh else data.clone().share_memory_()
+    if type(data) is dict:
+        return {key: in_shared_memory(value, fresh) for key, value in data.items()}
+    if type(data) in (list, tuple):
+        return type(data)(in_shared_memory(value, fresh) for value in data)
+    if isinstance(data, tuple) and hasattr(data, "_fields"):
+        return type(data)(*(in_shared_memory(value, fresh) for value in data))
+    return data
 
 
 class StreamFetcher:
@@ -234,11 +257,11 @@ def _answer(
     if failure is not None:
         return failure
     try:
+        collated = loader["collate_fn"] is default_collate
         if stream is not None:
-            return stream.fetch(indices)
-        return fetch(
-            loader["dataset"], indices, loader["auto_collation"], loader["collate_fn"]
-        )
+            return in_shared_memory(stream.fetch(indices), collated)
+        batch = fetch(loader["dataset"], indices, loader["auto_collation"], loader["collate_fn"])
+        return in_shared_memory(batch, collated)
     except Exception as error:
         if isinstance(error, StopIteration) and stream is not None:
             return Ended(worker)
