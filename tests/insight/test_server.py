@@ -174,7 +174,8 @@ def test_a_prefix_is_taken_off(tmp_path: Path) -> None:
     inner = _Inner()
     guard = Guard(inner, RunFolder(tmp_path), prefix="/insight")
     assert asked(guard, "/insight/graph", host="localhost")[0]["status"] == 200
-    assert (inner.scopes[0]["path"], inner.scopes[0]["root_path"]) == ("/graph", "/insight")
+    scope = inner.scopes[0]
+    assert (scope["path"], scope["root_path"]) == ("/insight/graph", "/insight")
     assert asked(guard, "/insight", host="localhost")[0]["status"] == 307
     assert asked(guard, "/graph", host="localhost")[0]["status"] == 404
 
