@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import html
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import quote
@@ -213,7 +214,8 @@ def frame(view: View) -> None:
     ui.dark_mode(view.dark)
     ui.page_title(f"{view.page.title} - mindtorch insight")
     ui.colors(primary="#82b7ff" if view.dark else "#0b5fae")
-    drawer = ui.left_drawer(bordered=True).props("width=210 breakpoint=700")
+    drawer = ui.left_drawer(value=False, bordered=True)
+    drawer.props("width=210 breakpoint=700 show-if-above")
     with drawer, ui.element("nav").classes("insight-menu").props('aria-label="Pages"'):
         for each in PAGES:
             with ui.element("a") as link:
@@ -231,7 +233,8 @@ def frame(view: View) -> None:
         )
         ui.label("mindtorch insight").style("font-weight: 600; align-self: center")
         ui.space()
-        ui.label(str(view.folder.base)).style("opacity: .85; font-size: .85rem; align-self: center")
+        base = os.fsencode(view.folder.base).decode("utf-8", "replace")
+        ui.label(base).style("opacity: .85; font-size: .85rem; align-self: center")
         other = "light" if view.dark else "dark"
         script = (
             f"document.cookie = 'insight_theme={other};path=/;SameSite=Strict'; location.reload()"
