@@ -24,8 +24,8 @@ _COLUMNS = (
 )  # fmt: skip
 
 _STYLES = {
-    "started": "white-space: nowrap", "took": "white-space: nowrap",
-    "name": "min-width: 9rem", "problems": "min-width: 16rem",
+    **dict.fromkeys(("started", "took", "loss", "pace"), "white-space: nowrap"),
+    "name": "min-width: 11rem", "problems": "min-width: 16rem",
 }  # fmt: skip
 
 
