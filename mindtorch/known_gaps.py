@@ -253,6 +253,11 @@ GAPS: tuple[Gap, ...] = (
         "all", "raise, with the op and the line (docs/micro.md lists what is written); so do "
         "volumes, packed sequences, random numbers (dropout in training), training of recurrent "
         "layers, optimizers but SGD, Adam and AdamW; calibration is MAX_MIN"),
+    Gap("argument", "mindspore.SummaryCollector: collect_tensor_freq, export_options, "
+        "max_file_size, collect_landscape, collect_dataset_graph", "all",
+        "raise; the files are TensorBoard's, and mindtorch insight has no landscapes"),
+    Gap("feature", "mindtorch insight: MindInsight's stop, restart and --workspace", "all",
+        "the server runs in the foreground and keeps nothing but the files it shows"),
     Gap("feature", "SummaryWriter.add_onnx_graph", "all",
         "the graph in an ONNX file is not drawn; add_graph draws our own graphs"),
     Gap("feature", "fvcore.nn.FlopCountAnalysis and others that read TorchScript's graphs",

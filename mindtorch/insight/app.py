@@ -98,10 +98,8 @@ class Guard:
             await send(message)
 
         inner = dict(scope, insight=self.folder)
-        if self.prefix:
-            path = scope["path"].removeprefix(self.prefix)
-            inner |= {"path": path, "raw_path": path.encode(),
-                      "root_path": scope.get("root_path", "") + self.prefix}  # fmt: skip
+        if self.prefix:  # as ASGI has it, the path keeps what the root is
+            inner["root_path"] = scope.get("root_path", "") + self.prefix
         await self.app(inner, receive, answer)
 
     def _refusal(self, scope: Any) -> Any:

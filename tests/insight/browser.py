@@ -286,7 +286,7 @@ def check_controls(driver: Any, base: str) -> None:
     wait(driver, lambda: "sweep/run001" in driver.find_element(By.CSS_SELECTOR,
                                                                ".insight-card").text)  # fmt: skip
     assert "run000" not in driver.find_element(By.CSS_SELECTOR, ".insight-card").text
-    link = driver.find_element(By.LINK_TEXT, "Lineage").get_attribute("href")
+    link = driver.find_element(By.CSS_SELECTOR, "a[href^='./lineage']").get_attribute("href")
     assert "run001" in link and "run000" not in link
     opened(driver, address_of(base, ""), "")
     for box in driver.find_elements(By.CSS_SELECTOR, "tbody [role=checkbox]")[:2]:
@@ -304,7 +304,7 @@ def check_token(driver: Any, folder: Path) -> None:
         assert "printed" in driver.page_source
         opened(driver, printed, "")
         assert "token" not in driver.current_url
-        driver.find_element(By.LINK_TEXT, "Scalars").click()
+        driver.find_element(By.CSS_SELECTOR, "a[href^='./scalars']").click()
         wait(driver, lambda: driver.execute_script(_DRAWN, _NEEDED["scalars"]))
         assert re.match(r"http://127.0.0.1:\d+/some/where/scalars", driver.current_url)
 

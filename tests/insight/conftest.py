@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import socket
 import threading
 import time
@@ -21,6 +23,24 @@ def trainings(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for number in range(3):
         make_run(base / f"run{number}", number, steps=20)
     make_run(base / "a<b>&'\"", 4, steps=20, extra_tag=EVIL)
+    odd = base / os.fsdecode(b"odd\xff")
+    odd.mkdir()
+    lines = [
+        {"kind": "lineage", "parameters": {"huge": 10**400, "half": "\ud800", ":key": [1, {}]},
+         "metrics": {"nan": float("nan"), "text": "x", "huge": 10**40}, "data": [{"size": 10**30}]},
+        {"kind": "step", "step": 10**30, "parts": {"data": 1}},
+        {"kind": "step", "step": 3, "parts": {"data": float("inf"), "\udfff": float("nan")}},
+        {"kind": "ops", "step": 1, "ops": [{"name": 5, "calls": 10**30}]},
+        {"kind": "ops", "step": 1, "ops": [
+            {"name": "\ud800", "calls": 1, "seconds": float("nan"), "self_seconds": -1}]},
+        {"kind": "graph", "nodes": [{"path": "", "inputs": [""]}, {"path": "/"}, {"path": "a//b"},
+                                    {"path": "\ud800/" + "x" * 5000, "seconds": float("inf")}]},
+        {"kind": "finding", "origin": {}, "verdict": None, "good": 1, "lines": ["\ud800"]},
+    ]  # fmt: skip
+    (odd / "insight.jsonl").write_text("".join(json.dumps(each) + "\n" for each in lines))
+    (odd / "report.json").write_text(json.dumps(
+        {"verdict": 10**400, "words": {"\ud800": 1}, "agree": [], "script": None, "phases": []}
+    ))  # fmt: skip
     return base
 
 

@@ -46,6 +46,19 @@ def test_every_page_is_made(each: Any, address: Address) -> None:
     assert "default-src 'self'" in headers["content-security-policy"]
 
 
+ODD = "odd\ufffd"
+
+
+@pytest.mark.parametrize("each", PAGES, ids=lambda each: each.name or "start")
+def test_odd_values_break_no_page(each: Any, address: Address) -> None:
+    """Numbers beyond all types, halves of characters, a name that is no text."""
+    status, _, body = get(address, f"/{each.name}?runs={quote(ODD)}%0Arun0")
+    assert status == 200
+    shown = html.unescape(body.decode())
+    if each.choice != "none":
+        assert ODD in shown or "odd\\ufffd" in shown
+
+
 def test_pages_need_nothing_from_elsewhere(address: Address) -> None:
     """All scripts, styles and fonts are the server's own, and are there."""
     _, _, body = get(address, "/scalars")
@@ -174,7 +187,8 @@ def test_a_prefix_is_taken_off(tmp_path: Path) -> None:
     inner = _Inner()
     guard = Guard(inner, RunFolder(tmp_path), prefix="/insight")
     assert asked(guard, "/insight/graph", host="localhost")[0]["status"] == 200
-    assert (inner.scopes[0]["path"], inner.scopes[0]["root_path"]) == ("/graph", "/insight")
+    scope = inner.scopes[0]
+    assert (scope["path"], scope["root_path"]) == ("/insight/graph", "/insight")
     assert asked(guard, "/insight", host="localhost")[0]["status"] == 307
     assert asked(guard, "/graph", host="localhost")[0]["status"] == 404
 
@@ -199,7 +213,8 @@ def test_no_key_of_a_page_begins_with_a_colon(address: Address) -> None:
     """The browser takes such keys for JavaScript; only ours are there, never a text from a file."""
     chosen = quote("a<b>&'\"")
     for each in PAGES:
-        text = html.unescape(get(address, f"/{each.name}?runs={chosen}")[2].decode())
-        keys = set(re.findall(r'"(:[^"]*)":', text))
+        both = f"{chosen}%0A{quote(ODD)}"  # it has a parameter ":key"
+        text = html.unescape(get(address, f"/{each.name}?runs={both}")[2].decode())
+        keys = set(re.findall(r'[{,]"(:[^"]*)":', text))
         assert keys <= {":formatter"}, each.name
     assert EVIL[:8] in html.unescape(get(address, f"/scalars?runs={chosen}")[2].decode())

@@ -23,6 +23,11 @@ _COLUMNS = (
     ("loss", "loss", True), ("metric", "further figures", False), ("problems", "files", False),
 )  # fmt: skip
 
+_STYLES = {
+    **dict.fromkeys(("started", "took", "loss", "pace"), "white-space: nowrap"),
+    "name": "min-width: 11rem", "problems": "min-width: 16rem",
+}  # fmt: skip
+
 
 def _loss(metrics: dict[str, float]) -> tuple[str, float | None]:
     tags = [tag for tag in metrics if "loss" in tag.lower()]
@@ -52,7 +57,14 @@ def build(view: View) -> None:
     """A table; those that are ticked are shown together."""
     words = ui.label().classes("insight-note").props('role="status"')
     columns = [
-        {"name": name, "label": label, "field": name, "sortable": sortable, "align": "left"}
+        {
+            "name": name,
+            "label": label,
+            "field": name,
+            "sortable": sortable,
+            "align": "left",
+            "style": _STYLES.get(name, ""),
+        }
         for name, label, sortable in _COLUMNS
     ]
     with ui.element("div").classes("insight-row"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import html
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import quote
@@ -35,7 +36,7 @@ a:focus-visible, button:focus-visible, [tabindex]:focus-visible, .q-focusable:fo
 .insight-legend span { display: inline-block; width: .8rem; height: .8rem; margin-right: .4rem;
   border-radius: 2px; vertical-align: -1px; }
 .insight-row { display: flex; flex-wrap: wrap; gap: .8rem 1.2rem; align-items: center; width: 100%; }
-.insight-grid { display: grid; grid-template-columns: repeat(auto-fill, minmax(420px, 1fr));
+.insight-grid { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(420px, 100%), 1fr));
   gap: 1rem; width: 100%; }
 .insight-card { border: 1px solid rgba(128,128,128,.35); border-radius: .4rem; padding: .6rem .8rem;
   min-width: 0; overflow: hidden; }
@@ -53,6 +54,7 @@ a:focus-visible, button:focus-visible, [tabindex]:focus-visible, .q-focusable:fo
 .insight-graph text { fill: currentColor; font-size: 12px; }
 .insight-graph .small { font-size: 10px; opacity: .8; }
 .insight-graph g:focus-visible { outline: 2px solid #56b4e9; }
+.body--dark .bg-primary, .body--dark .bg-primary * { color: #10233d !important; }
 .insight-skip { position: absolute; left: -999px; }
 .insight-skip:focus { left: 8px; top: 8px; z-index: 9999; background: #fff; color: #000; padding: 4px; }
 """  # noqa: E501
@@ -212,7 +214,8 @@ def frame(view: View) -> None:
     ui.dark_mode(view.dark)
     ui.page_title(f"{view.page.title} - mindtorch insight")
     ui.colors(primary="#82b7ff" if view.dark else "#0b5fae")
-    drawer = ui.left_drawer(value=True, bordered=True).props("width=210 breakpoint=700")
+    drawer = ui.left_drawer(value=False, bordered=True)
+    drawer.props("width=210 breakpoint=700 show-if-above")
     with drawer, ui.element("nav").classes("insight-menu").props('aria-label="Pages"'):
         for each in PAGES:
             with ui.element("a") as link:
@@ -223,13 +226,15 @@ def frame(view: View) -> None:
                 link.props["aria-current"] = "page"
             view._links.append((link, each))
     with ui.header().classes("q-py-xs items-center").style("background: #1f3a5f"):
-        ui.html('<a class="insight-skip" href="#content">Skip to the content</a>', sanitize=False)
+        skip = '<a class="insight-skip" href="#content">Skip to the content</a>'
+        ui.html(skip, sanitize=False).style("position: absolute")
         ui.button(icon="menu", on_click=drawer.toggle).props(
             'flat dense color=white aria-label="Menu"'
         )
         ui.label("mindtorch insight").style("font-weight: 600; align-self: center")
         ui.space()
-        ui.label(str(view.folder.base)).style("opacity: .85; font-size: .85rem; align-self: center")
+        base = os.fsencode(view.folder.base).decode("utf-8", "replace")
+        ui.label(base).style("opacity: .85; font-size: .85rem; align-self: center")
         other = "light" if view.dark else "dark"
         script = (
             f"document.cookie = 'insight_theme={other};path=/;SameSite=Strict'; location.reload()"

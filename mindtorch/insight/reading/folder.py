@@ -33,6 +33,7 @@ class RunFolder:
         self.runs: dict[str, Run] = {}
         self.rounds = 0
         self._probed: dict[str, Run] = {}
+        self._folders: dict[str, Path] = {}
         self.problem = ""
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
@@ -67,8 +68,7 @@ class RunFolder:
             return
         for name, _, _ in found:
             if name not in self.runs:
-                folder = self.base if name == "." else self.base / name
-                self.runs[name] = Run(name, folder, self.base)
+                self.runs[name] = Run(name, self._folders[name], self.base)
         for name in self.runs.keys() - {each[0] for each in found}:
             del self.runs[name]
         for name, files, _ in found:
@@ -104,15 +104,20 @@ class RunFolder:
                 except OSError:
                     continue
             if any(kind != "report" for kind in files.values()) or self._has_report(folder, files):
-                name = str(folder.relative_to(self.base))
-                found.append((name, files, newest))
+                found.append((self._name(folder), files, newest))
         return sorted(found, key=lambda each: -each[2])
+
+    def _name(self, folder: Path) -> str:
+        """A folder's name in pages; bytes that are no text in any encoding are replaced."""
+        name = os.fsencode(folder.relative_to(self.base)).decode("utf-8", "replace")
+        self._folders[name] = folder
+        return name
 
     def _has_report(self, folder: Path, files: dict[str, str]) -> bool:
         """Whether a folder of nothing but reports is listed: when one of them is ours."""
         if not files:
             return False
-        name = str(folder.relative_to(self.base))
+        name = self._name(folder)
         probe = self.runs.get(name)
         if probe is None:
             probe = self._probed.setdefault(name, Run(name, folder, self.base))

@@ -43,6 +43,37 @@ def kind_of_file(name: str) -> str:
     return ""
 
 
+LARGEST_WHOLE = 2**53  # what a browser's numbers hold exactly
+
+
+def plain(value: Any) -> Any:
+    """JSON's values as pages can send them: whole numbers of a size that browsers know, texts
+    without halves of characters."""
+    if isinstance(value, dict):
+        return {plain(str(key)): plain(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [plain(each) for each in value]
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, int) and abs(value) > LARGEST_WHOLE:
+        return f"{value:.6e}" if abs(value) < 10**300 else "a number beyond 1e300"
+    return value
+
+
+def _whole(value: Any) -> int:
+    found = int(value)
+    if abs(found) > LARGEST_WHOLE:
+        raise ValueError(f"{found:.6e} is too large a number")
+    return found
+
+
+def _seconds(value: Any) -> float:
+    found = float(value)
+    if not 0 <= found < 1e15:
+        raise ValueError(f"{found} is no length of time")
+    return found
+
+
 class Lines:
     """A growing file of lines of JSON; `damage` and `offset` as of a RecordFile."""
 
@@ -68,7 +99,7 @@ class Lines:
                     return
                 at, self.offset = self.offset, self.offset + len(line)
                 try:
-                    record = json.loads(line)
+                    record = plain(json.loads(line))
                 except (ValueError, RecursionError):
                     record = None
                 if isinstance(record, dict):
@@ -199,7 +230,7 @@ class Run:
                 return
             content = file.read()
         try:
-            report = json.loads(content)
+            report = plain(json.loads(content))
         except (ValueError, RecursionError):
             return  # somebody's own file, or one that is being written
         with self.lock:
@@ -248,11 +279,15 @@ class Run:
                     held = self.lineage.setdefault(section, [])
                     held += [x for x in content if isinstance(x, dict) and x not in held]
         elif kind == "step":
-            parts = {str(k): float(v) for k, v in record["parts"].items()}
-            self.steps.add(StepTimes(int(record["step"]), parts))
+            parts = {str(k): _seconds(v) for k, v in record["parts"].items()}
+            self.steps.add(StepTimes(_whole(record["step"]), parts))
         elif kind == "ops":
-            rows = [each for each in record["ops"] if isinstance(each, dict)]
-            self.operations = {"step": int(record["step"]), "source": FILE_NAME, "ops": rows}
+            rows = [
+                {"name": str(row["name"]), "calls": _whole(row["calls"]),
+                 "seconds": _seconds(row["seconds"]), "self_seconds": _seconds(row["self_seconds"])}
+                for row in record["ops"]
+            ]  # fmt: skip
+            self.operations = {"step": _whole(record["step"]), "source": FILE_NAME, "ops": rows}
         elif kind == "graph":
             self.graph = Graph(_nodes(record["nodes"]), self.graph.version + 1)
         elif kind == "finding":
@@ -323,8 +358,8 @@ def _nodes(rows: Any) -> dict[str, Node]:
         seconds = row.get("seconds")
         node = Node(
             str(row["path"]), str(row.get("kind", "")), [str(x) for x in row.get("inputs", [])],
-            str(row.get("shape", "")), None if seconds is None else float(seconds),
-            int(row.get("parameters", 0)), str(row.get("words", "")),
+            str(row.get("shape", "")), None if seconds is None else _seconds(seconds),
+            _whole(row.get("parameters", 0)), str(row.get("words", "")),
         )  # fmt: skip
         found[node.path] = node
     return found
