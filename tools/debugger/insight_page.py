@@ -17,7 +17,7 @@ from mindtorch.insight.pages.view import View, heading
 from .conditions import CONDITIONS
 from .hub import Hub, Training
 from .protocol import TOKEN
-from .terminal import figures, parse_watch, shape_of, watchpoint_words
+from .terminal import figures, parse_watch, shape_of, values_text, watchpoint_words
 
 __all__ = ["DebuggerPage", "register", "serve"]
 
@@ -274,7 +274,7 @@ class DebuggerPage:
             return
         self.detail.clear()
         with self.detail:
-            heading(f"{found['tensor']} {shape_of(found)} {found['dtype']}", 3)
+            heading(f"{found['tensor']} {shape_of(found)} {found['dtype']}")
             for line in tensor_lines(found):
                 ui.label(line).classes("insight-text")
             if found.get("histogram", {}).get("counts"):
@@ -292,7 +292,5 @@ def tensor_lines(found: dict[str, Any]) -> list[str]:
             said = {x: y for x, y in found[other].items() if x != "statistics"}
             lines.append(f"against {title}: {figures(said)}")
     if "values" in found:
-        lines.append(str(found["values"]))
-        if found.get("values_left_out"):
-            lines.append(f"... {found['values_left_out']} more elements; a slice shows others")
+        lines.append(values_text(found))
     return lines

@@ -16,7 +16,9 @@ from rich.text import Text
 from .conditions import CONDITIONS
 from .protocol import RESUMING
 
-__all__ = ["Terminal", "figures", "parse_watch", "shape_of", "watchpoint_words"]
+__all__ = [
+    "Terminal", "figures", "parse_watch", "shape_of", "values_text", "watchpoint_words",
+]  # fmt: skip
 
 _ALIASES = {
     "c": "continue", "s": "step", "n": "node", "p": "tensor", "w": "where", "q": "terminate",
@@ -135,12 +137,6 @@ class Terminal(cmd.Cmd):
             table.add_column(name, overflow="fold")
         return table
 
-    def _show_values(self, values: Any, left_out: int) -> None:
-        array = np.array(values, dtype=object if _has_words(values) else None)
-        self.say(np.array2string(array, precision=6, threshold=1000, max_line_width=100))
-        if left_out:
-            self.say(f"... {left_out} more elements; a slice shows others")
-
     def _show_histogram(self, found: dict[str, Any]) -> None:
         most = max(found["counts"], default=0)
         for count, low, high in zip(
@@ -194,7 +190,7 @@ class Terminal(cmd.Cmd):
             self.say(found["note"])
         if "values" not in found:
             return
-        self._show_values(found["values"], found.get("values_left_out", 0))
+        self.say(values_text(found))
         self.say(figures(found["statistics"]))
         self._show_histogram(found["histogram"])
         for other, title in (("before", "the step before"), ("torch", "PyTorch")):
@@ -337,6 +333,15 @@ def _parsed(name: str, value: str) -> float | bool:
         return float(value)
     except ValueError:
         raise ValueError(f"{name} must be a number, not {value!r}") from None
+
+
+def values_text(found: dict[str, Any]) -> str:
+    """The values of a tensor's reply, six digits each."""
+    values = found["values"]
+    array = np.array(values, dtype=object if _has_words(values) else None)
+    text = np.array2string(array, precision=6, threshold=1000, max_line_width=100)
+    left_out = found.get("values_left_out")
+    return f"{text}\n... {left_out} more elements; a slice shows others" if left_out else text
 
 
 def shape_of(tensor: dict[str, Any]) -> str:

@@ -29,8 +29,8 @@ def test_words() -> None:
         "before": {"max": 0.25, "statistics": {}},
     }  # fmt: skip
     assert insight_page.tensor_lines(found) == [
-        "written to", "min 0.5", "against the step before: max 0.25", "[1.0]",
-        "... 7 more elements; a slice shows others",
+        "written to", "min 0.5", "against the step before: max 0.25",
+        "[1.]\n... 7 more elements; a slice shows others",
     ]  # fmt: skip
     chart = insight_page.histogram_options({"edges": [0.0, 1.0, 2.0], "counts": [3, 4]}, True)
     assert chart["xAxis"]["data"] == ["0", "1"] and chart["series"][0]["data"] == [3, 4]
