@@ -22,9 +22,9 @@ from mindtorch.engine.op import Op
 from mindtorch.engine.settings import policy
 
 from ..watchpoints.conditions import Place
-from ..watchpoints.observer import Observer, is_watched, user_frame
+from ..watchpoints.observer import Observer, user_frame
 from .protocol import LEVELS
-from .records import Node, Record, flat_array
+from .records import Node, Record, flat_array, is_looked_at
 from .watchpoints import Hit, Watchpoints
 
 __all__ = ["Debugger", "FrontEnd", "Stop", "TerminatedError"]
@@ -323,7 +323,7 @@ class Debugger(Observer):
         sound_inputs: Callable[[], bool] | None = None, before: np.ndarray | None = None,
     ) -> list[Hit]:  # fmt: skip
         """What watchpoints find in a tensor."""
-        if not chosen or not is_watched(tensor):
+        if not chosen or not is_looked_at(tensor):
             return []
         array = flat_array(tensor)
         if chosen.compares and before is None:
@@ -496,7 +496,7 @@ class Debugger(Observer):
         before: np.ndarray | None = None,
     ) -> list[Hit]:  # fmt: skip
         """As :meth:`_look`, but that nothing is kept for the next step."""
-        if not chosen or not is_watched(tensor):
+        if not chosen or not is_looked_at(tensor):
             return []
         found = self.watchpoints.hits(chosen, flat_array(tensor), before, given)
         step = self.step - self._ended
@@ -506,4 +506,4 @@ class Debugger(Observer):
 def _all_finite(node: Node) -> bool:
     """Whether a node's inputs have finite elements alone."""
     given = (x.tensor for x in node.inputs)
-    return all(np.isfinite(flat_array(x)).all() for x in given if is_watched(x))
+    return all(np.isfinite(flat_array(x)).all() for x in given if is_looked_at(x))

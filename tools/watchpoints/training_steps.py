@@ -68,8 +68,8 @@ class Steps:
 
     def _hook(self, told: Callable[[Any], None]) -> Callable[..., None]:
         def hook(optimizer: Any, args: Any, kwargs: Any) -> None:
-            given = kwargs.get("grads", args[0] if args else None)
-            self._given = given if isinstance(given, (tuple, list)) else None
+            given = (x for x in (kwargs.get("grads"), *args) if isinstance(x, (tuple, list)))
+            self._given = next(given, None)  # args begin with the optimizer
             with self.torch.no_grad():
                 told(optimizer)
 

@@ -171,6 +171,18 @@ def test_inference_goes_call_by_call() -> None:
     assert script.replies[2][0]["lines"][-1]["source"] == "model(torch.randn(2, 4))"
 
 
+def test_gradients_that_a_step_is_given() -> None:
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    script = Script([go("step")], [go("tensors", pattern="gradients:*")])
+    with attach(script, "modules", ["gradient_too_large max_gt=100"]):
+        for size in (1.0, 999.0):
+            model(torch.ones(1, 4))
+            optimizer([torch.full_like(p, size) for p in model.parameters()])
+    assert script.replies[1][0]["count"] == 4
+    assert {x["tensor"] for x in script.hits()} >= {"gradients:first.bias"}
+
+
 def test_terminate_ends_the_program() -> None:
     script = Script([go("terminate")])
     with pytest.raises(TerminatedError) as caught, attach(script):
