@@ -18,7 +18,8 @@ from ..watchpoints.conditions import Place
 from ..watchpoints.observer import is_watched
 
 __all__ = [
-    "MOST_BYTES", "Kept", "Node", "Record", "flat_array", "is_looked_at", "whole_array",
+    "MOST_BYTES", "CellOptimizer", "Kept", "Node", "Record", "flat_array", "is_looked_at",
+    "whole_array",
 ]  # fmt: skip
 
 MOST_BYTES = 2**30  # of outputs that are held in a step
@@ -69,6 +70,19 @@ class Node:
         self.inputs: list[Kept] = []
         self.outputs: list[Kept] = []
         self.gradients: dict[int, Kept] = {}
+
+
+class CellOptimizer:
+    """MindSpore's optimizer, which is a cell, with what is asked of torch's.
+
+    Args:
+        cell: the optimizer.
+    """
+
+    def __init__(self, cell: Any) -> None:
+        self.cell = cell
+        self.param_groups = [{"params": list(cell.parameters)}]
+        self.state: dict[Any, Any] = {}
 
 
 class Record:

@@ -95,6 +95,10 @@ class Steps:
 
         return init
 
+    def give(self, gradients: Any) -> None:
+        """The next step uses these gradients, one for each parameter."""
+        self._given = gradients if isinstance(gradients, (tuple, list)) else None
+
     def gradients(self, optimizer: Any) -> dict[int, Any]:
         """The gradients that a step uses, by the identity of their parameters: those that it was
         given (`optimizer.step(grads)`), or the parameters' own."""
