@@ -7,6 +7,7 @@ where the greatest element is above 3. Others (`epsilon`, the ends of a range) b
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -130,23 +131,19 @@ CONDITIONS = {
 }  # fmt: skip
 
 
-def _zero_percentage(found: Statistics) -> float:
-    return 100.0 * found.zero / found.size if found.size else 0.0
-
-
-_FIGURES: dict[str, Callable[[Statistics], float]] = {
-    "abs_mean": lambda found: found.abs_mean,
-    "max": lambda found: found.greatest,
-    "min": lambda found: found.least,
-    "mean": lambda found: found.mean,
-    "max_min": lambda found: found.greatest - found.least,
-    "zero_percentage": _zero_percentage,
-}
-_COMPARE: dict[str, Callable[[float, float], bool]] = {
-    "gt": lambda value, limit: value > limit,
-    "lt": lambda value, limit: value < limit,
-    "ge": lambda value, limit: value >= limit,
-}
+def _figure(found: Statistics, name: str) -> float:
+    """The figure of a threshold's name."""
+    match name:
+        case "max":
+            return found.greatest
+        case "min":
+            return found.least
+        case "max_min":
+            return found.greatest - found.least
+        case "zero_percentage":
+            return 100.0 * found.zero / found.size if found.size else 0.0
+    value: float = getattr(found, name)  # mean, abs_mean
+    return value
 
 
 Test = Callable[["Statistics"], bool]
@@ -254,7 +251,7 @@ def met(
             size = found.before / max(found.size, 1) + parameters["epsilon"]
             value = found.change / max(found.size, 1) / size
         else:
-            value = _FIGURES[figure](found)
-        if _COMPARE[how](value, limit):
+            value = _figure(found, figure)
+        if getattr(operator, how)(value, limit):
             hits.append(Met(parameter, limit, value))
     return hits

@@ -10,12 +10,17 @@ from typing import Any
 
 import numpy as np
 
+from mindtorch.engine import dtypes
 from mindtorch.engine.tensor import Tensor, version_of
 
 from ..compare.tensor_probe import tensors_in
 from ..watchpoints.conditions import Place
+from ..watchpoints.observer import is_watched
 
-__all__ = ["MOST_BYTES", "Kept", "Node", "Record", "flat_array", "whole_array"]
+__all__ = [
+    "MOST_BYTES", "CellOptimizer", "Kept", "Node", "Record", "flat_array", "is_looked_at",
+    "whole_array",
+]  # fmt: skip
 
 MOST_BYTES = 2**30  # of outputs that are held in a step
 
@@ -67,6 +72,19 @@ class Node:
         self.gradients: dict[int, Kept] = {}
 
 
+class CellOptimizer:
+    """MindSpore's optimizer, which is a cell, with what is asked of torch's.
+
+    Args:
+        cell: the optimizer.
+    """
+
+    def __init__(self, cell: Any) -> None:
+        self.cell = cell
+        self.param_groups = [{"params": list(cell.parameters)}]
+        self.state: dict[Any, Any] = {}
+
+
 class Record:
     """The nodes of a step, in the order in which their calls ended."""
 
@@ -101,6 +119,14 @@ def _tensors(value: Any) -> list[Any]:
     if type(value) is tuple and all(isinstance(x, Tensor) for x in value):
         return list(value)
     return list(tensors_in(value, Tensor))
+
+
+def is_looked_at(tensor: Any) -> bool:
+    """Whether conditions look at a tensor: of floats, on this machine or on a device."""
+    if is_watched(tensor):
+        return True
+    on_device = isinstance(tensor, Tensor) and tensor.aval.device.type == "cuda"
+    return on_device and tensor.flat is not None and tensor.aval.dtype.category >= dtypes.FLOAT
 
 
 def flat_array(tensor: Any) -> np.ndarray:

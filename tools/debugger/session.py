@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fnmatch
 import linecache
+import sys
 from collections.abc import Callable
 from types import FrameType
 from typing import Any, Protocol
@@ -22,9 +23,9 @@ from mindtorch.engine.op import Op
 from mindtorch.engine.settings import policy
 
 from ..watchpoints.conditions import Place
-from ..watchpoints.observer import Observer, is_watched, user_frame
+from ..watchpoints.observer import Observer, user_frame
 from .protocol import LEVELS
-from .records import Node, Record, flat_array
+from .records import CellOptimizer, Node, Record, flat_array, is_looked_at
 from .watchpoints import Hit, Watchpoints
 
 __all__ = ["Debugger", "FrontEnd", "Stop", "TerminatedError"]
@@ -134,6 +135,7 @@ class Debugger(Observer):
         self._outputs_kept: dict[str, np.ndarray] = {}
         self._names: dict[tuple[int, int, int], dict[str, Any]] = {}
         self._places: dict[str, Place] = {}
+        self._cells: dict[int, CellOptimizer] = {}
         self._steps_left: int | None = None  # until it stops
         self._until: str | None = None  # a pattern of nodes
         self._ended = self.inside = self._started = False
@@ -260,7 +262,26 @@ class Debugger(Observer):
         known = self.names.get(id(module))
         return known[1] if known is not None else type(module).__name__
 
+    def _cell_optimizer(self, module: Any) -> CellOptimizer | None:
+        """MindSpore's optimizer, where a module is one."""
+        known = self._cells.get(id(module))
+        if known is None:
+            names = sys.modules.get("mindtorch.mindspore.nn.optimizer")
+            if names is not None and isinstance(module, names.Optimizer):
+                known = self._cells[id(module)] = CellOptimizer(module)
+        return known
+
+    def _calling(self, module: Any, args: Any) -> None:
+        optimizer = self._cell_optimizer(module)
+        if optimizer is not None:
+            self.steps.give(args[0] if args else None)
+            self.on_gradients(optimizer)
+
     def _called(self, module: Any, args: Any, kwargs: Any, result: Any) -> None:
+        optimizer = self._cell_optimizer(module)
+        if optimizer is not None:
+            self.on_step(optimizer)
+            return
         if self.level == "steps" or self._is_deaf():
             return
         outermost = len(self.layers) == 1
@@ -323,7 +344,7 @@ class Debugger(Observer):
         sound_inputs: Callable[[], bool] | None = None, before: np.ndarray | None = None,
     ) -> list[Hit]:  # fmt: skip
         """What watchpoints find in a tensor."""
-        if not chosen or not is_watched(tensor):
+        if not chosen or not is_looked_at(tensor):
             return []
         array = flat_array(tensor)
         if chosen.compares and before is None:
@@ -496,7 +517,7 @@ class Debugger(Observer):
         before: np.ndarray | None = None,
     ) -> list[Hit]:  # fmt: skip
         """As :meth:`_look`, but that nothing is kept for the next step."""
-        if not chosen or not is_watched(tensor):
+        if not chosen or not is_looked_at(tensor):
             return []
         found = self.watchpoints.hits(chosen, flat_array(tensor), before, given)
         step = self.step - self._ended
@@ -506,4 +527,4 @@ class Debugger(Observer):
 def _all_finite(node: Node) -> bool:
     """Whether a node's inputs have finite elements alone."""
     given = (x.tensor for x in node.inputs)
-    return all(np.isfinite(flat_array(x)).all() for x in given if is_watched(x))
+    return all(np.isfinite(flat_array(x)).all() for x in given if is_looked_at(x))

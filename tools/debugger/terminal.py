@@ -16,7 +16,9 @@ from rich.text import Text
 from .conditions import CONDITIONS
 from .protocol import RESUMING
 
-__all__ = ["Terminal"]
+__all__ = [
+    "Terminal", "figures", "parse_watch", "shape_of", "values_text", "watchpoint_words",
+]  # fmt: skip
 
 _ALIASES = {
     "c": "continue", "s": "step", "n": "node", "p": "tensor", "w": "where", "q": "terminate",
@@ -135,12 +137,6 @@ class Terminal(cmd.Cmd):
             table.add_column(name, overflow="fold")
         return table
 
-    def _show_values(self, values: Any, left_out: int) -> None:
-        array = np.array(values, dtype=object if _has_words(values) else None)
-        self.say(np.array2string(array, precision=6, threshold=1000, max_line_width=100))
-        if left_out:
-            self.say(f"... {left_out} more elements; a slice shows others")
-
     def _show_histogram(self, found: dict[str, Any]) -> None:
         most = max(found["counts"], default=0)
         for count, low, high in zip(
@@ -164,7 +160,7 @@ class Terminal(cmd.Cmd):
             return
         table = self._table("node", "made by", "outputs", "line")
         for node in found["nodes"]:
-            shapes = ", ".join(_shape(x) for x in node["outputs"])
+            shapes = ", ".join(shape_of(x) for x in node["outputs"])
             place = f"{node['file'].rpartition('/')[2]}:{node['line']}" if node["file"] else ""
             table.add_row(node["node"], node["made_by"], shapes, place)
         self.console.print(table)
@@ -177,7 +173,7 @@ class Terminal(cmd.Cmd):
             return
         table = self._table("tensor", "shape", "type")
         for each in found["tensors"]:
-            table.add_row(each["tensor"], _shape(each), each["dtype"].removeprefix("torch."))
+            table.add_row(each["tensor"], shape_of(each), each["dtype"].removeprefix("torch."))
         self.console.print(table)
 
     def do_tensor(self, line: str) -> None:
@@ -189,18 +185,18 @@ class Terminal(cmd.Cmd):
         found = self.reply("tensor", name=name, part=part)
         if found is None:
             return
-        self.say(f"{name}: {_shape(found)} {found['dtype']}")
+        self.say(f"{name}: {shape_of(found)} {found['dtype']}")
         if "note" in found:
             self.say(found["note"])
         if "values" not in found:
             return
-        self._show_values(found["values"], found.get("values_left_out", 0))
-        self.say(_figures(found["statistics"]))
+        self.say(values_text(found))
+        self.say(figures(found["statistics"]))
         self._show_histogram(found["histogram"])
         for other, title in (("before", "the step before"), ("torch", "PyTorch")):
             if other in found:
                 said = {x: y for x, y in found[other].items() if x != "statistics"}
-                self.say(f"against {title}: {_figures(said)}")
+                self.say(f"against {title}: {figures(said)}")
 
     def do_where(self, line: str) -> None:
         """where (w): the lines of the program that led here, the innermost last."""
@@ -229,7 +225,7 @@ class Terminal(cmd.Cmd):
         them; kinds are outputs, output_gradients, gradients, weights and losses."""
         found = self.reply("watch", **parse_watch(line))
         if found is not None:
-            self.say(_watchpoint(found["watchpoint"]))
+            self.say(watchpoint_words(found["watchpoint"]))
 
     def complete_watch(self, text: str, *rest: Any) -> list[str]:
         return [name for name in CONDITIONS if name.startswith(text)]
@@ -238,7 +234,7 @@ class Terminal(cmd.Cmd):
         """watchpoints: those that there are."""
         found = self.reply("watchpoints")
         for each in found["watchpoints"] if found else ():
-            self.say(_watchpoint(each))
+            self.say(watchpoint_words(each))
 
     def do_unwatch(self, line: str) -> None:
         """unwatch NUMBER: remove a watchpoint."""
@@ -339,18 +335,30 @@ def _parsed(name: str, value: str) -> float | bool:
         raise ValueError(f"{name} must be a number, not {value!r}") from None
 
 
-def _shape(tensor: dict[str, Any]) -> str:
+def values_text(found: dict[str, Any]) -> str:
+    """The values of a tensor's reply, six digits each."""
+    values = found["values"]
+    array = np.array(values, dtype=object if _has_words(values) else None)
+    text = np.array2string(array, precision=6, threshold=1000, max_line_width=100)
+    left_out = found.get("values_left_out")
+    return f"{text}\n... {left_out} more elements; a slice shows others" if left_out else text
+
+
+def shape_of(tensor: dict[str, Any]) -> str:
+    """A tensor's shape in words."""
     return f"({', '.join(map(str, tensor['shape']))})"
 
 
-def _figures(found: dict[str, Any]) -> str:
+def figures(found: dict[str, Any]) -> str:
+    """Names and numbers in a line."""
     return ", ".join(
         f"{name} {value:.6g}" if isinstance(value, float) else f"{name} {value}"
         for name, value in found.items()
     )
 
 
-def _watchpoint(found: dict[str, Any]) -> str:
+def watchpoint_words(found: dict[str, Any]) -> str:
+    """A watchpoint in a line."""
     own = "".join(
         f" {name}={value:g}" for name, value in found["parameters"].items()
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 from mindtorch._distribution import install_extra
 
 from ..cli_types import size
+from ..debugger.protocol import DEFAULT_PORT
 
 __all__ = ["DESCRIPTION", "add_arguments", "main"]
 
@@ -80,6 +81,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="how often files are looked at (%(default)s)",
     )
+    add(
+        "--enable-debugger",
+        nargs="?",
+        const="true",
+        default="false",
+        type=str.lower,
+        choices=["true", "false", "1", "0"],
+        help="also a page for programs under the debugger (ENABLE_MS_DEBUGGER=1)",
+    )
+    add("--debugger-port", type=_port, default=DEFAULT_PORT, help="theirs (%(default)s)")
     add("--output", type=Path, metavar="DIR", help="parse_summary: the folder that is written to")
 
 
@@ -95,6 +106,8 @@ def main(options: argparse.Namespace) -> int:
         return 2
     try:
         from mindtorch.insight import app, export
+
+        from ..debugger import insight_page
     except ImportError as error:
         print(f"mindtorch insight: {error.name} is missing: {install_extra('insight')}",
               file=sys.stderr)  # fmt: skip
@@ -102,4 +115,8 @@ def main(options: argparse.Namespace) -> int:
     if options.action == "parse_summary":
         return export.write(folder, options.output or folder / "parsed")
     place = app.Place(options.host, options.port, options.token, options.url_path_prefix)
-    return app.serve(folder, place, options.reload_interval)
+    if options.enable_debugger in ("false", "0"):
+        return app.serve(folder, place, options.reload_interval)
+    return insight_page.serve(
+        options.debugger_port, lambda: app.serve(folder, place, options.reload_interval)
+    )

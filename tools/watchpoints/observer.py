@@ -181,6 +181,7 @@ class Observer(Interpreter):
                 self._adopt(module)
             self.layers.append(module)
             try:
+                self._calling(module, args)
                 result = original(module, *args, **kwargs)
                 self._called(module, args, kwargs, result)
                 return result
@@ -188,6 +189,9 @@ class Observer(Interpreter):
                 self.layers.pop()
 
         return call
+
+    def _calling(self, module: Any, args: Any) -> None:
+        """A module is about to be called."""
 
     def _called(self, module: Any, args: Any, kwargs: Any, result: Any) -> None:
         """A module's call came back with `result`."""

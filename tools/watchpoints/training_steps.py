@@ -68,8 +68,8 @@ class Steps:
 
     def _hook(self, told: Callable[[Any], None]) -> Callable[..., None]:
         def hook(optimizer: Any, args: Any, kwargs: Any) -> None:
-            given = kwargs.get("grads", args[0] if args else None)
-            self._given = given if isinstance(given, (tuple, list)) else None
+            given = (x for x in (kwargs.get("grads"), *args) if isinstance(x, (tuple, list)))
+            self._given = next(given, None)  # args begin with the optimizer
             with self.torch.no_grad():
                 told(optimizer)
 
@@ -94,6 +94,10 @@ class Steps:
             self.modules[module] = len(self.modules)
 
         return init
+
+    def give(self, gradients: Any) -> None:
+        """The next step uses these gradients, one for each parameter."""
+        self._given = gradients if isinstance(gradients, (tuple, list)) else None
 
     def gradients(self, optimizer: Any) -> dict[int, Any]:
         """The gradients that a step uses, by the identity of their parameters: those that it was

@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 
 import mindtorch.torch as torch
+from mindtorch import mindspore
 from mindtorch.engine.dispatch import state
 from mindtorch.engine.settings import policy
+from mindtorch.mindspore import nn as ms_nn
 from mindtorch.tools.debugger.attach import attach, debug
 from mindtorch.tools.debugger.session import Debugger, TerminatedError
 from mindtorch.torch import nn
@@ -169,6 +171,33 @@ def test_inference_goes_call_by_call() -> None:
     assert script.reasons == ["start", "step", "step"]
     assert [x["step"] for x in script.stops] == [1, 1, 3]
     assert script.replies[2][0]["lines"][-1]["source"] == "model(torch.randn(2, 4))"
+
+
+def test_gradients_that_a_step_is_given() -> None:
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    script = Script([go("step")], [go("tensors", pattern="gradients:*")])
+    with attach(script, "modules", ["gradient_too_large max_gt=100"]):
+        for size in (1.0, 999.0):
+            model(torch.ones(1, 4))
+            optimizer([torch.full_like(p, size) for p in model.parameters()])
+    assert script.replies[1][0]["count"] == 4
+    assert {x["tensor"] for x in script.hits()} >= {"gradients:first.bias"}
+
+
+def test_optimizers_of_mindspore() -> None:
+    """They are cells, and are called with gradients."""
+    net = ms_nn.Dense(4, 2)
+    optimizer = ms_nn.SGD(net.trainable_params(), 0.1)
+    grad_fn = mindspore.value_and_grad(lambda x: net(x).square().mean(), None, optimizer.parameters)
+    script = Script([go("step")], [go("tensors", pattern="*weight"), go("step")])
+    with attach(script, "modules", ["gradient_too_large max_gt=-9", "weight_not_changed rtol=9"]):
+        for _ in range(3):
+            _, gradients = grad_fn(mindspore.Tensor(np.ones((3, 4), np.float32)))
+            optimizer(gradients)
+    kinds = {x["tensor"].partition(":")[0] for x in script.hits()}
+    assert kinds == {"gradients", "weights"}
+    assert script.reasons[0] == "start" and {x["step"] for x in script.stops} == {1, 2, 3}
 
 
 def test_terminate_ends_the_program() -> None:
