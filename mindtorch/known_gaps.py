@@ -287,9 +287,11 @@ GAPS: tuple[Gap, ...] = (
         "files that hold them raise; there are no kernels"),
     Gap("argument", "mindspore.jit(jit_level, dynamic, backend, ...)", "all",
         "checked; there is one way to compile, a branch on a value ends one compiled part"),
-    Gap("feature", "mindspore: shard(), HYBRID_PARALLEL, strategies that split tensors", "all",
+    Gap("feature", "mindspore: HYBRID_PARALLEL, AutoParallel, pipeline stages, strategy files, "
+        "shard(parameter_plan), parameters that are cut", "all",
         "raise; SEMI_AUTO_PARALLEL and AUTO_PARALLEL divide the batch, in training cells and "
-        "Model"),
+        "Model; shard() of functions, cells and primitives computes parts of their inputs, and "
+        "parameters stay whole (torch.distributed.tensor and pipelining cut them)"),
     Gap("feature", "mindspore.communication.init('nccl') and MPI itself", "all",
         "'mccl' is our own collectives over sockets; launchers' variables give rank and size"),
     Gap("feature", "names of element types in MindSpore's text", "all",

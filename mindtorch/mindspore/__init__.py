@@ -52,7 +52,8 @@ for _each in ("common", "communication", "graph", "nn", "ops", "train"):
 
 _TEXTS.add_to(globals().values())
 _refuse = _refusing("mindspore", "FuncGraph", "export", "load")
-_LATER = ("boost", "dataset", "mint", "experimental", "mindrecord", "numpy", "scipy")
+_LATER = ("boost", "dataset", "mint", "experimental", "mindrecord", "numpy", "parallel", "scipy")
+_SHARDED = ("Layout", "reshard", "shard")
 
 
 def __getattr__(name: str) -> _Any:
@@ -61,4 +62,6 @@ def __getattr__(name: str) -> _Any:
         import importlib
 
         return importlib.import_module(f"{__name__}.{name}")
+    if name in _SHARDED:
+        return getattr(communication.sharding(), name)
     return _refuse(name)

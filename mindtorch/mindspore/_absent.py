@@ -31,7 +31,7 @@ _REASONS: tuple[tuple[str, str], ...] = (
     (r"(AlltoAll|AllGatherV|ReduceScatterV|NeighborExchange|Collective|Barrier|Send|Receive|"
      r"BatchISendIRecv).*",
      "use mindspore.communication and ops.AllReduce, AllGather, ReduceScatter or Broadcast"),
-    (r"(reshard|shard|Layout|Pipeline.*|MicroBatch.*|.*pipeline.*|.*distributed_checkpoint|"
+    (r"(AutoParallel|Pipeline.*|MicroBatch.*|.*pipeline.*|.*distributed_checkpoint|"
      r".*_strategy.*|AdaSum.*|merge_sliced.*|unified_safetensors|.*_by_rank|"
      r"restore_group.*|set_algo.*|get_algo.*|reset_algo.*|set_ps.*|get_ps.*)", _PROCESSES),
     (r"(export.*|load|.*mindir|.*obf.*|convert_model|Symbol.*|Node.*|Scoped.*|rewrite)", _FILES),

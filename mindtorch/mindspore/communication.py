@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from typing import Any
 
@@ -29,6 +30,11 @@ class GlobalComm:
 
 def _distributed() -> Any:
     return torch.distributed
+
+
+def sharding() -> Any:
+    """The module of strategies and layouts, which is imported when something is sharded."""
+    return importlib.import_module(f"{__package__}.parallel")
 
 
 def init(backend_name: str | None = None) -> None:

@@ -124,7 +124,8 @@ def set_auto_parallel_context(**kwargs: Any) -> None:
         parallel_mode: STAND_ALONE, DATA_PARALLEL, or SEMI_AUTO_PARALLEL and AUTO_PARALLEL with
             the strategy that divides the batch: training cells (``Model``, ``TrainOneStepCell``)
             then take the mean of the gradients, as of one whole batch.
-        dataset_strategy: "data_parallel": every process reads its own part.
+        dataset_strategy: "data_parallel": every process reads its own part; "full_batch": all of
+            it, for networks that are sharded (:func:`mindspore.shard`).
         search_mode: of AUTO_PARALLEL: "sharding_propagation", "recursive_programming" or
             "dynamic_programming"; what they find here is to divide the batch.
         gradients_mean: whether reduced gradients are divided by the number of processes.
@@ -146,10 +147,10 @@ def set_auto_parallel_context(**kwargs: Any) -> None:
                     "Use ParallelMode.DATA_PARALLEL."
                 )
         elif name == "dataset_strategy":
-            if value != "data_parallel":
+            if value not in ("data_parallel", "full_batch"):
                 raise NotImplementedError(
                     f"dataset_strategy={value!r}: only 'data_parallel', every process reads its "
-                    "own part of the data; tensors are not split over processes"
+                    "own part of the data, and 'full_batch', every process reads all of it"
                 )
         elif name == "search_mode":
             if value not in _SEARCHES:

@@ -46,6 +46,39 @@ def test_two_processes_train_the_parameters_of_one(tmp_path):
     assert first["root"] == [1.0, 1.0] and first["summed"] == [[1.0, 2.0]]
 
 
+    for each in (first, second):  # ops and cells whose inputs are cut over the processes
+        for title, difference in each["sharded"].items():
+            assert difference <= 2e-6, (title, each["sharded"])
+        assert each["training"][0] == pytest.approx(each["training"][1], rel=1e-5)
+        assert each["errors"] == [
+            "ValueError: the strategy ((3, 1), (1, 1)) does not divide 2 processes: they are (2,)",
+            "ValueError: 2 inputs have 1 strategies",
+        ]
+
+
+def test_layouts_say_how_tensors_lie():
+    """Axes of the processes by name, counted from the end in the dict, as MindSpore has it."""
+    layout = ms.Layout((2, 4), ("dp", "mp"))
+    assert layout("dp", "None", "mp").to_dict() == {
+        "device_matrix": (2, 4), "tensor_map": (1, -1, 0), "alias_name": ("dp", "mp"),
+        "rank_list": list(range(8)), "interleaved_parallel": False,
+    }  # fmt: skip
+    assert layout(("dp", "mp"), "None").to_dict()["tensor_map"] == ((1, 0), -1)
+    wrong: list[tuple[Any, type[Exception], str]] = [
+        (lambda: layout("tp"), ValueError, "are not among"),
+        (lambda: layout("dp", "dp"), ValueError, "cuts twice"),
+        (lambda: layout(("mp", "dp")), NotImplementedError, "another order"),
+        (lambda: ms.Layout((2, 2), ("dp",)), ValueError, "of one length"),
+        (lambda: ms.Layout((2,), ("dp",), [0, 1, 2]), ValueError, "3 processes"),
+        (lambda: layout.placements, ValueError, "give the layout"),
+        (lambda: ms.reshard(Tensor([1.0]), "dp"), TypeError, "must be a Layout"),
+        (lambda: ms.shard(lambda x: x, (layout("dp"),))(Tensor([1.0])), RuntimeError, "init"),
+    ]
+    for call, kind, text in wrong:
+        with pytest.raises(kind, match=text):
+            call()
+
+
 def test_one_process_reduces_to_itself():
     """Without init(); the degree divides when mean is asked for; a new tuple is returned."""
     grads = (Tensor([2.0]), Tensor([4.0], ms.float16))
@@ -73,11 +106,11 @@ def test_modes_are_honoured_or_refused():
     with pytest.raises(NotImplementedError, match="DATA_PARALLEL"):
         ms.set_auto_parallel_context(parallel_mode=ms.ParallelMode.HYBRID_PARALLEL)
     with pytest.raises(NotImplementedError, match="data_parallel"):
-        ms.set_auto_parallel_context(dataset_strategy="full_batch")
-    with pytest.raises(NotImplementedError, match="without it the strategy is data parallel"):
-        ms.ops.MatMul().shard(((2, 1), (1, 1)))
-    with pytest.raises(NotImplementedError, match="without it the strategy is data parallel"):
-        nn.Dense(2, 2).shard(((2, 1),))
+        ms.set_auto_parallel_context(dataset_strategy=((2, 1),))
+    with pytest.raises(NotImplementedError, match=r"AllReduce\.shard"):
+        ms.ops.AllReduce().shard(((2, 1),))
+    with pytest.raises(NotImplementedError, match="parameters stay whole"):
+        nn.Dense(2, 2).shard(((2, 1),), parameter_plan={"weight": (2, 1)})
     with pytest.raises(ValueError, match="does not know"):
         ms.set_auto_parallel_context(unheard_of=1)
     with pytest.raises(ValueError, match="device_target"):

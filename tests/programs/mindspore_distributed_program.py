@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -62,6 +63,65 @@ def refused() -> str:
     return ""
 
 
+def largest_difference(one: Any, other: Any) -> float:
+    """Of results, or of values with their gradients."""
+    if isinstance(one, (tuple, list)):
+        return max(largest_difference(a, b) for a, b in zip(one, other, strict=True))
+    return float(np.abs(one.asnumpy() - other.asnumpy()).max())
+
+
+def sharded() -> dict[str, float]:
+    """How far what two processes compute together is from what each computes alone."""
+    draw = np.random.default_rng(1)
+    x, w = (
+        Tensor(draw.standard_normal((4, 6)).astype(np.float32)),
+        ms.Parameter(Tensor(draw.standard_normal((6, 2)).astype(np.float32)), name="w"),
+    )
+    found = {}
+    for strategy in (((2, 1), (1, 1)), ((1, 1), (1, 2)), ((1, 2), (2, 1))):
+        product, relu = ops.MatMul().shard(strategy), ops.ReLU().shard(((2, 1),))
+        mine = ms.value_and_grad(lambda a, f=product, g=relu: g(f(a, w)).sum(), None, [w])(x)
+        alone = ms.value_and_grad(lambda a: ops.ReLU()(ops.MatMul()(a, w)).sum(), None, [w])(x)
+        found[str(strategy)] = largest_difference(mine, alone)
+    turned = ops.MatMul(transpose_b=True)
+    found["turned"] = largest_difference(
+        ops.MatMul(transpose_b=True).shard(((2, 1), (1, 1)))(x, x), turned(x, x)
+    )
+    layout = ms.Layout((2,), ("dp",))
+    rows, whole = layout("dp", "None"), layout("None", "None")
+    function = ms.shard(lambda a: ms.reshard(ops.Exp()(a), whole) + 1, (rows,), (rows,))
+    found["layouts"] = largest_difference(function(x), ops.Exp()(x) + 1)
+    return found
+
+
+def sharded_training(cut: bool) -> list[float]:
+    """Losses of a network on whole batches, its first axis cut or not."""
+    ms.set_seed(2)
+    net = nn.SequentialCell(nn.Dense(6, 8), nn.Tanh(), nn.Dense(8, 3))
+    forward = net.shard(((2, 1),)) if cut else net
+    optimizer = nn.Momentum(net.trainable_params(), 0.1, 0.9)
+    loss_fn = nn.CrossEntropyLoss()
+    step = ms.value_and_grad(lambda a, b: loss_fn(forward(a), b), None, optimizer.parameters)
+    x, y = rows()
+    losses = []
+    for _ in range(4):
+        loss, gradients = step(Tensor(x), Tensor(y))
+        optimizer(gradients)
+        losses.append(float(loss.asnumpy()))
+    return losses
+
+
+def wrong_strategies() -> list[str]:
+    x = Tensor(np.ones((2, 2), np.float32))
+    found = []
+    for strategy in (((3, 1), (1, 1)), ((2, 1),)):
+        try:
+            ops.MatMul().shard(strategy)(x, x)
+        except ValueError as error:
+            found.append(f"ValueError: {error}")
+    return found
+
+
 def main(folder: Path) -> None:
     ms.communication.init("mccl")
     rank, size = ms.communication.get_rank(), ms.communication.get_group_size()
@@ -75,11 +135,17 @@ def main(folder: Path) -> None:
         "parameters": trained(x[rank::size], y[rank::size], reduce=True),
         "by_cell": [
             trained_by_cell(x[rank::size], y[rank::size], mode, compiled)
-            for mode in (ms.ParallelMode.DATA_PARALLEL, ms.ParallelMode.SEMI_AUTO_PARALLEL,
-                         ms.ParallelMode.AUTO_PARALLEL)
+            for mode in (
+                ms.ParallelMode.DATA_PARALLEL,
+                ms.ParallelMode.SEMI_AUTO_PARALLEL,
+                ms.ParallelMode.AUTO_PARALLEL,
+            )
             for compiled in (False, True)
         ],
         "refused": refused(),
+        "sharded": sharded(),
+        "training": [sharded_training(cut) for cut in (True, False)],
+        "errors": wrong_strategies(),
         "sum": ops.AllReduce()(mine).asnumpy().tolist(),
         "largest": ops.AllReduce(ops.ReduceOp.MAX)(mine).asnumpy().tolist(),
         "all": ops.AllGather()(mine).asnumpy().tolist(),

@@ -177,7 +177,8 @@ def _train(schedule: Any, stages: Any, batches: Any, steps: int) -> Any:
         optimizer.step()
         if last:
             found.append(sum(loss.item() for loss in losses) / len(losses))
-    return [found, [float(p.detach().double().abs().sum()) for p in parameters]]
+    plain = [p.to_local() if hasattr(p, "to_local") else p for p in parameters]
+    return [found, [float(p.detach().double().abs().sum()) for p in plain]]
 
 
 def _by_trace(model: Any, example: Any, places: Any, rank: int, kind: Any, loss_fn: Any) -> Any:
@@ -379,25 +380,36 @@ def errors(rank: int, size: int) -> Any:
 
 
 def four(rank: int, size: int) -> Any:
-    """Two pipelines of two stages; DistributedDataParallel averages over them."""
-    pipelines = [dist.new_group([0, 1]), dist.new_group([2, 3])]
-    same_stage = [dist.new_group([0, 2]), dist.new_group([1, 3])]
-    number, stage_index = divmod(rank, 2)
-    model = mlp()
-    part = model[:2] if stage_index == 0 else model[2:]
-    part = torch.nn.parallel.DistributedDataParallel(part, process_group=same_stage[stage_index])
-    stage = pp.PipelineStage(part, stage_index, 2, torch.device("cpu"), group=pipelines[number])
+    """A mesh of two pipelines of two stages: DistributedDataParallel or fully_shard over them."""
+    fsdp = importlib.import_module(f"{dist.__name__}.fsdp")
+    device_mesh = importlib.import_module(f"{dist.__name__}.device_mesh")
+    mesh = device_mesh.init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "pp"))
+    number, index = mesh.get_local_rank("dp"), mesh.get_local_rank("pp")
     loss_fn = torch.nn.functional.mse_loss
-    schedule = pp.Schedule1F1B(stage, n_microbatches=4, loss_fn=loss_fn)
+    found = []
+    for sharded, kind in ((False, pp.Schedule1F1B), (True, pp.Schedule1F1B),
+                          (True, pp.ScheduleInterleavedZeroBubble)):  # fmt: skip
+        model = mlp()
+        part = model[:2] if index == 0 else model[2:]
+        if sharded:
+            part = fsdp.fully_shard(part, mesh=mesh["dp"])
+        else:
+            group = mesh.get_group("dp")
+            part = torch.nn.parallel.DistributedDataParallel(part, process_group=group)
+        stage = pp.PipelineStage(part, index, 2, torch.device("cpu"), group=mesh.get_group("pp"))
+        stages = stage if kind is pp.Schedule1F1B else [stage]
+        schedule = kind(stages, n_microbatches=4, loss_fn=loss_fn)
 
-    def batches(step: int) -> Any:
-        return tuple(each.chunk(2)[number] for each in _vectors(step, 16))
+        def batches(step: int) -> Any:
+            return tuple(each.chunk(2)[number] for each in _vectors(step, 16))
 
-    own = _train(schedule, [stage], batches, 4)
+        losses, _ = _train(schedule, [stage], batches, 4)
+        weights = [p.full_tensor() if sharded else p for p in part.parameters()]
+        found.append([losses, [float(w.detach().double().abs().sum()) for w in weights]])
     plain = mlp()
     alone = _alone(plain, lambda step: _vectors(step, 16), loss_fn, 4, 1)
     mine = [float(p.detach().double().abs().sum()) for p in plain.parameters()]
-    return [own, alone, mine[:4] if stage_index == 0 else mine[4:]]
+    return [found, alone, mine[:4] if index == 0 else mine[4:]]
 
 
 # PyTorch has no gradients of values that pass by a stage

@@ -14,6 +14,7 @@ from mindtorch.mixed_precision import lowered
 from mindtorch.torch.autograd import Function
 from mindtorch.torch.nn.modules.module import Module
 
+from .. import communication
 from ..common.dtype import as_dtype
 from ..common.parameter import DEFAULT_NAME, Parameter, ParameterTuple
 from ..common.tensor import adopt
@@ -254,15 +255,17 @@ class Cell(Module):
         object.__setattr__(self, "construct", again)
         object.__setattr__(self, "forward", again)
 
-    def shard(self, *strategy: Any, **options: Any) -> Any:
-        """Not written: tensors are not split over processes.
+    def shard(
+        self, in_strategy: Any, out_strategy: Any = None, parameter_plan: Any = None,
+        device: str = "Ascend", level: int = 0,
+    ) -> Any:  # fmt: skip
+        """The cell as a function that all processes compute together; see :func:`mindspore.shard`.
 
-        Raises:
-            NotImplementedError: always.
+        Args:
+            in_strategy, out_strategy, parameter_plan, device, level: as there.
         """
-        raise NotImplementedError(
-            f"{type(self).__name__}.shard(): tensors are not split over processes; without it the "
-            "strategy is data parallel, which works"
+        return communication.sharding().shard(
+            self, in_strategy, out_strategy, parameter_plan, device, level
         )
 
     def apply(self: Any, fn: Callable[[Any], Any]) -> Any:

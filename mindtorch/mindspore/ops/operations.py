@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from mindtorch.engine import dtypes
@@ -24,12 +25,16 @@ class Primitive:
     def __call__(self, *args: Any) -> Any:
         raise NotImplementedError
 
-    def shard(self, *strategy: Any, **options: Any) -> Any:
-        """Not written: raises NotImplementedError."""
-        raise NotImplementedError(
-            f"{self.name}.shard(): tensors are not split over processes; without it the strategy "
-            "is data parallel, which works"
-        )
+    def shard(self, in_strategy: Any = None, out_strategy: Any = None) -> Primitive:
+        """Of primitives that are functions of tensors: cut their inputs over the processes.
+
+        Args:
+            in_strategy, out_strategy: see :func:`mindspore.shard`.
+
+        Raises:
+            NotImplementedError: another primitive.
+        """
+        raise NotImplementedError(f"{self.name}.shard(): its inputs are not cut over processes")
 
     def __repr__(self) -> str:
         return f"Prim[{self.name}]<{', '.join(map(str, self.settings))}>"
@@ -46,12 +51,28 @@ def declare(name: str, run: Any, **defaults: Any) -> None:
         given = dict(zip(defaults, args, strict=False))
         self.keywords = {**defaults, **given, **kwargs}
         self.settings = tuple(self.keywords.items())
+        self.strategies = None
+
+    def shard(self: Any, in_strategy: Any = None, out_strategy: Any = None) -> Any:
+        """Cut the inputs over the processes when it is called; gives the primitive back.
+
+        Args:
+            in_strategy, out_strategy: see :func:`mindspore.shard`.
+        """
+        self.strategies = (in_strategy, out_strategy)
+        return self
 
     def __call__(self: Any, *inputs: Any) -> Any:  # noqa: N807
-        return run(*inputs, **self.keywords)
+        if self.strategies is None:
+            return run(*inputs, **self.keywords)
+        labels = _product_labels(self.strategies[0], **self.keywords) if run is _matmul else None
+        sharded = communication.sharding().sharded
+        return sharded(functools.partial(run, **self.keywords), *self.strategies, labels)(*inputs)
 
     meaning = f"The function ``{getattr(run, '__name__', name)}`` as an object."
-    fields = {"__init__": __init__, "__call__": __call__, "__doc__": meaning}
+    fields = {
+        "__init__": __init__, "__call__": __call__, "shard": shard, "__doc__": meaning
+    }  # fmt: skip
     globals()[name] = type(name, (Primitive,), {**fields, "__module__": __name__})
     DECLARED.append(name)
 
@@ -75,6 +96,19 @@ for _name, _function in _ELEMENTWISE.items():
 def _matmul(x: Any, y: Any, transpose_a: bool, transpose_b: bool) -> Any:
     x = t.transpose(x, -2, -1) if transpose_a else x
     return t.matmul(x, t.transpose(y, -2, -1) if transpose_b else y)
+
+
+def _product_labels(strategy: Any, transpose_a: bool, transpose_b: bool) -> Any:
+    """Which axes of a product's factors belong together, for a strategy of numbers."""
+    given = strategy or ()
+    if len(given) != 2 or not all(isinstance(each, tuple) for each in given):
+        return None
+    pairs = [["rows", "sums"], ["sums", "columns"]]
+    turned = (transpose_a, transpose_b)
+    return [
+        [*range(2 - len(cuts), 0), *(pair[::-1] if turn else pair)]
+        for cuts, pair, turn in zip(strategy, pairs, turned, strict=True)
+    ]
 
 
 def _reduction(name: str) -> Any:

@@ -30,8 +30,12 @@ MINDSPORE = [
 TOGETHER = ["mindtorch_style", "mindspore_style"]
 ONE_BY_ONE = UNCHANGED + MINDTORCH + MINDSPORE
 IN_ONE_PROCESS = ONE_BY_ONE + TOGETHER
-DIVIDED = ["torch_fsdp_transformer", "torch_fsdp_tensor_parallel", "torch_fsdp_wrapped"]
-TWO_PROCESSES = ["torch_data_parallel", "mindtorch_data_parallel", *DIVIDED]
+UNCHANGED_IN_SEVERAL = [
+    "torch_data_parallel", "torch_fsdp_transformer", "torch_fsdp_tensor_parallel",
+    "torch_fsdp_wrapped", "torch_pipeline_by_hand", "torch_pipeline_traced",
+    "torch_pipeline_checkpoint",
+]  # fmt: skip
+SEVERAL_PROCESSES = [*UNCHANGED_IN_SEVERAL, "mindtorch_data_parallel"]
 ENABLE = "from mindtorch.tools import mstorch_enable\n\n"
 
 
@@ -83,7 +87,7 @@ def test_a_migrated_program_prints_the_same_numbers(
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("name", TWO_PROCESSES)
+@pytest.mark.parametrize("name", SEVERAL_PROCESSES)
 def test_two_processes_print_the_same_numbers(name: str, repository: Path) -> None:
     """Data parallel, started by the program itself."""
     mine = output_of(repository, str(repository / EXAMPLES / name / "after.py"))
@@ -91,14 +95,14 @@ def test_two_processes_print_the_same_numbers(name: str, repository: Path) -> No
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("name", IN_ONE_PROCESS + TWO_PROCESSES)
+@pytest.mark.parametrize("name", IN_ONE_PROCESS + SEVERAL_PROCESSES)
 def test_the_stored_text_is_what_real_pytorch_prints(name: str, repository: Path) -> None:
     """Otherwise an example could be edited and still be compared with the old one."""
     theirs = output_of(repository, str(repository / EXAMPLES / name / "before.py"))
     assert_same_lines(theirs, (repository / EXAMPLES / name / "expected.txt").read_text())
 
 
-@pytest.mark.parametrize("name", [*UNCHANGED, "torch_data_parallel", *DIVIDED])
+@pytest.mark.parametrize("name", [*UNCHANGED, *UNCHANGED_IN_SEVERAL])
 def test_pytorch_programs_change_in_their_first_line_only(name: str, repository: Path) -> None:
     """The promise of `mstorch_enable`."""
     before, after = ((repository / EXAMPLES / name / f).read_text()
@@ -109,9 +113,9 @@ def test_pytorch_programs_change_in_their_first_line_only(name: str, repository:
 def test_every_folder_is_run_and_explained(repository: Path) -> None:
     """No example stands aside; each README says what differs."""
     folders = {path.parent.name for path in (repository / EXAMPLES).glob("*/after.py")}
-    assert folders == {*IN_ONE_PROCESS, *TWO_PROCESSES}
+    assert folders == {*IN_ONE_PROCESS, *SEVERAL_PROCESSES}
     overview = (repository / EXAMPLES / "README.md").read_text()
     for name in folders:
         text = (repository / EXAMPLES / name / "README.md").read_text()
-        assert re.search(r"^\| PyTorch \|", text, re.MULTILINE) or name in UNCHANGED + TWO_PROCESSES
+        assert re.search(r"^\| PyTorch \|", text, re.MULTILINE) or name in UNCHANGED + SEVERAL_PROCESSES
         assert f"({name}/README.md)" in overview

@@ -94,14 +94,18 @@ def test_values_may_pass_by_a_stage(found: list[Any]) -> None:
 
 
 def test_two_pipelines_of_two_stages(tmp_path: Path) -> None:
-    """Data parallel pipelines in four processes end with the weights of one process."""
+    """On a mesh of four processes, averaged by DistributedDataParallel or sharded by fully_shard,
+    pipelines end with the weights of one process."""
     results = processes(4, tmp_path)
     for each in results:
-        (losses, weights), alone, mine = each["four"]
-        near(weights, mine)
-        assert len(alone) == 4 and len(losses) in (0, 4)
-    first, second = (results[rank]["four"][0][0] for rank in (1, 3))
-    near([(a + b) / 2 for a, b in zip(first, second, strict=True)], results[0]["four"][1])
+        trained, alone, mine = each["four"]
+        assert len(trained) == 3 and len(alone) == 4
+        for losses, weights in trained:
+            near(weights, mine)
+            assert len(losses) in (0, 4)
+    for way in range(3):
+        first, second = (results[rank]["four"][0][way][0] for rank in (1, 3))
+        near([(a + b) / 2 for a, b in zip(first, second, strict=True)], results[0]["four"][1])
 
 
 # --- without processes ---------------------------------------------------------------------------

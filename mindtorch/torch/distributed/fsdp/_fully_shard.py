@@ -297,6 +297,17 @@ class FSDPModule:
         for group in self._groups(recurse):
             group.reshards_after_backward = reshard_after_backward
 
+    def _reduce_gradients(self) -> None:
+        """Reduce what backward passes without ``set_requires_gradient_sync`` have added up."""
+        self.set_is_last_backward(True)
+        self.set_requires_gradient_sync(True)
+        self.set_reshard_after_backward(True)
+        groups = list(self._groups(True))
+        for group in groups:
+            group.end_backward()
+        for group in groups:
+            group.finish_backward()
+
     def set_modules_to_forward_prefetch(self, modules: list[Any]) -> None:
         """Modules whose parameters are gathered while this one's forward runs."""
         self._fsdp().forward_prefetch = _states(modules)

@@ -11,6 +11,7 @@ from ...nn.modules.module import Module
 from ...nn.parallel.distributed import DistributedDataParallel
 from ...utils._pytree import tree_leaves, tree_map
 from .. import _world
+from ..fsdp import FSDPModule
 from . import _transfer
 from ._backward import Gradients, WeightGradients, all_gradients, input_gradients
 from ._pipe_info import PipeInfo, sources_of
@@ -258,6 +259,10 @@ class StageBase:
         if isinstance(self.submod, DistributedDataParallel):
             with self.submod.no_sync():
                 return compute(*args)
+        if isinstance(self.submod, FSDPModule):
+            self.submod.set_is_last_backward(False)
+            self.submod.set_requires_gradient_sync(False)
+            self.submod.set_reshard_after_backward(False)
         return compute(*args)
 
     def backward_weight_one_chunk(self, bwd_chunk_id: int, last_backward: bool = False) -> None:
@@ -310,6 +315,8 @@ class StageBase:
         """
         if isinstance(self.submod, DistributedDataParallel):
             self.submod._average_gradients()
+        elif isinstance(self.submod, FSDPModule):
+            self.submod._reduce_gradients()
         self.scale_grads(grad_scale_factor)
 
 
