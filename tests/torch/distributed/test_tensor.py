@@ -122,7 +122,7 @@ def test_models_that_are_cut_train_as_whole_ones(tmp_path: Path) -> None:
     for own in run_all(TRAINING, 2, tmp_path):
         for title, alone in (
             ("gpt", "gpt alone"), ("gpt by sequence", "gpt alone"), ("mlp", "mlp alone"),
-            ("dropout", "dropout alone"),
+            ("mlp compiled", "mlp alone"), ("dropout", "dropout alone"),
         ):  # fmt: skip
             assert own[title] == pytest.approx(own[alone], rel=1e-5), title
         assert near(own, TRAINED)
