@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import itertools
 import os
 import subprocess
 import sys
@@ -51,7 +52,7 @@ def work(namespace: str, rank: str, url: str, kind: str, steps: str) -> None:
     torch.manual_seed(0)
     if kind == "mlp":
         sizes = [512, 2048, 512, 2048, 512]
-        layers = [nn.Linear(a, b) for a, b in zip(sizes, sizes[1:], strict=False)]
+        layers = [nn.Linear(a, b) for a, b in itertools.pairwise(sizes)]
         model = nn.Sequential(*[m for layer in layers for m in (layer, nn.ReLU())])
         plan = {"0": parallel.ColwiseParallel(), "2": parallel.RowwiseParallel(),
                 "4": parallel.ColwiseParallel(), "6": parallel.RowwiseParallel()}  # fmt: skip
