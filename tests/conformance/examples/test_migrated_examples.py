@@ -30,7 +30,8 @@ MINDSPORE = [
 TOGETHER = ["mindtorch_style", "mindspore_style"]
 ONE_BY_ONE = UNCHANGED + MINDTORCH + MINDSPORE
 IN_ONE_PROCESS = ONE_BY_ONE + TOGETHER
-TWO_PROCESSES = ["torch_data_parallel", "mindtorch_data_parallel"]
+TENSOR_PARALLEL = ["torch_tensor_parallel", "torch_sequence_parallel"]
+TWO_PROCESSES = ["torch_data_parallel", "mindtorch_data_parallel", *TENSOR_PARALLEL]
 ENABLE = "from mindtorch.tools import mstorch_enable\n\n"
 
 
@@ -97,7 +98,7 @@ def test_the_stored_text_is_what_real_pytorch_prints(name: str, repository: Path
     assert_same_lines(theirs, (repository / EXAMPLES / name / "expected.txt").read_text())
 
 
-@pytest.mark.parametrize("name", [*UNCHANGED, "torch_data_parallel"])
+@pytest.mark.parametrize("name", [*UNCHANGED, "torch_data_parallel", *TENSOR_PARALLEL])
 def test_pytorch_programs_change_in_their_first_line_only(name: str, repository: Path) -> None:
     """The promise of `mstorch_enable`."""
     before, after = ((repository / EXAMPLES / name / f).read_text()
