@@ -46,7 +46,7 @@ def train(rank, size, port):
         x, y = torch.randn(32, 16), torch.randint(0, 10, (32,))
         loss = nn.functional.cross_entropy(model(x), y)
         loss.backward()
-        norm = nn.utils.clip_grad_norm_([p for p in model.up.parameters()], 1.0).full_tensor()
+        norm = nn.utils.clip_grad_norm_(list(model.up.parameters()), 1.0).full_tensor()
         optimizer.step()
         optimizer.zero_grad()
         if rank == 0:

@@ -82,7 +82,7 @@ def test_functions_give_what_one_process_does(found: Any, title: str) -> None:
 @pytest.mark.parametrize(
     "title",
     ["uneven_pieces", "redistribution", "local_and_whole", "in_place", "new_tensors", "errors",
-     "modules"],
+     "modules", "files_and_copies", "autodiff"],
 )  # fmt: skip
 def test_two_processes_find_what_pytorchs_find(found: Any, title: str) -> None:
     """Pieces of other lengths, every way into every other, writes in place, errors, optimizers."""
