@@ -118,6 +118,13 @@ GAPS: tuple[Gap, ...] = (
     Gap("feature", "torch.distributed: rpc, elastic, _composable.replicate",
         "all", "there are groups, collectives, torchrun, DistributedDataParallel and ZeRO-1, over "
         "MPI or sockets; other names that libraries import raise when used"),
+    Gap("feature", "torch.distributed.tensor.experimental: context_parallel, register_sharding; "
+        "torch.distributed.tensor.debug; DTensor.redistribute to another mesh", "all",
+        "raise or are not there; attention of a sequence that is cut gathers keys and values"),
+    Gap("feature", "sharding rules of convolutions but along samples, batch_norm, cumsum and sort "
+        "along the cut, linear algebra, fft, recurrent layers, sampling of grids", "all",
+        "inputs are gathered in every process, which a warning says once for each op"),
+    Gap("argument", "DeviceMesh(backend_override)", "all", "raises: groups have one backend"),
     Gap("argument",
         "torch.distributed.pipelining: PipelineStage(get_mesh), DTensors between stages", "all",
         "raise: plain tensors go between stages; input_args, output_args and their gradients are "

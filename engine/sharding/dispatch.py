@@ -112,9 +112,9 @@ def _derive(op: Op, in_avals: Any, params: dict[str, Any]) -> ShardedPlan:
     shardings = [a.sharding for a in in_avals if is_sharded(a)]
     mesh = shardings[0].mesh
     if any(s.mesh != mesh for s in shardings):
+        meshes = list(dict.fromkeys(repr(s.mesh) for s in shardings))
         raise RuntimeError(
-            f"{op.name}: DTensors on different meshes cannot be used together: "
-            f"{', '.join(map(repr, {s.mesh for s in shardings}))}"
+            f"Cannot run {op.name} on inputs with different meshes: got {' and '.join(meshes)}"
         )
     wholes = tuple([a.whole if is_sharded(a) else a for a in in_avals])
     derived = op.aval(*wholes, **params)

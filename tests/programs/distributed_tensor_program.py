@@ -8,8 +8,11 @@ writes FOLDER/NAMESPACE.RANK.json. With two processes the mesh has one axis, wit
 
 from __future__ import annotations
 
+import copy
 import importlib
+import io
 import json
+import pickle
 import sys
 import warnings
 from collections.abc import Callable
@@ -395,6 +398,57 @@ def modules() -> Any:
     found += [lies(state["0.weight"]), type(state["0.weight"]).__name__, plain(state["2.bias"])]
     model.load_state_dict({name: value * 2 for name, value in state.items()})
     return [*found, plain(model[0].weight), isinstance(model[0].weight, torch.nn.Parameter)]
+
+
+@case
+def files_and_copies() -> Any:
+    cut = [T.Shard(0)] * mesh.ndim
+    x = spread(numbers(4, 6), *cut)
+    parameter = torch.nn.Parameter(x)
+    file = io.BytesIO()
+    torch.save({"a": parameter, "b": x}, file)
+    file.seek(0)
+    read = torch.load(file)
+    twin = copy.deepcopy(parameter)
+    again = pickle.loads(pickle.dumps(x))
+    return [
+        lies(read["a"]), read["a"].to_local().tolist() == x.to_local().tolist(),
+        isinstance(read["a"], torch.nn.Parameter), isinstance(read["b"], torch.nn.Parameter),
+        lies(twin), plain(twin), twin.requires_grad, isinstance(twin, torch.nn.Parameter),
+        lies(again), again.to_local().tolist() == x.to_local().tolist(),
+    ]  # fmt: skip
+
+
+@case
+def autodiff() -> Any:
+    """Views that are written to, second derivatives, hooks, accumulation, recomputation."""
+    cut = [T.Shard(0)] * mesh.ndim
+
+    def leaf() -> Any:
+        return spread(numbers(4, 6), *cut).requires_grad_()
+
+    found = []
+    a = leaf()
+    b = a * 2
+    b.view(-1).mul_(3)
+    b.sum().backward()
+    found += [plain(a.grad), plain(b)]
+    a = leaf()
+    (slope,) = torch.autograd.grad((a**3).sum(), a, create_graph=True)
+    found.append(plain(torch.autograd.grad(slope.sum(), a)[0]))
+    a, seen = leaf(), []
+    a.register_hook(lambda g: seen.append(type(g).__name__))
+    for _ in range(3):
+        (a * 2).sum().backward()
+    found += [seen, plain(a.grad), lies(a.grad)]
+    a = leaf()
+    from_again = importlib.import_module(f"{torch.__name__}.utils.checkpoint").checkpoint
+    from_again(lambda t: (t * 2).exp(), a, use_reentrant=False).sum().backward()
+    found.append(plain(a.grad))
+    found.append(plain(torch.func.grad(lambda t: (t * t).sum())(a.detach())))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        found.append(str(F.linear(a, spread(numbers(8, 6), *cut)).dtype))
+    return [*found, told(lambda: leaf().add_(1))]
 
 
 def main() -> None:

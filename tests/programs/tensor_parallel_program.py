@@ -18,7 +18,9 @@ from typing import Any
 STEPS = 20
 
 
-def build(torch: Any) -> tuple[Any, Any]:
+def build(
+    torch: Any, width: int = 32, heads: int = 4, depth: int = 2, words: int = 64, places: int = 16
+) -> tuple[Any, Any]:
     """The models, as functions that make them."""
     nn: Any = torch.nn
     F: Any = torch.nn.functional  # noqa: N806
@@ -54,9 +56,9 @@ def build(torch: Any) -> tuple[Any, Any]:
     class Gpt(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.words, self.places = nn.Embedding(64, 32), nn.Embedding(16, 32)
-            self.blocks = nn.ModuleList([Block(32, 4) for _ in range(2)])
-            self.norm, self.head = nn.LayerNorm(32), nn.Linear(32, 64, bias=False)
+            self.words, self.places = nn.Embedding(words, width), nn.Embedding(places, width)
+            self.blocks = nn.ModuleList([Block(width, heads) for _ in range(depth)])
+            self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, words, bias=False)
 
         def forward(self, words: Any) -> Any:
             x = self.words(words) + self.places(torch.arange(words.shape[1]))
@@ -159,6 +161,8 @@ def main() -> None:
     columns, rows = parallel.ColwiseParallel(), parallel.RowwiseParallel()
     found["mlp"] = train(torch, made("mlp", {"0": columns, "2": rows}), "mlp")
     if namespace != "torch":
+        model = made("mlp", {"0": columns, "2": rows})
+        found["mlp compiled"] = train(torch, torch.compile(model), "mlp")
         found["dropout alone"] = train(torch, made("gpt", None, True), "gpt")
         found["dropout"] = train(torch, made("gpt", plan_of_gpt(parallel, T, True), True), "gpt")
     if size == "4":

@@ -209,6 +209,8 @@ def tensor_reducer(cls: type) -> Any:
         return None
     if isinstance(getattr(cls, "result_type", None), type):  # MindSpore's are saved as torch's
         return lambda tensor: _utils.reduce_tensor(cast_to_adapter_tensor(tensor.value()))
+    if getattr(cls, "reduces_itself", False):
+        return lambda tensor: tensor.__reduce_ex__(2)
     for base in cls.__mro__:
         if "__reduce_ex__" in vars(base):
             custom = not _is_ours(base) and base is not object

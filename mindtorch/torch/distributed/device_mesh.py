@@ -150,7 +150,7 @@ class DeviceMesh:
 
     def __reduce__(self) -> Any:
         facts = (self._device_type, self._ranks.tolist(), self._names)
-        return _rebuilt_mesh, facts
+        return rebuilt_mesh, facts
 
     def __enter__(self) -> DeviceMesh:
         _mesh_resources.mesh_stack.append(self)
@@ -381,7 +381,7 @@ def _own_group(rows: list[list[int]], name: str) -> Any:
     return own[0] if own else None
 
 
-def _rebuilt_mesh(
+def rebuilt_mesh(
     device_type: str, ranks: Any, names: tuple[str, ...] | None
 ) -> DeviceMesh:
     """A mesh from a file: a description without groups."""

@@ -19,7 +19,7 @@ from ..._tensor.tensor import Tensor
 from ..._tensor.tensor_classes import implements, torch
 from ...functions.creation import made_like
 from ...functions.random import generator_of
-from ._random import draw_part
+from ._random import draw_part, make_alike
 from ._tensor import DTensor
 
 __all__: list[str] = []
@@ -78,3 +78,25 @@ def _new(function: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
         made = redistribute_local(made.detach(), whole.shape, sharding, lies)
         sharding = lies
     return _finished(made.detach(), whole, sharding, requires_grad)
+
+
+@implements(DTensor, torch.bernoulli, torch.multinomial, torch.normal, torch.poisson)
+def _drawn_by(function: Any, *args: Any, **kwargs: Any) -> Any:
+    """Drawn by what all processes have of the arguments: everywhere, or cut as the first is."""
+    given = [x for x in (*args, *kwargs.values()) if isinstance(x, DTensor)]
+    if kwargs.get("out") is not None or not given:
+        return NotImplemented
+    first = given[0]
+    mesh = first.device_mesh
+    make_alike(mesh)
+
+    def whole(value: Any) -> Any:
+        return value.detach().full_tensor() if isinstance(value, DTensor) else value
+
+    made = function(*map(whole, args), **{name: whole(value) for name, value in kwargs.items()})
+    everywhere = Sharding(mesh, (Replicate(),) * mesh.ndim)
+    lies = everywhere
+    if made.aval.shape == first.aval.shape:
+        lies = Sharding(mesh, _whole_terms(first.placements))
+    part = redistribute_local(made.detach(), made.aval.shape, everywhere, lies)
+    return sharded_tensor(part, sharded_aval(made.aval, lies))

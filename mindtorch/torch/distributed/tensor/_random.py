@@ -19,12 +19,12 @@ from mindtorch.engine.transforms.vmap import draw
 
 from ..._tensor.generator import default_generator
 
-__all__ = ["draw_part"]
+__all__ = ["draw_part", "make_alike"]
 
 _alike: set[Any] = set()
 
 
-def _make_alike(mesh: Any) -> None:
+def make_alike(mesh: Any) -> None:
     """Let the generators of a mesh's processes go on from the first one's state, once."""
     if mesh in _alike:
         return
@@ -40,7 +40,7 @@ def draw_part(
 ) -> Tensor:
     """This process's part of what ``fill(array, *arrays of the inputs)`` draws of the whole."""
     mesh = sharding.mesh
-    _make_alike(mesh)
+    make_alike(mesh)
     everywhere = Sharding(mesh, (Replicate(),) * len(mesh.shape))
     given = [_gathered(x) for x in inputs]
     drawn = draw(whole, fill, *given)

@@ -30,12 +30,13 @@ from mindtorch.engine.sharding.sharded import (
 from mindtorch.engine.tensor import akin, alias, from_array
 
 from ..._api.arguments import as_dtype
-from ..._tensor.rebuild import rebuilder, user_state
+from ..._tensor.rebuild import user_state
 from ..._tensor.size_and_formats import Size
 from ..._tensor.tensor import Tensor
 from ...nn.parameter import Parameter
+from ...serialization import add_safe_globals
 from .. import device_mesh as meshes
-from ..device_mesh import DeviceMesh
+from ..device_mesh import DeviceMesh, rebuilt_mesh
 from ._dtensor_spec import DTensorSpec, TensorMeta
 
 __all__ = ["DTensor", "checked_placements", "current_mesh", "whole_of"]
@@ -99,7 +100,7 @@ class DTensor(Tensor):
     """
 
     __slots__ = ()
-    result_type: Any
+    reduces_itself = True  # it has no storage for files to refer to
 
     def __new__(
         cls, local_tensor: Any, spec: DTensorSpec, *, requires_grad: bool = False
@@ -365,14 +366,19 @@ class DTensorParameter(DTensor, Parameter):  # type: ignore[misc]
 
 
 DTensor.parameter_type = DTensorParameter  # type: ignore[attr-defined]
-DTensor.result_type = DTensor
 result_kind.result_type = DTensor
 
 
-@rebuilder
 def _rebuild_dtensor(local: Any, spec: DTensorSpec, requires_grad: bool, parameter: bool) -> Any:
     """A tensor over several processes, from this one's part."""
     made = DTensor(local, spec)
     if parameter:
         return Parameter(made, requires_grad)
     return made.requires_grad_(requires_grad)
+
+
+# what files of DTensors name besides
+add_safe_globals([
+    DeviceMesh, DTensorSpec, TensorMeta, Size, Partial, Replicate, Shard, StridedShard,
+    _rebuild_dtensor, rebuilt_mesh,
+])

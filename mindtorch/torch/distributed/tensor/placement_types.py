@@ -12,5 +12,7 @@ from ._dtensor_spec import DTensorSpec as DTensorSpec
 from ._dtensor_spec import TensorMeta as TensorMeta
 
 _StridedShard = StridedShard
+StridedShard.__module__ = __name__  # where files look for it
+StridedShard.__name__ = StridedShard.__qualname__ = "_StridedShard"
 
 __all__ = ["Partial", "Placement", "Replicate", "Shard"]
