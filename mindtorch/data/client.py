@@ -133,14 +133,12 @@ class RowCache:
 
     def _after_mapping(self, row: int) -> Any:
         """A row whose segment another process's row made necessary."""
-        block = row >> BLOCK_SHIFT
-        if not self._holds(row):
+        if not self._segment_of(row):
             return self._waiting(row)
         self.refresh()
-        if not self._holds(row):
+        segment = self._segment_of(row)
+        if segment == 0:
             return MISSING
-        place = HEADER_BYTES + (row & _IN_BLOCK) * ENTRY_BYTES
-        segment = ENTRY.unpack_from(self._blocks[block], place)[0]
         if segment != ON_DISK and segment > len(self._segments):
             return self._damaged(row, "it is in no segment") if self._connected() else MISSING
         return self.get(row)
@@ -150,17 +148,16 @@ class RowCache:
             if self._disk is None:
                 self._disk = Disk(self._folder, self._map_size)
             data = self._disk.get(row)
-        except DISK_ERRORS as error:
-            return self._damaged(row, str(error))
+        except DISK_ERRORS as error:  # of this process perhaps, and not of the rows
+            say_once("disk", f"cached rows on disk cannot be read ({error}): they are made again")
+            return MISSING
         if data is None or checksum(data, self._salt + row) != expected:
             return self._damaged(row)
         return self._reader.read(data, 0)
 
     def _damaged(self, row: int, why: str = "its checksum is wrong") -> Any:
         """Tell the server, which takes the row away; it is made from the source again."""
-        if ENTRY.unpack_from(
-            self._blocks[row >> BLOCK_SHIFT], HEADER_BYTES + (row & _IN_BLOCK) * ENTRY_BYTES
-        )[0]:  # else it was taken away meanwhile
+        if self._segment_of(row):  # else it was taken away meanwhile
             say_once("damaged", f"a cached row was damaged and is made again: row {row}, {why}")
             with self._lock, contextlib.suppress(UnreachableError, RefusedError):
                 if self._connected():
@@ -169,9 +166,10 @@ class RowCache:
 
     def total(self) -> int | None:
         """How many rows there are; None where no client has seen the last one."""
-        if not self._blocks or self._blocks[0] is None:
+        try:
+            known = HEADER.unpack_from(self._blocks[0], 0)[0]
+        except (IndexError, TypeError):
             return None
-        known = HEADER.unpack_from(self._blocks[0], 0)[0]
         return None if known == 0 else int(known) - 1
 
     # --- writing ---------------------------------------------------------------------------------
@@ -203,7 +201,8 @@ class RowCache:
         """Send what waits."""
         with self._lock:
             waiting, self._pending, self._pending_bytes = self._pending, {}, 0
-            rows = [(number, data) for number, data in waiting.items() if not self._holds(number)]
+            rows = [(number, data) for number, data in waiting.items()
+                    if not self._segment_of(number)]  # fmt: skip
             if not rows or not self._connected():
                 return
             described = [
@@ -235,12 +234,13 @@ class RowCache:
             answer, _ = connection.ask({"kind": "stat", "cache": self._number})
             return answer["in_memory"], answer["on_disk"], answer["bytes"]
 
-    def _holds(self, row: int) -> bool:
-        block = row >> BLOCK_SHIFT
-        if block >= len(self._blocks) or self._blocks[block] is None:
-            return False
+    def _segment_of(self, row: int) -> int:
+        """The segment in the entry of a row; 0 where it is absent."""
         place = HEADER_BYTES + (row & _IN_BLOCK) * ENTRY_BYTES
-        return bool(ENTRY.unpack_from(self._blocks[block], place)[0])
+        try:
+            return int(ENTRY.unpack_from(self._blocks[row >> BLOCK_SHIFT], place)[0])
+        except (IndexError, TypeError):  # no such block yet, or no server any more
+            return 0
 
     # --- the server ------------------------------------------------------------------------------
 
