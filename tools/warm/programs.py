@@ -146,6 +146,8 @@ def residual() -> None:
         x, y = torch.randn(batch, 3, 32, 32), torch.randint(0, 10, (batch,))
         net.train()
         _train(net, (x,), lambda out, y=y: f.cross_entropy(out, y), _momentum(net.parameters()))
+    planes = torch.randn(32, 512, 4, 4, requires_grad=True)
+    f.adaptive_avg_pool2d(planes, 1).flatten(1).sum().backward()
     stem = nn.Sequential(nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.MaxPool2d(3, 2, 1))
     _train(stem, (torch.randn(2, 3, 64, 64),), lambda out: out.mean())
 
@@ -342,6 +344,8 @@ def losses() -> None:
     ):  # fmt: skip
         net.train()
         _train(net, (x,), loss)
+    many = torch.randn(2048, 65, requires_grad=True)
+    f.cross_entropy(many, torch.randint(0, 65, (2048,))).backward()
     sgd, adam = torch.optim.SGD, torch.optim.Adam
     for optimizer in (
         sgd(net.parameters(), lr=0.1, momentum=0.9, nesterov=True, weight_decay=1e-4),
