@@ -32,8 +32,8 @@ SLOW = """
 import sys, time
 from pathlib import Path
 folder = Path(sys.argv[1])
-(folder / "began").touch()
 try:
+    (folder / "began").touch()
     time.sleep(300)
 except KeyboardInterrupt:
     (folder / "ended").touch()
