@@ -159,7 +159,8 @@ class Stage:
         self.work = Work(node)
         self.kind: Any = Processes if processes else Threads
         self.count, self.ahead = count, config.get_prefetch_size()
-        self.pool: Any = None
+        self.idle: list[Any] = []  # workers that no pass uses
+        self.pools: list[Any] = []
         self.tickets = itertools.count()
         self.size, self.bytes = 1, 0.0
         self.tuning: Tuning | None = None
@@ -170,15 +171,22 @@ class Stage:
                 "num_parallel_workers": self.count, "prefetch_size": self.ahead}  # fmt: skip
 
     def close(self) -> None:
-        if self.pool is not None:
-            self.pool.close()
+        for pool in self.pools:
+            pool.close()
 
     def _ready_pool(self) -> Any:
-        if self.pool is None or self.pool.closed:
-            self.pool = self.kind(self.work, self.count)
+        """Workers for one pass: two passes at once, of a data set that is used twice, have their
+        own."""
+        self.pools = [pool for pool in self.pools if not pool.closed]
+        self.idle = [pool for pool in self.idle if not pool.closed]
+        if self.idle:
+            pool = self.idle.pop()
+        else:
+            pool = self.kind(self.work, self.count)
+            self.pools.append(pool)
         if config.get_enable_autotune() and self.tuning is None:
             self.tuning = Tuning(self.count, self.ahead, available_cores())
-        return self.pool
+        return pool
 
     def _window(self) -> int:
         """How many groups of tasks may be under way."""
@@ -206,28 +214,32 @@ class Stage:
                 if not under_way:
                     break
                 ticket = under_way.popleft()
-                waited = self._await(ticket, under_way, answers)
+                waited = self._await(pool, ticket, under_way, answers)
                 rows = answers.pop(ticket)
                 if isinstance(rows, Failure):
                     rows.reraise()
-                self._tuned(waited, len(rows), len(answers) == len(under_way))
+                self._tuned(pool, waited, len(rows), len(answers) == len(under_way))
                 yield from rows
                 del rows
-            self._tuned_after_epoch()
+            self._tuned_after_epoch(pool)
+            self.idle.append(pool)
         except GeneratorExit:
             pool.discard()
+            self.idle.append(pool)
             raise
         except BaseException:
             pool.close()
             raise
 
-    def _await(self, ticket: int, under_way: deque[int], answers: dict[int, Any]) -> float:
+    def _await(
+        self, pool: Any, ticket: int, under_way: deque[int], answers: dict[int, Any]
+    ) -> float:
         """Take answers until that of ``ticket`` is there; seconds of waiting."""
         if ticket in answers:
             return 0.0
         started = time.perf_counter()
         while ticket not in answers:
-            number, rows, seconds = self.pool.receive()
+            number, rows, seconds = pool.receive()
             if number != ticket and number not in under_way:
                 continue  # of an epoch that was not read to its end
             answers[number] = rows
@@ -243,18 +255,18 @@ class Stage:
             self.size = max(self.size // 2, 1)
         self.bytes = sum(getattr(value, "nbytes", 64) for value in rows[0])
 
-    def _tuned(self, waited: float, rows: int, all_ready: bool) -> None:
+    def _tuned(self, pool: Any, waited: float, rows: int, all_ready: bool) -> None:
         if self.tuning is not None:
             self.tuning.row(waited, rows, all_ready)
             interval = config.get_autotune_interval()
             if interval and self.tuning.steps >= interval:
-                self._apply()
+                self._apply(pool)
 
-    def _tuned_after_epoch(self) -> None:
+    def _tuned_after_epoch(self, pool: Any) -> None:
         if self.tuning is not None and not config.get_autotune_interval():
-            self._apply()
+            self._apply(pool)
 
-    def _apply(self) -> None:
+    def _apply(self, pool: Any) -> None:
         assert self.tuning is not None
         self.count, self.ahead = self.tuning.decide()
-        self.pool.resize(self.count)
+        pool.resize(self.count)

@@ -164,7 +164,8 @@ def test_an_iterator_may_be_left_early_and_begun_anew(processes):
     assert [int(row[0][-1]) for row in iterator] == list(range(40))
     stage = next(iter(iterator.run.stages.values()))
     if processes:
-        assert sum(len(w.views.all) for w in stage.pool.workers) < 40
+        (pool,) = stage.pools
+        assert sum(len(w.views.all) for w in pool.workers) < 40
 
 
 @pytest.mark.parametrize("processes", [False, True])
@@ -176,6 +177,21 @@ def test_two_iterators_at_once(processes):
     pairs = zip(data.create_tuple_iterator(output_numpy=True),
                 data.create_tuple_iterator(output_numpy=True), strict=True)  # fmt: skip
     assert [(int(a[0]), int(b[0])) for a, b in pairs] == [(i * i, i * i) for i in range(12)]
+
+
+@pytest.mark.parametrize("processes", [False, True])
+def test_two_passes_of_one_iterator_and_of_one_data_set(processes):
+    """A loop in a loop over the same iterator; a filtered data set beside itself."""
+    source = ds.NumpySlicesDataset(np.arange(6), ["x"], shuffle=False).map(
+        lambda x: x + 1, num_parallel_workers=2, python_multiprocessing=processes
+    )
+    iterator: Any = source.create_tuple_iterator(output_numpy=True)
+    pairs = [(int(a[0]), int(b[0])) for a in iterator for b in iterator]
+    assert pairs == [(a, b) for a in range(1, 7) for b in range(1, 7)]
+    even = source.filter(lambda x: x % 2 == 0)
+    beside = ds.zip((even, even.skip(1).rename("x", "y")))
+    rows = list(beside.create_tuple_iterator(output_numpy=True))
+    assert [[int(v) for v in row] for row in rows] == [[2, 4], [4, 6]]
 
 
 @pytest.mark.parametrize("processes", [False, True])

@@ -88,32 +88,34 @@ class RandomResizeWithBBox:
         return ResizeWithBBox(self.size, modes[int(draw().randint(3))])(data, boxes)
 
 
-class RandomHorizontalFlipWithBBox:
+class _RandomFlip:
+    """An axis turned round with a probability."""
+
+    flip: Any
+    axis: int  # of a box; that of the image is the other
+
+    def __init__(self, prob: float = 0.5) -> None:
+        self.prob = checked_chance(prob)
+
+    def __call__(self, data: Any, boxes: Any) -> tuple[Any, Any]:
+        image, found = _checked(data, boxes)
+        if draw().random_sample() >= self.prob:
+            return image, found
+        axis = self.axis
+        found[:, axis] = image.shape[1 - axis] - found[:, axis] - found[:, axis + 2]
+        return self.flip(image), found
+
+
+class RandomHorizontalFlipWithBBox(_RandomFlip):
     """Left and right exchanged with probability ``prob``."""
 
-    def __init__(self, prob: float = 0.5) -> None:
-        self.prob = checked_chance(prob)
-
-    def __call__(self, data: Any, boxes: Any) -> tuple[Any, Any]:
-        image, found = _checked(data, boxes)
-        if draw().random_sample() >= self.prob:
-            return image, found
-        found[:, 0] = image.shape[1] - found[:, 0] - found[:, 2]
-        return HorizontalFlip()(image), found
+    flip, axis = HorizontalFlip(), 0
 
 
-class RandomVerticalFlipWithBBox:
+class RandomVerticalFlipWithBBox(_RandomFlip):
     """Top and bottom exchanged with probability ``prob``."""
 
-    def __init__(self, prob: float = 0.5) -> None:
-        self.prob = checked_chance(prob)
-
-    def __call__(self, data: Any, boxes: Any) -> tuple[Any, Any]:
-        image, found = _checked(data, boxes)
-        if draw().random_sample() >= self.prob:
-            return image, found
-        found[:, 1] = image.shape[0] - found[:, 1] - found[:, 3]
-        return VerticalFlip()(image), found
+    flip, axis = VerticalFlip(), 1
 
 
 class RandomCropWithBBox:
