@@ -9,6 +9,8 @@ import numpy as np
 
 from mindtorch.kernels.codegen.jit import kernel
 
+from .tensor_statistics import change_sums
+
 __all__ = ["Size", "change_of", "dead_units", "has_other_than_zero", "largest_of", "size_of"]
 
 _BLOCK = 256  # elements summed in their own type before a sum in float64
@@ -43,21 +45,6 @@ def _squares(values: Any, block: Any) -> Any:
             part += chunk[i] * chunk[i]
         total += part
     return total
-
-
-@kernel(fastmath={"reassoc", "contract", "nsz"})
-def _change(before: Any, after: Any, block: Any) -> Any:
-    """Sums of |after - before| and |before|."""
-    change, size = 0.0, 0.0
-    for start in range(0, before.size, block):
-        old, new = before[start : start + block], after[start : start + block]
-        apart, own = old.dtype.type(0), old.dtype.type(0)
-        for i in range(old.size):
-            apart += abs(new[i] - old[i])
-            own += abs(old[i])
-        change += apart
-        size += own
-    return change, size
 
 
 @kernel
@@ -111,11 +98,9 @@ def size_of(array: np.ndarray) -> Size:
 
 def change_of(before: np.ndarray, after: np.ndarray) -> tuple[float, float]:
     """Means of |after - before| and of |before|, over the (parts of) elements."""
-    old, new = _parts(before), _parts(after)
-    if old.dtype.itemsize < 4:
-        old, new = old.astype(np.float32), new.astype(np.float32)
-    change, size = _change(old, new, _BLOCK)
-    return change / old.size, size / old.size
+    change, size = change_sums(after, before)
+    count = _parts(before).size
+    return change / count, size / count
 
 
 def dead_units(array: np.ndarray, shape: tuple[int, ...]) -> int:

@@ -14,7 +14,9 @@ import numpy as np
 
 from mindtorch.kernels.codegen.jit import entry_point, kernel
 
-__all__ = ["Statistics", "changed_statistics", "is_close", "share_within", "statistics"]
+__all__ = [
+    "Statistics", "change_sums", "changed_statistics", "is_close", "share_within", "statistics",
+]  # fmt: skip
 
 _BLOCK = 256
 _TYPES = {4: (np.int32, np.uint32), 8: (np.int64, np.uint64)}
@@ -107,7 +109,7 @@ def _fill(values: Any, signed: Any, row: Any, bits: Any, block: int) -> None:
     row[5] = floats[2] if positive >= 0 else floats[0]
 
 
-@kernel(fastmath={"reassoc", "contract", "nsz", "nnan"})
+@kernel(fastmath={"reassoc", "contract", "nsz"})
 def _change(values: Any, before: Any, row: Any, block: int) -> None:
     """Sums of |values - before| and |before|."""
     change, size = 0.0, 0.0
@@ -230,6 +232,20 @@ def statistics(array: np.ndarray) -> Statistics:
     return _of(_floats(array))
 
 
+def change_sums(array: np.ndarray, before: np.ndarray) -> tuple[float, float]:
+    """Sums of |array - before| and |before| over the (parts of) elements.
+
+    Args:
+        array: what is there now.
+        before: what was there, of the same size and type.
+    """
+    values = _floats(array)
+    loops = _memory.loops(values.itemsize)
+    loops.change(values, _floats(before), loops.row, _BLOCK)
+    change, size, *_ = loops.row.tolist()
+    return change, size
+
+
 def changed_statistics(array: np.ndarray, before: np.ndarray) -> Statistics:
     """The statistics of a one-dimensional array beside what it was.
 
@@ -237,13 +253,9 @@ def changed_statistics(array: np.ndarray, before: np.ndarray) -> Statistics:
         array: what is there now.
         before: what was there, of the same size and type.
     """
-    values = _floats(array)
-    if not values.size:
-        return statistics(values)
-    loops = _memory.loops(values.itemsize)
-    loops.change(values, _floats(before), loops.row, _BLOCK)
-    change, size = loops.row[:2].tolist()
-    return _of(values, change, size)
+    if not array.size:
+        return statistics(array)
+    return _of(_floats(array), *change_sums(array, before))
 
 
 def is_close(

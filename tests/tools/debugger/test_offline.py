@@ -14,7 +14,7 @@ import mindtorch.torch as torch
 from mindtorch.module_hooker import torch_as_mindtorch
 from mindtorch.tools.debugger.attach import attach
 from mindtorch.tools.debugger.dump import DumpingFront
-from mindtorch.tools.debugger.offline import (
+from mindtorch.tools.mindinsight.debugger import (
     ConditionBase,
     DumpAnalyzer,
     OperatorOverflowCondition,
@@ -28,7 +28,7 @@ from mindtorch.tools.debugger.offline import (
     TensorUnchangedCondition,
     Watchpoint,
 )
-from mindtorch.tools.debugger.offline.dump_folder import DumpError
+from mindtorch.tools.mindinsight.debugger.dump_folder import DumpError
 
 from .nets import Net, train
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from ..conditions import checked
+from ...debugger.conditions import checked
 
 __all__ = [
     "ConditionBase",

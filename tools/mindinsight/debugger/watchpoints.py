@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...debugger.conditions import Met, met
 from ...watchpoints.tensor_statistics import (
     Statistics,
     changed_statistics,
@@ -14,7 +15,6 @@ from ...watchpoints.tensor_statistics import (
     share_within,
     statistics,
 )
-from ..conditions import Met, met
 from .conditions import ConditionBase
 from .nodes import DebuggerTensor
 
