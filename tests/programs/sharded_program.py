@@ -6,6 +6,7 @@ GOLDEN in the environment it made tests/golden/sharded.json.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import json
 import os
@@ -130,8 +131,8 @@ def mlp(rank: int, size: int) -> Any:
     def build() -> Any:
         torch.manual_seed(1)
         nn = torch.nn
-        return nn.Sequential(nn.Linear(20, 65), nn.ReLU(), nn.Linear(65, 33), nn.ReLU(),
-                             nn.Linear(33, 4))  # fmt: skip
+        sizes = nn.Linear(20, 65), nn.ReLU(), nn.Linear(65, 33), nn.ReLU(), nn.Linear(33, 4)
+        return nn.Sequential(*sizes)
 
     torch.manual_seed(2)
     inputs = torch.randn(16, 20), torch.randint(0, 4, (16,))
@@ -197,8 +198,7 @@ def memory(rank: int, size: int) -> Any:
     optimizer.step()
     own = whole = 0
     for p in net.parameters():
-        kept = [p, p.grad, *optimizer.state[p].values()]
-        for t in kept:
+        for t in (p, p.grad, *optimizer.state[p].values()):
             whole += t.numel() * t.element_size()
             local = t.to_local() if hasattr(t, "to_local") else t
             own += local.numel() * local.element_size()
@@ -298,8 +298,7 @@ def parts_of_networks(rank: int, size: int) -> Any:
     """Frozen and ignored parameters, unused ones, one parameter in two places, a group of two."""
     found: dict[str, Any] = {}
     net = _net()
-    for p in net[2].parameters():
-        p.requires_grad_(False)
+    net[2].requires_grad_(False)
     frozen = _sharded(net)
     _loss(frozen, 0, rank, size).backward()
     found["frozen"] = _norms(frozen)
@@ -325,8 +324,7 @@ def parts_of_networks(rank: int, size: int) -> Any:
     found["unused"] = _norms(either)
 
     net = _net()
-    net[2] = torch.nn.Linear(32, 32)
-    net[0] = torch.nn.Linear(6, 32)
+    net[0], net[2] = torch.nn.Linear(6, 32), torch.nn.Linear(32, 32)
     net[3], net[4] = torch.nn.Linear(32, 32), torch.nn.Linear(32, 5)
     torch.manual_seed(9)
     with torch.no_grad():
@@ -346,8 +344,7 @@ def order_of_gathering(rank: int, size: int) -> Any:
     model[0].set_modules_to_forward_prefetch([model[2], model[4]])
     model[4].set_modules_to_backward_prefetch([model[2], model[0]])
     losses = [_train(model, rank, size)]
-    handle = model[0].unshard(async_op=True)
-    handle.wait()
+    model[0].unshard(async_op=True).wait()
     whole = [type(model[0].weight).__name__, list(model[0].weight.shape)]
     model[0].reshard()
     parted = hasattr(model[0].weight, "placements")
@@ -431,10 +428,9 @@ def with_tensor_parallel(rank: int, size: int) -> Any:
         fsdp.fully_shard([net[0], net[2]], mesh=data)
         fsdp.fully_shard(net[3], mesh=data)
         fsdp.fully_shard(net, mesh=data)
-        shown = [[[list(p.shape), list(p.to_local().shape)], p.device_mesh.ndim]
-                 for p in net.parameters()]  # fmt: skip
-        place, count = grid[names[-2]].get_local_rank(), 2
-        losses = []
+        named = list(net.parameters())
+        shown = [[[list(p.shape), list(p.to_local().shape)], p.device_mesh.ndim] for p in named]
+        place, count, losses = grid[names[-2]].get_local_rank(), 2, []
         optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
         for i in range(3):
             loss = _loss(net, i, place, count)
@@ -523,7 +519,7 @@ def wrapped(rank: int, size: int) -> Any:
     """Each strategy, with original parameters and without, and one process that has the whole."""
     wrap = importlib.import_module(f"{fsdp.__name__}.wrap")
     strategies = fsdp.ShardingStrategy
-    found: dict[str, Any] = {}
+    found = {}
     for name in ("FULL_SHARD", "SHARD_GRAD_OP", "NO_SHARD", "HYBRID_SHARD"):
         for original in (False, True):
             net = _net()
@@ -559,8 +555,6 @@ def wrapping_policies(rank: int, size: int) -> Any:
     """Which modules each policy wraps."""
     wrap = importlib.import_module(f"{fsdp.__name__}.wrap")
     nn = torch.nn
-    import functools
-
     found = []
     for policy in (
         None,

@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 
+import mindtorch.torch as torch
+import mindtorch.torch.distributed as dist
+from mindtorch.torch.distributed.fsdp import fully_shard
 from tests.support.paths import GOLDEN_FILES, PROGRAMS, ROOT
 
 GOLDEN = json.loads((GOLDEN_FILES / "sharded.json").read_text())
@@ -67,3 +70,24 @@ def test_memory_is_a_part(found: list[Any]) -> None:
     for each in found:
         own, whole, small = each["memory"]
         assert small and own / whole < 0.35
+
+
+def test_a_freed_parameter_is_not_read_as_zeros() -> None:
+    """Its pages are given back; a backward pass that would read them says whose they were."""
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        layer = fully_shard(torch.nn.Linear(3, 2))
+        layer(torch.ones(1, 3)).sum().backward()  # which names the parameters
+        layer.unshard()
+        x = torch.ones(1, 3, requires_grad=True)
+        made = torch.nn.functional.linear(x, layer.weight).sum()
+        whole = layer.weight.detach().numpy()
+        layer.reshard()
+        assert not whole.any() and layer.weight.to_local().detach().numpy().any()
+        with pytest.raises(RuntimeError, match="weight was read after its memory had been freed"):
+            made.backward()
+        layer.unshard()
+        made.backward()
+        assert torch.equal(x.grad, layer.weight.detach().sum(0, keepdim=True))
+    finally:
+        dist.destroy_process_group()
