@@ -21,18 +21,13 @@ import numpy as np
 
 from mindtorch.engine import dtypes
 from mindtorch.kernels.support.atomic_file import replacing
+from mindtorch.torch._serialization.safetensors_types import TYPES
 
 from ._checkpoint_format import CheckpointError, bytes_of
 
 __all__ = ["read", "write"]
 
-_TYPES = {
-    "BOOL": dtypes.bool_, "U8": dtypes.uint8, "I8": dtypes.int8, "U16": dtypes.uint16,
-    "I16": dtypes.int16, "U32": dtypes.uint32, "I32": dtypes.int32, "U64": dtypes.uint64,
-    "I64": dtypes.int64, "F16": dtypes.float16, "BF16": dtypes.bfloat16, "F32": dtypes.float32,
-    "F64": dtypes.float64, "C64": dtypes.complex64,
-}  # fmt: skip
-_NAMES = {each: name for name, each in _TYPES.items()}
+_NAMES = {each: name for name, each in TYPES.items()}
 _ALIGNMENT = 8
 
 
@@ -100,9 +95,9 @@ def read(path: str | Path) -> tuple[dict[str, Any], bool]:
 
 def _array(name: str, row: Any, data: memoryview) -> Any:
     kind, shape, (start, stop) = row["dtype"], tuple(row["shape"]), row["data_offsets"]
-    if kind not in _TYPES:
+    if kind not in TYPES:
         raise ValueError(f"{name!r} has the type {kind!r}")
-    dtype = _TYPES[kind].np
+    dtype = TYPES[kind].np
     if not all(type(n) is int and n >= 0 for n in (*shape, start, stop)) or (
         stop - start != math.prod(shape) * dtype.itemsize or stop > len(data)
     ):

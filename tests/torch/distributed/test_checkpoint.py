@@ -23,8 +23,8 @@ from mindtorch.torch.distributed.checkpoint.state_dict_loader import load_from_k
 from tests.support.paths import GOLDEN_FILES, PROGRAMS, ROOT
 from tests.torch.distributed.test_data_parallel import start
 
-PROGRAM = PROGRAMS / "checkpoint_program.py"
-KILLS = PROGRAMS / "checkpoint_kills_program.py"
+PROGRAM = PROGRAMS / "distributed/checkpoint_program.py"
+KILLS = PROGRAMS / "distributed/checkpoint_kills_program.py"
 OF_FOUR = GOLDEN_FILES / "checkpoint_of_four"
 Failed = checkpoint.CheckpointException
 

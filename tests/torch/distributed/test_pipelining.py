@@ -23,7 +23,7 @@ from mindtorch.torch.distributed.pipelining._backward import all_gradients, inpu
 from tests.support.paths import GOLDEN_FILES, PROGRAMS
 from tests.torch.distributed.test_data_parallel import start
 
-PROGRAM = PROGRAMS / "pipelining_program.py"
+PROGRAM = PROGRAMS / "distributed/pipelining_program.py"
 GOLDEN = json.loads((GOLDEN_FILES / "pipelining.json").read_text())
 nn = torch.nn
 

@@ -117,7 +117,22 @@ def finished(value: Any) -> Future:
     return made
 
 
-class FileSystemWriter(BlockingAsyncStager, StorageWriter):
+class _InFolder:
+    """A storage whose checkpoints are folders."""
+
+    path: Path
+
+    @property
+    def checkpoint_id(self) -> str | os.PathLike[str]:
+        """The folder."""
+        return self.path
+
+    @classmethod
+    def validate_checkpoint_id(cls, checkpoint_id: str | os.PathLike[str]) -> bool:
+        return FileSystem.validate_checkpoint_id(checkpoint_id)
+
+
+class FileSystemWriter(_InFolder, BlockingAsyncStager, StorageWriter):
     """Writes checkpoints into a folder.
 
     Args:
@@ -268,15 +283,6 @@ class FileSystemWriter(BlockingAsyncStager, StorageWriter):
     def storage_meta(self) -> StorageMeta:
         return StorageMeta(checkpoint_id=self.checkpoint_id, save_id=self.save_id)
 
-    @property
-    def checkpoint_id(self) -> str | os.PathLike[str]:
-        """The folder."""
-        return self.path
-
-    @classmethod
-    def validate_checkpoint_id(cls, checkpoint_id: str | os.PathLike[str]) -> bool:
-        return FileSystem.validate_checkpoint_id(checkpoint_id)
-
 
 def _compact(tensor: Any) -> Any:
     """A tensor of the CPU whose storage is no larger than itself."""
@@ -318,7 +324,7 @@ def metadata_path(folder: Path, rank: int | None) -> Path:
     return folder / (_METADATA if rank is None else f"__{rank}{_METADATA}")
 
 
-class FileSystemReader(StorageReader):
+class FileSystemReader(_InFolder, StorageReader):
     """Reads checkpoints from a folder, ours and PyTorch's.
 
     Args:
@@ -403,15 +409,6 @@ class FileSystemReader(StorageReader):
                 f"{file.name} is damaged at {info.offset}, in {item.storage_index.fqn}: {error}"
             ) from error
         put(stored, item, planner)
-
-    @property
-    def checkpoint_id(self) -> str | os.PathLike[str]:
-        """The folder."""
-        return self.path
-
-    @classmethod
-    def validate_checkpoint_id(cls, checkpoint_id: str | os.PathLike[str]) -> bool:
-        return FileSystem.validate_checkpoint_id(checkpoint_id)
 
 
 def put(stored: Any, item: ReadItem, planner: LoadPlanner) -> None:

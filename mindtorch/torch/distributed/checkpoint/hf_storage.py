@@ -20,10 +20,10 @@ from safetensors import safe_open
 from safetensors.numpy import save_file
 
 import mindtorch.torch as torch
-from mindtorch.engine import dtypes
 from mindtorch.engine.tensor import from_array
 from mindtorch.kernels.support.atomic_file import name_beside, write_whole
 
+from ..._serialization.safetensors_types import TYPES
 from ...futures import Future
 from .filesystem import (
     FileSystemReader,
@@ -52,12 +52,6 @@ SUFFIX = ".safetensors"
 _SHARDING = "DCP_SHARDING_INFO"
 _OFFSETS = "saved_offsets"
 _SHARDED_FOLDER = "sharded"
-_TYPES = {
-    "BOOL": dtypes.bool_, "U8": dtypes.uint8, "I8": dtypes.int8, "U16": dtypes.uint16,
-    "I16": dtypes.int16, "U32": dtypes.uint32, "I32": dtypes.int32, "U64": dtypes.uint64,
-    "I64": dtypes.int64, "F16": dtypes.float16, "BF16": dtypes.bfloat16, "F32": dtypes.float32,
-    "F64": dtypes.float64, "C64": dtypes.complex64,
-}  # fmt: skip
 
 
 @dataclasses.dataclass
@@ -297,7 +291,7 @@ class HuggingFaceStorageReader(FileSystemReader):
     ) -> None:  # fmt: skip
         shape = list(part.get_shape())
         offset = [0] * len(shape) if offset is None else offset
-        kind = _TYPES.get(part.get_dtype())
+        kind = TYPES.get(part.get_dtype())
         if kind is None:
             raise NotImplementedError(f"{name} in {file} is of type {part.get_dtype()}")
         entry = entries.setdefault(

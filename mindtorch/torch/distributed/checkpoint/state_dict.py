@@ -336,9 +336,7 @@ def _flattened(state: dict[str, Any]) -> dict[str, Any]:
     found = {f"state.{n}.{k}": v for n, own in state["state"].items() for k, v in own.items()}
     for group in state["param_groups"]:
         for name in group["params"]:
-            found.update(
-                {f"param_groups.{name}.{k}": v for k, v in group.items() if k != "params"}
-            )
+            found.update({f"param_groups.{name}.{k}": v for k, v in group.items() if k != "params"})
     return found
 
 

@@ -381,13 +381,16 @@ class ScheduleInterleaved1F1B(_Spelled):
         ValueError: microbatches that are no whole number of rounds.
     """
 
+    _words, _zero_bubble = "Interleaved 1F1B", False
+
     def _order(self) -> Orders:
-        length = self._rounds("Interleaved 1F1B")
-        size = self.pp_group_size
-        return _orders.interleaved(size, self.n_local_stages, self._n_microbatches, length, False)
+        count = self._n_microbatches
+        length = self._rounds(self._words)
+        ranks, local = self.pp_group_size, self.n_local_stages
+        return _orders.interleaved(ranks, local, count, length, self._zero_bubble)
 
 
-class ScheduleInterleavedZeroBubble(_Spelled):
+class ScheduleInterleavedZeroBubble(ScheduleInterleaved1F1B):
     """:class:`ScheduleInterleaved1F1B` in which gradients of weights fill idle times (ZB1P of
     2401.10241).
 
@@ -395,10 +398,7 @@ class ScheduleInterleavedZeroBubble(_Spelled):
         ValueError: microbatches that are no whole number of rounds.
     """
 
-    def _order(self) -> Orders:
-        length = self._rounds("Zero bubble")
-        size = self.pp_group_size
-        return _orders.interleaved(size, self.n_local_stages, self._n_microbatches, length, True)
+    _words, _zero_bubble = "Zero bubble", True
 
 
 class _TwoStages(_Spelled):
