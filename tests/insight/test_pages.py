@@ -14,13 +14,13 @@ import pytest
 pytest.importorskip("nicegui")
 
 from mindtorch.insight.pages import charts, compare, performance
-from mindtorch.insight.pages.distributions import _Charts as DistributionCharts
+from mindtorch.insight.pages.distributions import DistributionCharts as DistributionCharts
 from mindtorch.insight.pages.graph_layout import drawing, fold
-from mindtorch.insight.pages.lineage import _Lineage
+from mindtorch.insight.pages.lineage import LineageView
 from mindtorch.insight.pages.lineage_rows import facts, flat, varying
 from mindtorch.insight.pages.registry import PAGES
 from mindtorch.insight.pages.scalars import ScalarCharts
-from mindtorch.insight.pages.trainings import _row
+from mindtorch.insight.pages.trainings import training_row
 from mindtorch.insight.pages.view import View, duration
 from mindtorch.insight.reading.folder import RunFolder
 from mindtorch.insight.reading.values import Graph, Node
@@ -146,7 +146,7 @@ def test_a_drawing_escapes_what_it_shows() -> None:
 
 def test_lineage_has_what_differs(folder: RunFolder) -> None:
     """Columns that are the same in all trainings are left out; texts make categories."""
-    lineage = _Lineage(view_of(folder, "lineage"))
+    lineage = LineageView(view_of(folder, "lineage"))
     lineage.load()
     assert lineage.metric == "accuracy"
     assert lineage.causes == ["lr", "optimizer"] and lineage.code == ["commit"]
@@ -197,7 +197,7 @@ def test_long_trainings_have_few_bars(folder: RunFolder) -> None:
 
 def test_the_list_tells_a_training_in_a_row(folder: RunFolder) -> None:
     """Its loss is the tag called so, its other figures those named like accuracies."""
-    row = _row(folder.runs["run0"], "./scalars")
+    row = training_row(folder.runs["run0"], "./scalars")
     assert (row["status"], row["step"], row["problems"]) == ("ended", 30, "whole")
     assert row["loss"] == pytest.approx(folder.runs["run0"].metrics()["loss"], rel=1e-5)
     assert row["metric"].startswith("accuracy ")

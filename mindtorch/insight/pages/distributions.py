@@ -50,7 +50,7 @@ def _cells(items: list[Histogram]) -> tuple[list[int], list[str], list[list[Any]
     return [item.step for item in items], [f"{x:.3g}" for x in centers], cells
 
 
-class _Charts:
+class DistributionCharts:
     def __init__(self, view: View) -> None:
         self.view = view
         self.form = "bands"
@@ -111,7 +111,7 @@ class _Charts:
 @page("distributions", "Distributions", "equalizer")
 def build(view: View) -> None:
     """All tensors at a glance, and one chart for each."""
-    charts = _Charts(view)
+    charts = DistributionCharts(view)
     heading("Size of all tensors: log10 of the root mean square")
     words = ui.label().classes("insight-note")
     overview = ui.echart({}).style("height: 420px; width: 100%")

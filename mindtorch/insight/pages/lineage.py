@@ -34,7 +34,7 @@ def _shares(values: list[Any]) -> list[float | None]:
     return [(x - low) / span if x in held else None for x in values]
 
 
-class _Lineage:
+class LineageView:
     """The rows, columns and axes of the trainings there are."""
 
     def __init__(self, view: View) -> None:
@@ -96,7 +96,7 @@ class _Lineage:
 @page("lineage", "Lineage", "schema", choice="many")
 def build(view: View) -> None:
     """Parallel coordinates and a table; a stretch of an axis that is dragged over is filtered."""
-    lineage = _Lineage(view)
+    lineage = LineageView(view)
     lineage.every = not view.query.get("runs")
     lineage.load()
     with ui.element("div").classes("insight-row"):

@@ -35,7 +35,7 @@ def _loss(metrics: dict[str, float]) -> tuple[str, float | None]:
     return tag, metrics.get(tag)
 
 
-def _row(run: Run, link: str) -> dict[str, Any]:
+def training_row(run: Run, link: str) -> dict[str, Any]:
     metrics = run.metrics()
     tag, loss = _loss(metrics)
     length = run.last_time - run.first_time
@@ -89,7 +89,7 @@ def build(view: View) -> None:
 
     def draw() -> None:
         runs = list(view.folder.runs.values())
-        table.rows = [_row(run, view.address("scalars", [run.name])) for run in runs]
+        table.rows = [training_row(run, view.address("scalars", [run.name])) for run in runs]
         if view.folder.problem:
             words.text = view.folder.problem
         elif not runs:
