@@ -6,6 +6,7 @@ if __name__ != "mindtorch.tools":
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from .later import later
 from .layer_info.report import debug_layer_info
 
 if TYPE_CHECKING:
@@ -33,5 +34,5 @@ def __getattr__(name: str) -> Any:
     if name == "pth2ckpt":  # the module is called, too
         return importlib.import_module(f"{__name__}.pth2ckpt")
     if name in _LATER:
-        return getattr(importlib.import_module(f"{__name__}.{_LATER[name]}"), name)
+        return later(_LATER[name], name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

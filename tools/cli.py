@@ -28,6 +28,7 @@ from .debugger import command as debugger
 from .debugger.protocol import LEVELS, ObservationError, asked_for
 from .insight import command as insight
 from .insight import recording
+from .later import later
 from .run_script import (
     ScriptNotFoundError,
     execute,
@@ -123,9 +124,7 @@ def run_script(options: argparse.Namespace) -> int:
         run = functools.partial(execute, options.script, options.arguments, folder)
         with recording.recording(options):
             if _is_observed(options):
-                from .run_observed import run_observed
-
-                run_observed(options, run)
+                later("run_observed", "run_observed")(options, run)
             else:
                 run()
     except (ObservationError, ScriptNotFoundError) as error:

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from ..cli_types import count
+from ..later import later
 
 __all__ = ["DESCRIPTION", "add_arguments", "main"]
 
@@ -30,6 +31,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(options: argparse.Namespace) -> int:
     """Run and report; the exit status."""
-    from .run import check
-
-    return check(options)
+    status: int = later("check.run", "check")(options)
+    return status

@@ -8,6 +8,7 @@ import secrets
 import subprocess
 import sys
 
+from ..later import later
 from .protocol import DEFAULT_PORT, ENABLE, HOST, PORT, TOKEN
 
 __all__ = ["DESCRIPTION", "add_arguments", "main"]
@@ -35,8 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(options: argparse.Namespace) -> int:
     """Serve until what reports here has ended; the exit status."""
-    from .hub_terminal import serve
-
+    serve = later("debugger.hub_terminal", "serve")
     command = options.command_line
     port = options.debugger_port
     if port is None:
@@ -44,12 +44,15 @@ def main(options: argparse.Namespace) -> int:
     token = os.environ.get(TOKEN, "")
     if command and not token:
         token = secrets.token_hex(16)
+    status: int
     if not command:
-        return serve(options.debugger_host, port, token, None)
+        status = serve(options.debugger_host, port, token, None)
+        return status
 
     def start(port: int) -> subprocess.Popen[bytes]:
         own = {ENABLE: "1", HOST: options.debugger_host, PORT: str(port), TOKEN: token}
         words = [sys.executable, "-m", *command] if command[0] == "mindtorch" else command
         return subprocess.Popen(words, env={**os.environ, **own}, stdin=subprocess.DEVNULL)
 
-    return serve(options.debugger_host, port, token, start)
+    status = serve(options.debugger_host, port, token, start)
+    return status

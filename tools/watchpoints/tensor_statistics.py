@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import math
 import threading
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from mindtorch.kernels.codegen.jit import entry_point, kernel
+if TYPE_CHECKING:
+    from .tensor_statistics_kernels import Loops
 
 __all__ = [
     "Statistics", "change_sums", "changed_statistics", "is_close", "share_within", "statistics",
 ]  # fmt: skip
 
 _BLOCK = 256
-_TYPES = {4: (np.int32, np.uint32), 8: (np.int64, np.uint64)}
 
 
 class Statistics(NamedTuple):
@@ -71,83 +71,6 @@ class Statistics(NamedTuple):
         return math.sqrt(max(0.0, self.squares / self.finite - self.mean**2))
 
 
-@kernel(fastmath={"reassoc", "contract", "nsz", "nnan"})
-def _fill(values: Any, signed: Any, row: Any, bits: Any, block: int) -> None:
-    """Zeros, sums, least and greatest into `row`; `bits` is for extremes of bits as integers.
-
-    Least and most are of integers without a sign: a negative element has the most.
-    """
-    total, sizes, squares, zeros = 0.0, 0.0, 0.0, 0.0
-    unsigned = signed.view(bits.dtype)
-    least, most, positive = unsigned[0], unsigned[0], signed[0]
-    for start in range(0, values.size, block):
-        chunk = values[start : start + block]
-        some, size = values.dtype.type(0), values.dtype.type(0)
-        square, none = values.dtype.type(0), values.dtype.type(0)
-        for i in range(chunk.size):
-            value = chunk[i]
-            some += value
-            size += abs(value)
-            square += value * value
-            none += values.dtype.type(1) if value == 0 else values.dtype.type(0)
-        own = unsigned[start : start + block]
-        for i in range(own.size):
-            least = min(least, own[i])
-            most = max(most, own[i])
-        plain = signed[start : start + block]
-        for i in range(plain.size):
-            positive = max(positive, plain[i])
-        total += some
-        sizes += size
-        squares += square
-        zeros += none
-    bits[0], bits[1], bits[2] = least, most, positive
-    floats = bits.view(values.dtype)
-    sign = np.uint64(1) << np.uint64(bits.itemsize * 8 - 1)
-    row[0], row[1], row[2], row[3] = zeros, total, sizes, squares
-    row[4] = floats[1] if np.uint64(most) >= sign else floats[0]
-    row[5] = floats[2] if positive >= 0 else floats[0]
-
-
-@kernel(fastmath={"reassoc", "contract", "nsz"})
-def _change(values: Any, before: Any, row: Any, block: int) -> None:
-    """Sums of |values - before| and |before|."""
-    change, size = 0.0, 0.0
-    for start in range(0, values.size, block):
-        new, old = values[start : start + block], before[start : start + block]
-        apart, own = values.dtype.type(0), values.dtype.type(0)
-        for i in range(new.size):
-            apart += abs(new[i] - old[i])
-            own += abs(old[i])
-        change += apart
-        size += own
-    row[0], row[1] = change, size
-
-
-@kernel
-def _all_close(
-    values: Any, before: Any, rtol: float, atol: float, equal_nan: bool, block: int
-) -> bool:
-    for start in range(0, values.size, block):
-        new, old = values[start : start + block], before[start : start + block]
-        close = 0
-        for i in range(new.size):
-            near = abs(new[i] - old[i]) <= atol + rtol * abs(old[i])
-            both = (new[i] != new[i]) & (old[i] != old[i])
-            close += near | (new[i] == old[i]) | (both & equal_nan)
-        if close < new.size:
-            return False
-    return True
-
-
-@kernel
-def _within(values: Any, low: float, high: float) -> int:
-    count = 0
-    for i in range(values.size):
-        count += (values[i] >= low) & (values[i] <= high)
-    return count
-
-
 def _floats(array: np.ndarray) -> np.ndarray:
     """A one-dimensional array of float32 or float64 with an array's (parts of) elements."""
     dtype = array.dtype
@@ -159,36 +82,18 @@ def _floats(array: np.ndarray) -> np.ndarray:
     return array if array.flags.c_contiguous else np.ascontiguousarray(array)
 
 
-class _Loops:
-    """The loops for elements of a size, with memory for what they find.
-
-    They are called without checks of types: all arrays are one-dimensional, without gaps.
-    """
-
-    def __init__(self, itemsize: int) -> None:
-        bits = 8 * itemsize
-        numbers, integers = f"float{bits}[::1]", f"int{bits}[::1]"
-        self.signed, unsigned = _TYPES[itemsize]
-        self.fill = entry_point(
-            _fill, f"void({numbers}, {integers}, float64[::1], uint{bits}[::1], int64)"
-        )
-        self.close = entry_point(
-            _all_close, f"boolean({numbers}, {numbers}, float64, float64, boolean, int64)"
-        )
-        self.change = entry_point(_change, f"void({numbers}, {numbers}, float64[::1], int64)")
-        self.row, self.bits = np.empty(6), np.empty(3, unsigned)
-
-
 class _Memory(threading.local):
     """The loops of a thread."""
 
     def __init__(self) -> None:
-        self.of: dict[int, _Loops] = {}
+        self.of: dict[int, Loops] = {}
 
-    def loops(self, itemsize: int) -> _Loops:
+    def loops(self, itemsize: int) -> Loops:
         found = self.of.get(itemsize)
         if found is None:
-            found = self.of[itemsize] = _Loops(itemsize)
+            from .tensor_statistics_kernels import Loops  # here: importing tools loads no numba
+
+            found = self.of[itemsize] = Loops(itemsize)
         return found
 
 
@@ -275,4 +180,6 @@ def share_within(array: np.ndarray, low: float, high: float) -> float:
     """Per cent of the elements that are `low` at least and `high` at most."""
     if not array.size:
         return 0.0
-    return 100.0 * int(_within(_floats(array), low, high)) / array.size
+    values = _floats(array)
+    count = _memory.loops(values.itemsize).within(values, float(low), float(high))
+    return 100.0 * int(count) / array.size
