@@ -47,7 +47,7 @@ def work(namespace: str, rank: str, url: str, kind: str, steps: str) -> None:
     dist.init_process_group("gloo", init_method=url, rank=int(rank), world_size=2)
     T: Any = importlib.import_module(f"{namespace}.distributed.tensor")  # noqa: N806
     parallel: Any = importlib.import_module(f"{namespace}.distributed.tensor.parallel")
-    program = importlib.import_module("tests.programs.tensor_parallel_program")
+    program = importlib.import_module("tests.programs.distributed.tensor_parallel_program")
     nn = torch.nn
     torch.manual_seed(0)
     if kind == "mlp":

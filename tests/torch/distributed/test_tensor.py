@@ -16,8 +16,8 @@ import pytest
 
 from tests.support.paths import GOLDEN_FILES, PROGRAMS, ROOT
 
-PROGRAM = PROGRAMS / "distributed_tensor_program.py"
-TRAINING = PROGRAMS / "tensor_parallel_program.py"
+PROGRAM = PROGRAMS / "distributed" / "tensor_program.py"
+TRAINING = PROGRAMS / "distributed" / "tensor_parallel_program.py"
 GOLDEN = {
     size: json.loads((GOLDEN_FILES / f"distributed_tensor.{size}.json").read_text())
     for size in (2, 4)
@@ -82,7 +82,7 @@ def test_functions_give_what_one_process_does(found: Any, title: str) -> None:
 @pytest.mark.parametrize(
     "title",
     ["uneven_pieces", "redistribution", "local_and_whole", "in_place", "new_tensors", "errors",
-     "modules", "files_and_copies", "autodiff"],
+     "modules", "files_and_copies", "autodiff", "functions_of_parts"],
 )  # fmt: skip
 def test_two_processes_find_what_pytorchs_find(found: Any, title: str) -> None:
     """Pieces of other lengths, every way into every other, writes in place, errors, optimizers."""

@@ -1,6 +1,6 @@
 """DTensors in several processes, in PyTorch or mindtorch: what functions give, and how it lies.
 
-    python distributed_tensor_program.py NAMESPACE RANK SIZE URL FOLDER [CASE ...]
+    python tensor_program.py NAMESPACE RANK SIZE URL FOLDER [CASE ...]
 
 writes FOLDER/NAMESPACE.RANK.json. With two processes the mesh has one axis, with four it has two.
 ``tests/golden/distributed_tensor.SIZE.json`` is what rank 0 wrote under PyTorch 2.13.
@@ -449,6 +449,30 @@ def autodiff() -> Any:
     with torch.autocast("cpu", dtype=torch.bfloat16):
         found.append(str(F.linear(a, spread(numbers(8, 6), *cut)).dtype))
     return [*found, told(lambda: leaf().add_(1))]
+
+
+@case
+def functions_of_parts() -> Any:
+    """local_map, and plain tensors that all processes have."""
+    experimental = importlib.import_module(f"{T.__name__}.experimental")
+    cut, whole = [T.Shard(0)] * mesh.ndim, [T.Replicate()] * mesh.ndim
+    x, w = spread(numbers(4, 6), *cut).requires_grad_(), spread(numbers(6, 3), *whole)
+
+    def product(a: Any, b: Any) -> Any:
+        return a @ b
+
+    mapped = experimental.local_map(product, out_placements=cut, in_placements=(cut, whole))
+    made = mapped(x, w)
+    made.sum().backward()
+    other = experimental.local_map(
+        product, out_placements=cut, in_placements=(whole, whole), redistribute_inputs=False
+    )
+    with experimental.implicit_replication():
+        mixed = x.detach() + numbers(4, 6)
+    return [
+        lies(made), plain(made), lies(x.grad), plain(x.grad), lies(mixed), plain(mixed),
+        told(lambda: mapped(x))[0], told(lambda: other(x, w))[0],
+    ]  # fmt: skip
 
 
 def main() -> None:
