@@ -69,11 +69,22 @@ def _checked_loss(name: str) -> Any:
     )
 
 
-_TENSOR = (
+def _refuses_plain(overload: str, *functions: Any) -> None:
+    """Let functions raise for plain tensors; torch's error has the name of their ``overload``."""
+    for function in functions:
+        record = record_of(function)
+        if record is not None:
+            check = _checked(f"aten.{record.name}.{overload}")
+            record.implementations.setdefault(DTensor, check)
+
+
+_refuses_plain(
+    "Tensor",
     torch.add, torch.sub, torch.mul, torch.div, torch.eq, torch.ne, torch.lt, torch.le, torch.gt,
     torch.ge, torch.floor_divide, torch.remainder, torch.fmod,
 )  # fmt: skip
-_DEFAULT = (
+_refuses_plain(
+    "default",
     torch.maximum, torch.minimum, torch.atan2, torch.mm, torch.bmm, torch.matmul, torch.addmm,
     torch.baddbmm, torch.cat, torch.stack, torch.mv, torch.dot, torch.outer, torch.logical_and,
     torch.logical_or, torch.logical_xor, torch.addcmul, torch.addcdiv, torch.einsum,
@@ -81,12 +92,6 @@ _DEFAULT = (
     functional.linear, functional.conv1d, functional.conv2d, functional.conv3d,
     functional.mse_loss, functional.l1_loss, functional.scaled_dot_product_attention,
 )  # fmt: skip
-for _functions, _overload in ((_TENSOR, "Tensor"), (_DEFAULT, "default")):
-    for _function in _functions:
-        _record = record_of(_function)
-        if _record is not None:
-            _text = f"aten.{_record.name}.{_overload}"
-            _record.implementations.setdefault(DTensor, _checked(_text))
 for _function in (functional.cross_entropy, functional.nll_loss):
     _record = record_of(_function)
     if _record is not None:
