@@ -10,7 +10,10 @@ from mindtorch.torch._tensor.tensor import Tensor
 
 from . import distributed_c10d as c10d
 
-__all__ = ["all_gather_tensor", "all_reduce", "all_to_all_single", "broadcast", "wait_tensor"]
+__all__ = [
+    "all_gather_tensor", "all_reduce", "all_to_all_single", "broadcast", "reduce_scatter_tensor",
+    "wait_tensor",
+]  # fmt: skip
 
 all_to_all_single_autograd = absent_function(
     "torch.distributed._functional_collectives", "all_to_all_single_autograd",
@@ -42,6 +45,22 @@ def all_gather_tensor(self: Tensor, gather_dim: int, group: Any, tag: str = "") 
     parts = [self.new_empty(self.shape) for _ in range(c10d.get_world_size(group))]
     c10d.all_gather(parts, self.contiguous(), group=group)
     return FUNCTIONS["cat"](parts, gather_dim)
+
+
+def reduce_scatter_tensor(
+    self: Tensor, reduceOp: str, scatter_dim: int, group: Any, tag: str = ""  # noqa: N803
+) -> Tensor:
+    """This process's piece, along ``scatter_dim``, of the combination of all processes' tensors."""
+    size = c10d.get_world_size(group)
+    if self.shape[scatter_dim] % size:
+        raise AssertionError(
+            f"input dimension {scatter_dim} ({self.shape[scatter_dim]}) must be a multiple of "
+            f"group_size {size}"
+        )
+    pieces = [piece.contiguous() for piece in self.chunk(size, scatter_dim)]
+    result = self.new_empty(pieces[0].shape)
+    c10d.reduce_scatter(result, pieces, getattr(c10d.ReduceOp, reduceOp.upper()), group)
+    return result
 
 
 def all_to_all_single(

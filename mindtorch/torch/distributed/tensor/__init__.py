@@ -12,6 +12,7 @@ from ..device_mesh import DeviceMesh as DeviceMesh
 from ..device_mesh import init_device_mesh as init_device_mesh
 from . import _functions as _functions
 from . import _mixed as _mixed
+from . import debug as debug
 from . import placement_types as placement_types
 from ._distribute import distribute_module as distribute_module
 from ._distribute import distribute_tensor as distribute_tensor
