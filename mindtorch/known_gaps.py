@@ -119,7 +119,7 @@ GAPS: tuple[Gap, ...] = (
         "all", "there are groups, collectives, torchrun, DistributedDataParallel and ZeRO-1, over "
         "MPI or sockets; other names that libraries import raise when used"),
     Gap("feature", "torch.distributed.tensor.experimental: context_parallel, register_sharding; "
-        "torch.distributed.tensor.debug; DTensor.redistribute to another mesh", "all",
+        "tensor.debug.CommDebugMode; DTensor.redistribute to another mesh", "all",
         "raise or are not there; attention of a sequence that is cut gathers keys and values"),
     Gap("feature", "sharding rules of convolutions but along samples, batch_norm, cumsum and sort "
         "along the cut, linear algebra, fft, recurrent layers, sampling of grids", "all",
