@@ -9,6 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from mindtorch.engine.sharding.sharded import Sharding
 from mindtorch.torch._compat.unsupported_names import absent_class
 from mindtorch.torch.distributed.tensor._tensor import DTensor
 
@@ -36,7 +37,8 @@ def visualize_sharding(dtensor: DTensor, header: str = "", use_rich: bool = Fals
     if dtensor.ndim >= 3:
         raise RuntimeError("visualize sharding supports only 1D or 2D DTensor")
     mesh = dtensor.device_mesh
-    if mesh.get_coordinate() is None or any(mesh.get_coordinate()):
+    place = mesh.get_coordinate()
+    if place is None or any(place):
         return
     rows, columns, cells = _cells(dtensor)
     if use_rich or importlib.util.find_spec("tabulate") is None:
@@ -51,7 +53,7 @@ def visualize_sharding(dtensor: DTensor, header: str = "", use_rich: bool = Fals
 
 def _cells(dtensor: DTensor) -> tuple[list[str], list[str], list[list[str]]]:
     """Names of the rows and of the columns, and for each box who has it: ``cpu:0,2``."""
-    mesh, sharding = dtensor.device_mesh, dtensor.aval.sharding
+    mesh, sharding = dtensor.device_mesh, Sharding(dtensor.device_mesh, dtensor.placements)
     shape = (*dtensor.shape, 1)[:2]
     boxes: dict[tuple[Any, Any], list[str]] = {}
     for place in itertools.product(*map(range, mesh.shape)):
