@@ -15,7 +15,8 @@ PYTEST_ARGS ?=
 COMPARE_ARGS ?=
 BENCH_ARGS ?=
 # on the CPU; benchmarks/cuda.py measures a GPU
-BENCHMARKS := training larger_models first_step kernels scaling compilers data_cache data_parallel serving
+BENCHMARKS := training larger_models first_step kernels scaling compilers data_cache data_parallel \
+	sharded tensor_parallel serving
 
 # modules are compiled to byte code once, not in each of the processes that tests start
 unexport PYTHONDONTWRITEBYTECODE

@@ -50,6 +50,10 @@ WITHOUT_ROW: dict[str, str] = {
     "merge_keys": "of sparse tensors; test_sparse_tensors.py compares their sums",
     "_to_device": "needs a second device; cuda_program.py compares it in numba's simulator",
     "unbind": "as split",
+    **dict.fromkeys(
+        ("from_local", "to_local", "redistribute"),
+        "of tensors over several processes; torch/distributed/test_tensor.py compares them",
+    ),
 }
 
 

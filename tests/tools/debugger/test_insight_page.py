@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import socket
-import threading
-import time
-import urllib.request
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-pytest.importorskip("nicegui")
-
-from mindtorch.insight import app
-from mindtorch.insight.pages.registry import PAGES
-from mindtorch.insight.reading.folder import RunFolder
 from mindtorch.tools.debugger import insight_page
-from mindtorch.tools.debugger.hub import Hub
 
 
 def test_words() -> None:
@@ -36,30 +29,40 @@ def test_words() -> None:
     assert chart["xAxis"]["data"] == ["0", "1"] and chart["series"][0]["data"] == [3, 4]
 
 
-def test_the_page_is_served(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """In an application of its own: pages are registered before it is made."""
-    pages = list(PAGES)
-    monkeypatch.setattr(app, "_APPLICATION", [])
-    hub = Hub()
-    try:
-        insight_page.register(hub)
-        folder = RunFolder(tmp_path)
-        held = socket.create_server(("127.0.0.1", 0))
-        server = app.make_server(app.Guard(app.application(), folder))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [held]})
-        thread.start()
-        while not server.started and thread.is_alive():
-            time.sleep(0.01)
-        port = held.getsockname()[1]
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/debugger") as answer:
-            text = answer.read().decode()
-        assert "Programs report to" in text and "Terminate" in text
-        server.should_exit = True
-        thread.join()
-        held.close()
-    finally:
-        hub.close()
-        PAGES[:] = pages
+SERVED = """
+import sys, threading, time, urllib.request, socket
+from pathlib import Path
+from mindtorch.insight import app
+from mindtorch.insight.reading.folder import RunFolder
+from mindtorch.tools.debugger import insight_page
+from mindtorch.tools.debugger.hub import Hub
+
+hub = Hub()
+insight_page.register(hub)
+held = socket.create_server(("127.0.0.1", 0))
+server = app.make_server(app.Guard(app.application(), RunFolder(Path(sys.argv[1]))))
+thread = threading.Thread(target=server.run, kwargs={"sockets": [held]})
+thread.start()
+while not server.started and thread.is_alive():
+    time.sleep(0.01)
+assert server.started, "the server has ended"
+address = f"http://127.0.0.1:{held.getsockname()[1]}/debugger"
+with urllib.request.urlopen(address, timeout=60) as answer:
+    print(answer.read().decode())
+server.should_exit = True
+thread.join()
+hub.close()
+"""
+
+
+def test_the_page_is_served(tmp_path: Path) -> None:
+    """In a process of its own: NiceGUI has one application in a process, and it starts once."""
+    done = subprocess.run(
+        [sys.executable, "-c", SERVED, str(tmp_path)],
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "Programs report to" in done.stdout and "Terminate" in done.stdout
 
 
 def test_a_port_that_is_taken(capsys: pytest.CaptureFixture[str]) -> None:
