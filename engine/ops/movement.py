@@ -354,12 +354,23 @@ def _view_update_aval(base: Aval, value: Aval, *, chain: Any) -> Aval:
     return base if same else aval(base.shape, base.dtype, strides, base.device)
 
 
+def _laid_out_as_base(g: Any, avals: Any, chain: Any) -> Any:
+    """A gradient whose elements lie as those of the base, which as_strided counts on."""
+    described = _view_update_aval(*avals, chain=chain)
+    if all(op is not as_strided for op, _ in chain) or g.aval.strides == described.strides:
+        return g
+    flat = zeros_like_aval(aval((described.extent,), g.aval.dtype, None, g.aval.device))
+    place = {"shape": described.shape, "strides": described.strides, "offset": 0}
+    return view_update(as_strided(flat, **place), g, chain=())
+
+
 def _view_update_base(g: Any, avals: Any, chain: Any) -> Any:
+    g = _laid_out_as_base(g, avals, chain)
     return view_update(g, zeros_like_aval(avals[1]), chain=chain)
 
 
-def _view_update_value(g: Any, chain: Any) -> Any:
-    return clone(apply_chain(g, chain))
+def _view_update_value(g: Any, avals: Any, chain: Any) -> Any:
+    return clone(apply_chain(_laid_out_as_base(g, avals, chain), chain))
 
 
 class _ViewUpdate(Op):

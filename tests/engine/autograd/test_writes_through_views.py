@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -266,3 +267,27 @@ def test_parts_may_be_written_to_where_torch_allows_it() -> None:
 
     for mine, theirs in zip(*_each(run), strict=True):
         assert_equal(mine, theirs, "parts")
+
+
+def _written_by_places(t: Any) -> list[Any]:
+    found = []
+    for turned, upstream in itertools.product((False, True), ("expanded", "contiguous", "turned")):
+        leaf = t.arange(12.0).reshape(3, 4).requires_grad_()
+        base = ((leaf.t() if turned else leaf) * 2).clone()
+        value = t.ones(2, requires_grad=True)
+        base.as_strided((2,), (4,), 2).copy_(value * 3)
+        shape = tuple(base.shape)
+        gradient = {
+            "expanded": lambda shape: t.ones(()).expand(shape),
+            "contiguous": lambda shape: t.arange(12.0).reshape(shape),
+            "turned": lambda shape: t.arange(12.0).reshape(shape[::-1]).t(),
+        }[upstream](shape)
+        base.backward(gradient)
+        found += [leaf.grad, value.grad]
+    return found
+
+
+def test_a_write_by_places_has_the_gradient_of_these_elements_however_the_other_lies() -> None:
+    """The places are those in the base; a gradient from above may have other strides, or none."""
+    for mine, theirs in zip(*_each(_written_by_places), strict=True):
+        assert_same(mine, theirs, "gradient")
