@@ -263,7 +263,8 @@ class Sizes:
         place: says which line of the user's runs; ours: whether a frame is the library's.
         make: given by the capture, ``make(described, function, arguments)``: a tensor that is made
             anew for other sizes.
-        branches: comparisons in the user's code, where they are to be told.
+        branches: comparisons in the user's code, where they are to be told; origins: by
+            condition, the files and functions that ask for it, where branches are told.
     """
 
     def __init__(
@@ -278,6 +279,7 @@ class Sizes:
         self.ours = ours
         self.make: Callable[..., Any] | None = None
         self.branches: list[str] | None = None
+        self.origins: dict[str, set[tuple[str, str]]] = {}
         self._known: dict[Any, Any] = {}
         self._lines: list[str] = []
         self._conditions: set[str] = set()
@@ -397,11 +399,15 @@ class Sizes:
         return holds
 
     def _note_branch(self, text: str, a: Any, b: Any, holds: bool) -> None:
-        """Write down a comparison that the user's own code makes."""
+        """Write down where a comparison is made; all of it, where that is the user's own code."""
         frame: types.FrameType | None = sys._getframe(2)
         while frame is not None and frame.f_code.co_filename == __file__:
             frame = frame.f_back
-        if frame is None or self.ours(frame) or self.branches is None:
+        if frame is None or self.branches is None:
+            return
+        origin = (frame.f_code.co_filename, frame.f_code.co_name)
+        self.origins.setdefault(f"{name_of(a)} {text} {name_of(b)}", set()).add(origin)
+        if self.ours(frame):
             return
         said = f"{self.shown(a)} {text} {self.shown(b)} is {holds} at {self.place()}"
         if said not in self.branches:
@@ -452,6 +458,15 @@ class Sizes:
             self.fix_hidden((value.__defaults__, value.__kwdefaults__), depth - 1)
         elif depth and hasattr(value, "__dict__") and not isinstance(value, type):
             self.fix_hidden(tuple(vars(value).values()), depth - 1)
+
+    def conditions(self) -> list[tuple[str, bool]]:
+        """What the capture relies on: comparisons of two numbers, and whether they hold."""
+        found = []
+        for line in self._lines:
+            if line.startswith("if "):
+                text = line.removeprefix("if ").removesuffix(": return None")
+                found.append((text.removeprefix("not ")[1:-1], text.startswith("not ")))
+        return found
 
     # --- other sizes ------------------------------------------------------------------------------
 

@@ -142,9 +142,17 @@ GAPS: tuple[Gap, ...] = (
         "PipelineStage takes parts that were cut by hand"),
     Gap("feature", "torchrun: jobs whose size changes (--nnodes=1:4), restarts on many machines",
         "all", "a job has the processes it began with; on one machine all are started again"),
-    Gap("feature", "torch.export, torch.utils._python_dispatch, __torch_dispatch__", "all",
-        "names that libraries import; programs are not exported, no dispatcher sees the calls: "
-        "modes and tensors that ask for it raise"),
+    Gap("feature", "torch.utils._python_dispatch, __torch_dispatch__", "all",
+        "names that libraries import; no dispatcher sees the calls: modes and tensors that ask for "
+        "it raise"),
+    Gap("feature", "torch.export: ExportedProgram.graph and graph_module, decomposition tables, "
+        "unflatten, draft_export, ShapesCollection, register_dataclass", "all",
+        "raise: a program's nodes are the engine's ops, print(program) shows them"),
+    Gap("argument", "torch.export.export: branches on data, random numbers (dropout in training), "
+        "Dim arithmetic, preserve_module_call_signature", "all",
+        "raise; a length of 1 is taken as others are, strict=True traces as strict=False"),
+    Gap("feature", "torch.export.load, torch.jit.load: files of real torch", "all",
+        "raise, and say so: export here, or load the state_dict; ours are not read by real torch"),
     Gap("argument", "FlopCounterMode(custom_mapping), register_flop_formula", "all",
         "raise: what is counted is our own ops (products, linear layers, convolutions)"),
     Gap("argument", "create_selective_checkpoint_contexts(policy_fn_or_list)", "all",

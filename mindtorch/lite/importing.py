@@ -21,14 +21,19 @@ from mindtorch.torch.nn import Module
 from .errors import ConvertError
 from .graph import LiteGraph, LiteNode, LiteTensor, Size
 
-__all__ = ["Shapes", "chosen_shape", "from_model"]
+__all__ = ["GraphWriter", "Shapes", "chosen_shape", "from_model"]
 
 _VALUE = re.compile(r"\bv(\d+)\b")
 Shapes = Mapping[str, Sequence[int]]
 
 
-class _Writer:
-    """Makes a Lite graph of a traced one."""
+class GraphWriter:
+    """Makes a Lite graph of a traced one.
+
+    Args:
+        graph: the traced one.
+        names: of its inputs.
+    """
 
     def __init__(self, graph: InferenceGraph, names: Sequence[str]) -> None:
         self.graph, self.names = graph, names
@@ -44,13 +49,13 @@ class _Writer:
             made.sizes.append(graph.sizes.names[place])
         made.lengths = [int(n) for n in graph.sizes.values[:opened]]
         for value, name in zip(graph.inputs, self.names, strict=True):
-            made.inputs.append(self._value(value, name))
+            made.inputs.append(self.value(value, name))
         used = graph.used()
         for number, tensor in graph.constants.items():
             if number in used:
                 self._constant(number, tensor)
         for i, node in enumerate(graph.nodes):
-            self._node(node, f"{node.op.name}_{i}")
+            self.write_node(node, f"{node.op.name}_{i}")
         made.outputs = [self.places[v.number] for v in graph.outputs]
         taken: set[str] = {made.tensors[i].name for i in made.inputs}
         named = graph.output_names or [""] * len(made.outputs)
@@ -61,7 +66,8 @@ class _Writer:
                 taken.add(name)
         return made
 
-    def _value(self, value: Any, name: str) -> int:
+    def value(self, value: Any, name: str) -> int:
+        """A new tensor for a value; its place."""
         aval = value.aval
         shape = tuple(self.plain(n) for n in aval.shape)
         place = self.made.add(LiteTensor(name, aval.dtype.name, shape, weak=aval.weak))
@@ -75,7 +81,8 @@ class _Writer:
             LiteTensor(name, tensor.aval.dtype.name, array.shape, array, weak=tensor.aval.weak)
         )
 
-    def _node(self, node: Any, name: str) -> None:
+    def write_node(self, node: Any, name: str) -> None:
+        """Append a node."""
         if node.op is DRAW:
             raise ConvertError(f"the model draws random numbers at {node.line}")
         if node.op is MAKE:
@@ -85,24 +92,24 @@ class _Writer:
         except TypeError as error:
             raise ConvertError(f"{node.op.name} (at {node.line}) cannot be kept: {error}") from None
         inputs = tuple(None if v is None else self.places[v.number] for v in node.inputs)
-        outputs = tuple(self._value(v, f"{name}:{k}") for k, v in enumerate(node.outputs))
+        outputs = tuple(self.value(v, f"{name}:{k}") for k, v in enumerate(node.outputs))
         self.made.nodes.append(LiteNode(node.op.name, inputs, outputs, params, name=name))
 
     def plain(self, value: Any) -> Any:
         """A parameter without the engine's own objects."""
         if type(value) in KINDS:
-            return Size(self._size(value.place))
+            return Size(self.size(value.place))
         if isinstance(value, tuple):
             return tuple(self.plain(each) for each in value)
         if value is None or isinstance(value, (bool, int, float, str, dtypes.DType)):
             return value
         raise TypeError(f"a parameter of type {type(value).__name__}")
 
-    def _size(self, place: int) -> int:
+    def size(self, place: int) -> int:
         """Where a number stands in the file, with what it follows from before it."""
         if place not in self.numbers:
             text = self.graph.sizes.definition(place)
-            inner = {int(n): self._size(int(n)) for n in _VALUE.findall(text)}
+            inner = {int(n): self.size(int(n)) for n in _VALUE.findall(text)}
             self.made.sizes.append(_VALUE.sub(lambda m: f"v{inner[int(m[1])]}", text))
             self.numbers[place] = len(self.made.sizes) - 1
         return self.numbers[place]
@@ -111,7 +118,7 @@ class _Writer:
 def _traced(model: Any, given: Arguments, axes: list[dict[int, str]]) -> LiteGraph:
     graph = trace(model, given, axes)
     graph.fold_constants()
-    return _Writer(graph, given.names).write()
+    return GraphWriter(graph, given.names).write()
 
 
 def from_model(

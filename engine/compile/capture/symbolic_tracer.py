@@ -115,14 +115,16 @@ class SymbolicTracer(Tracer):
 
 
 def trace_for_sizes(
-    function: Callable[..., Any], examples: Sequence[Tensor], axes: Sequence[dict[int, str]]
-) -> tuple[Graph, Sizes]:
+    function: Callable[..., Any], examples: Sequence[Tensor], axes: Sequence[dict[int, str]],
+    tracer: SymbolicTracer | None = None,
+) -> tuple[Graph, Sizes]:  # fmt: skip
     """The graph of ``function`` for tensors like ``examples``, some of whose axes may have other
     lengths, and what it says of these: :func:`.trace.trace` for many sizes.
 
     Args:
         axes: for each example the axes that may, and what their lengths are called; those with
             one name are equal.
+        tracer: a new one, which writes down in its own way.
 
     Raises:
         TracingError: the function needs a tensor's data.
@@ -136,7 +138,7 @@ def trace_for_sizes(
                 raise ValueError(f"{name!r} is {lengths[name]} and {n}")
     sizes = Sizes([max(n, 2) for n in lengths.values()], list(lengths), user_line, ours)
     places = dict(zip(lengths, sizes.sizes, strict=True))
-    tracer = SymbolicTracer()
+    tracer = tracer or SymbolicTracer()
     tracer.take_sizes(sizes, [])
     sizes.branches = []
     sizes.mode = NOTES

@@ -23,3 +23,7 @@ class Unsupported(TorchDynamoException):
 
 class RecompileError(TorchDynamoException):
     """A function was called that would be compiled again, while ``error_on_recompile`` is set."""
+
+
+class UserError(TorchDynamoException):
+    """Arguments of torch.export that do not fit the model or each other."""

@@ -12,9 +12,9 @@ __all__ = ["axes_of"]
 
 def _name(mark: Any, source: str, axis: int) -> str | None:
     """What an axis is called that is marked as open; None for one that is not."""
-    if mark is None or mark is Dim.STATIC or type(mark) is int:
+    if mark is None or mark == Dim.STATIC or type(mark) is int:
         return None
-    if mark in (Dim.AUTO, Dim.DYNAMIC):
+    if mark == Dim.AUTO or mark == Dim.DYNAMIC:
         return f"{source}_dim_{axis}"
     found = mark if isinstance(mark, str) else getattr(mark, "__name__", None)
     if not isinstance(found, str) or not found:

@@ -1,0 +1,216 @@
+"""torch.export.save and load: what comes back, and files that are none."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mindtorch.torch as torch
+from mindtorch.torch import export
+from mindtorch.torch.export import Dim
+from tests.torch.export.test_export import containers, language_model, lenet, norm_in_training
+
+
+def saved(program: Any, **options: Any) -> bytes:
+    file = io.BytesIO()
+    export.save(program, file, **options)
+    return file.getvalue()
+
+
+def loaded(content: bytes, **options: Any) -> Any:
+    return export.load(io.BytesIO(content), **options)
+
+
+def small(n: int = 4) -> Any:
+    return export.export(torch.nn.Linear(n, 3), (torch.ones(2, n),))
+
+
+def changed(content: bytes, name: str, new: bytes) -> bytes:
+    """The archive with another entry in place of one."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(file, "w") as made:
+        for each in old.namelist():
+            made.writestr(each, new if each == name else old.read(each))
+    return file.getvalue()
+
+
+def test_a_transformer_comes_back_without_its_code(tmp_path: Path) -> None:
+    """A file has everything: parameters, open lengths with their bounds, masks made from them."""
+    torch.manual_seed(0)
+    net = language_model(torch).eval()
+    ids = torch.randint(0, 20, (3, 7))
+    marks = {0: Dim.DYNAMIC, 1: Dim("words", max=64)}
+    export.save(export.export(net, (ids,), dynamic_shapes=(marks,)), tmp_path / "net.pt2")
+    program = export.load(tmp_path / "net.pt2")
+    module = program.module()
+    for shape in ((3, 7), (1, 64), (2, 1)):
+        ids = torch.randint(0, 20, shape)
+        np.testing.assert_array_equal(module(ids).detach().numpy(), net(ids).detach().numpy())
+    with pytest.raises(AssertionError, match="Guard failed"):
+        module(torch.zeros((2, 65), dtype=torch.int64))
+    assert str(program.range_constraints["words"]) == "VR[0, 64]"
+    assert program.example_inputs is not None and program.example_inputs[0][0].shape == (3, 7)
+
+
+def test_signature_containers_and_buffers_come_back() -> None:
+    """What is printed of the program is the same, and a program that is loaded is saved again."""
+    net = containers(torch).eval()
+    parts = {"a": torch.full((3,), 2.0), "b": (torch.ones(3),)}
+    given, scale = torch.randn(5, 4), torch.full((1,), 3.0)
+    program = export.export(net, (given, parts), {"scale": scale})
+    again = loaded(saved(loaded(saved(program))))
+    assert str(again) == str(program) and again.call_spec == program.call_spec
+    result, direct = again.module()(given, parts, scale=scale), net(given, parts, scale=scale)
+    assert result["out"].equal(direct["out"]) and result["rest"][2:] == (None, 3)
+    assert list(dict(again.named_buffers())) == list(dict(program.named_buffers()))
+
+
+def test_a_program_that_was_loaded_is_trained() -> None:
+    """Parameters are parameters, writes to parts of tensors pass gradients on."""
+    torch.manual_seed(0)
+    net = norm_in_training(torch)
+    x = torch.randn(5, 1, 8, 8)
+    module = loaded(saved(export.export(net, (x,)))).module()
+    module(x).square().sum().backward()
+    net(x).square().sum().backward()
+    for (name, mine), wanted in zip(module.named_parameters(), net.parameters(), strict=True):
+        assert mine.grad.equal(wanted.grad), name
+    assert module.norm.running_mean.equal(net.norm.running_mean)
+
+
+def test_extra_files() -> None:
+    """Texts lie beside the program."""
+    content = saved(small(), extra_files={"words.txt": "a b"})
+    found = {"words.txt": "", "other": "kept"}
+    loaded(content, extra_files=found)
+    assert found == {"words.txt": "a b", "other": "kept"}
+
+
+def test_a_file_that_fails_leaves_the_old_one(tmp_path: Path) -> None:
+    """The file appears when it is whole."""
+    path = tmp_path / "net.pt2"
+    export.save(small(), path)
+    before = path.read_bytes()
+    named = type("Pairs", (tuple,), {})
+    torch.utils._pytree.register_pytree_node(
+        named, lambda x: (list(x), None), lambda x, _: named(x)
+    )
+
+    class Gives(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return named((x * 2,))
+
+    program = export.export(Gives(), (torch.ones(2),))
+    assert type(program.module()(torch.ones(2))) is named
+    with pytest.raises(NotImplementedError, match="a Pairs among the arguments or results"):
+        export.save(program, path)
+    assert path.read_bytes() == before and [p.name for p in tmp_path.iterdir()] == ["net.pt2"]
+    with pytest.raises(TypeError, match=r"must be an instance of 'ExportedProgram', got 'Linear'"):
+        export.save(torch.nn.Linear(1, 1), path)  # type: ignore[arg-type]
+
+
+def test_files_that_are_none(tmp_path: Path) -> None:
+    """Nothing, something else, and a missing file."""
+    with pytest.raises(FileNotFoundError):
+        export.load(tmp_path / "none.pt2")
+    for content in (b"", b"garbage", b"PK\x03\x04" + bytes(100)):
+        with pytest.raises(RuntimeError, match=r"export\.load: .* is damaged or no exported"):
+            loaded(content)
+    state = io.BytesIO()
+    torch.save({"x": torch.ones(2)}, state)
+    with pytest.raises(RuntimeError, match="holds no exported program"):
+        loaded(state.getvalue())
+
+
+def test_files_of_real_torch_and_of_later_versions() -> None:
+    """They say what they are."""
+    torch_export = pytest.importorskip("torch.export")
+    real = pytest.importorskip("torch")
+    file = io.BytesIO()
+    torch_export.save(torch_export.export(real.nn.Linear(2, 2), (real.ones(1, 2),)), file)
+    with pytest.raises(NotImplementedError, match="written by real PyTorch"):
+        loaded(file.getvalue())
+    with pytest.raises(NotImplementedError, match="of version b'2'"):
+        loaded(changed(saved(small()), "mindtorch_export/version", b"2"))
+
+
+def test_truncated_and_changed_files() -> None:
+    """Each cut and each changed byte of the parts is found, or changes nothing."""
+    content = saved(small())
+    for cut in range(0, len(content), 97):
+        with pytest.raises(RuntimeError, match=r"torch\.export\.load"):
+            loaded(content[:cut])
+    x = torch.ones(2, 4)
+    wanted = loaded(content).module()(x)
+    rng = np.random.default_rng(0)
+    for place in rng.integers(0, len(content), 200):
+        spoiled = bytearray(content)
+        spoiled[place] ^= 1 << rng.integers(8)
+        try:
+            found = loaded(bytes(spoiled))
+        except (RuntimeError, NotImplementedError) as error:
+            assert "torch.export.load" in str(error)
+        else:
+            assert found.module()(x).equal(wanted)
+
+
+@pytest.mark.parametrize("change", [
+    lambda t: t["inputs"].pop(), lambda t: t["outputs"].clear(), lambda t: t.update(in_spec="*"),
+    lambda t: t["inputs"][0].__setitem__(2, "other"), lambda t: t.update(lengths=[[9, 0]]),
+    lambda t: t.update(guards=[["__import__('os')", "==", 1, True]]), lambda t: t.pop("guards"),
+    lambda t: t.update(guards=[[1, "is", 1, True]]), lambda t: t["inputs"][0].__setitem__(0, "X"),
+    lambda t: t["inputs"][0].__setitem__(0, "CONSTANT_TENSOR"), lambda t: t.update(out_spec=[[]]),
+])  # fmt: skip
+def test_programs_that_contradict_themselves(change: Any) -> None:
+    """Whatever the checksums say, what is read is checked."""
+    content = saved(small())
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        text = json.loads(archive.read("mindtorch_export/program.json"))
+    change(text)
+    with pytest.raises(RuntimeError, match=r"torch\.export\.load: the file is damaged"):
+        loaded(changed(content, "mindtorch_export/program.json", json.dumps(text).encode()))
+
+
+def test_a_graph_that_sees_memory_outside_of_a_tensor() -> None:
+    """Views and writes by places are checked when they run."""
+
+    class Writes(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            y = x * 2
+            y[1:3] = 0
+            return y, x.as_strided((2,), (2,), 1)
+
+    program = export.export(Writes(), (torch.ones(4),))
+    assert program.module()(torch.ones(4))[0].tolist() == [2, 0, 0, 2]
+    for op in ("view_update", "as_strided"):
+        again = loaded(saved(program))
+        node = next(n for n in again._traced.graph.nodes if n.op == op)
+        if op == "as_strided":
+            node.params["offset"] = 1 << 40
+        else:
+            ((name, place),) = node.params["chain"]
+            node.params["chain"] = ((name, tuple({**dict(place), "offset": -5}.items())),)
+        with pytest.raises(RuntimeError, match="sees memory outside"):
+            loaded(saved(again)).module()(torch.ones(4))
+
+
+def test_an_op_that_is_not_known() -> None:
+    """A graph names ops, never code."""
+    program = small()
+    program._traced.graph.nodes[0].op = "os.system"
+    with pytest.raises(RuntimeError, match=r"the op 'os\.system' is not known"):
+        loaded(saved(program))
+
+
+def test_lenet_is_as_large_as_its_parameters(tmp_path: Path) -> None:
+    """Parameters are kept once."""
+    net = lenet(torch).eval()
+    export.save(export.export(net, (torch.randn(1, 1, 28, 28),)), tmp_path / "net.pt2")
+    amount = sum(p.numel() * 4 for p in net.parameters())
+    assert amount < (tmp_path / "net.pt2").stat().st_size < amount + 40_000
