@@ -17,6 +17,7 @@ from mindtorch.engine import dtypes, even_steps
 from mindtorch.engine.aval import aval
 from mindtorch.engine.compile.ir.ir import DRAW, MAKE
 from mindtorch.engine.ops import movement
+from mindtorch.engine.symbolic_sizes import made_anew
 from mindtorch.engine.tensor import Tensor, make
 from mindtorch.lite.execution import engine_op
 from mindtorch.lite.graph import LiteGraph, LiteNode, Size
@@ -90,12 +91,17 @@ def program_graph(
 
 
 def _made(params: dict[str, Any]) -> Tensor:
-    shape, dtype = params["shape"], params["dtype"]
+    shape, dtype = tuple(params["shape"]), params["dtype"]
+    described = aval(shape, dtype, None, weak=bool(params["weak"]))
+    function, arguments = _MAKING[params["function"]], params["arguments"]
+    traced = made_anew(described, function, *arguments)
+    if traced is not None:
+        found: Tensor = traced
+        return found
     if math.prod(shape) > _LARGEST:
         raise ReplayError(f"a tensor of the shape {shape} cannot be made")
-    array = _MAKING[params["function"]](*params["arguments"])
-    whole = np.array(np.broadcast_to(array, shape), dtype.np, order="C")
-    return make(whole.reshape(-1), aval(tuple(shape), dtype, None, weak=bool(params["weak"])))
+    whole = np.array(np.broadcast_to(function(*arguments), shape), dtype.np, order="C")
+    return make(whole.reshape(-1), described)
 
 
 def _laid_out(x: Tensor, strides: Any) -> Tensor:

@@ -80,6 +80,18 @@ class ExportedProgram:
         """What open lengths may be, by their names."""
         return self._traced.ranges
 
+    def open_axes(self) -> dict[str, dict[int, str]]:
+        """For each input of the graph its axes whose lengths are open, with their names."""
+        graph = self._traced.graph
+        names = list(self._traced.ranges)
+        return {
+            graph.tensors[place].name: {
+                axis: names[n.place] for axis, n in enumerate(graph.tensors[place].shape)
+                if isinstance(n, Size)
+            }
+            for place in graph.inputs
+        }  # fmt: skip
+
     @property
     def dialect(self) -> str:
         """What the nodes are: ops of this library."""

@@ -84,6 +84,17 @@ def _asked(input_names: Sequence[str] | None, found: list[str]) -> list[str]:
     return names[: len(found)] + found[len(names) :]
 
 
+def _called(
+    program: Any, args: tuple[Any, ...], kwargs: dict[str, Any], shapes: Any
+) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    """The module of a program and what it is called with: its examples, if nothing is given."""
+    if shapes:
+        raise ValueError("a program has its open lengths: give them to torch.export.export")
+    if not args and not kwargs and program.example_inputs is not None:
+        args, kwargs = program.example_inputs
+    return program.module(), args, kwargs
+
+
 def export(
     model: Any,
     args: Any = (),
@@ -117,7 +128,8 @@ def export(
     """Write what `model(*args, **kwargs)` computes as an ONNX model. Nothing is computed.
 
     Args:
-        model: a module or function of tensors; containers of them are taken apart.
+        model: a module or function of tensors; containers of them are taken apart. A program of
+            `torch.export` has its open lengths and examples itself.
         args: the positional arguments, a tuple or one tensor; a dict at the end holds keyword
             arguments, as torch takes it. `kwargs`: keyword arguments.
         f: a path, or with ``dynamo=False`` a file open for writing; None writes nothing.
@@ -156,7 +168,7 @@ def export(
     })  # fmt: skip
     try:
         from . import model_writer as exporting
-        from ._axes import axes_of
+        from ._axes import ExportedProgram, axes_of, program_axes
         from .program import ONNXProgram
     except ModuleNotFoundError as error:
         if error.name != "onnx":
@@ -169,9 +181,15 @@ def export(
     if args and isinstance(args[-1], dict) and not kwargs and not dynamo:
         args, kwargs = args[:-1], args[-1]
     model = getattr(model, "_orig_mod", model)  # of torch.compile
+    exported = model if isinstance(model, ExportedProgram) else None
+    if exported is not None:
+        model, args, kwargs = _called(exported, args, kwargs, dynamic_shapes or dynamic_axes)
     given = exporting.Arguments(getattr(model, "forward", model), args, kwargs)
+    if exported is not None:
+        given.names, axes = program_axes(exported)
     inputs = _asked(input_names, given.names)
-    axes = axes_of(given, inputs, dynamic_shapes, dynamic_axes)
+    if exported is None:
+        axes = axes_of(given, inputs, dynamic_shapes, dynamic_axes)
     opset = 20 if opset_version is None else opset_version
     if opset > exporting.newest():
         raise ValueError(f"Unsupported ONNX opset version: {opset}")

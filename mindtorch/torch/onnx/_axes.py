@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from mindtorch.engine.tensor import Tensor
-from mindtorch.torch.export import Dim
+from mindtorch.torch.export import Dim, ExportedProgram
 
-__all__ = ["axes_of"]
+__all__ = ["ExportedProgram", "axes_of", "program_axes"]
 
 
 def _name(mark: Any, source: str, axis: int) -> str | None:
@@ -80,3 +80,10 @@ def axes_of(
             marks = {axis: f"{name}_dynamic_axes_{i + 1}" for i, axis in enumerate(marks)}
         found[place] = _marks(marks, rank, name)
     return found
+
+
+def program_axes(program: ExportedProgram) -> tuple[list[str], list[dict[int, str]]]:
+    """The names of an exported program's arguments that are tensors, and their open axes."""
+    signature, opened = program.graph_signature, program.open_axes()
+    names = [name for name in opened if name in signature.user_inputs]
+    return names, [opened[name] for name in names]

@@ -214,3 +214,23 @@ def test_lenet_is_as_large_as_its_parameters(tmp_path: Path) -> None:
     export.save(export.export(net, (torch.randn(1, 1, 28, 28),)), tmp_path / "net.pt2")
     amount = sum(p.numel() * 4 for p in net.parameters())
     assert amount < (tmp_path / "net.pt2").stat().st_size < amount + 40_000
+
+
+def test_a_program_that_was_loaded_becomes_an_onnx_model() -> None:
+    """With the names of its arguments and parameters, and its open lengths."""
+    onnx = pytest.importorskip("onnx")
+    torch.manual_seed(0)
+    net = language_model(torch).eval()
+    marks = {0: Dim("batch"), 1: Dim("words", max=64)}
+    ids = torch.zeros((3, 7), dtype=torch.int64)
+    program = loaded(saved(export.export(net, (ids,), dynamic_shapes=(marks,))))
+    made = torch.onnx.export(program, input_names=["ids"])
+    (given,) = made.model_proto.graph.input
+    assert given.name == "ids"
+    assert [n.dim_param for n in given.type.tensor_type.shape.dim] == ["batch", "words"]
+    assert "places" in {x.name for x in made.model_proto.graph.initializer}
+    onnx.checker.check_model(made.model_proto)
+    ids = torch.randint(0, 20, (2, 9))
+    np.testing.assert_allclose(made(ids)[0].numpy(), net(ids).detach().numpy(), atol=1e-5)
+    with pytest.raises(ValueError, match="a program has its open"):
+        torch.onnx.export(program, dynamic_axes={"ids": {0: "batch"}})
