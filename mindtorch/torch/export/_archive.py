@@ -17,6 +17,7 @@ import json
 import os
 import pickle
 import zipfile
+from collections import OrderedDict, namedtuple
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -26,7 +27,7 @@ from mindtorch.exporting.replay import Replay
 from mindtorch.kernels.support.atomic_file import replacing
 from mindtorch.lite.errors import LiteFileError
 from mindtorch.lite.file import content_of, graph_of
-from mindtorch.torch import serialization
+from mindtorch.torch import return_types, serialization
 from mindtorch.torch.nn import Parameter
 from mindtorch.torch.utils._pytree import LeafSpec, TreeSpec, tree_flatten
 
@@ -49,7 +50,8 @@ __all__ = ["load", "save"]
 
 _VERSION = 1
 _FOLDER = "mindtorch_export"
-_KINDS = {"tuple": tuple, "list": list, "dict": dict}
+_KINDS = {"tuple": tuple, "list": list, "dict": dict, "OrderedDict": OrderedDict}
+_RESULTS = "torch.return_types"
 _DAMAGED = (
     KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError, OverflowError,
     EOFError, RuntimeError, pickle.UnpicklingError, zipfile.BadZipFile,
@@ -62,14 +64,25 @@ _DAMAGED = (
 def _spec_text(spec: TreeSpec) -> Any:
     if spec.is_leaf():
         return "*"
+    children = [_spec_text(each) for each in spec.children_specs]
+    if spec.type is namedtuple and _result_type(spec.context.__name__) is spec.context:
+        return [_RESULTS, spec.context.__name__, children]
     kinds = [name for name, each in _KINDS.items() if each is spec.type]
-    keys = spec.context if spec.type is dict else None
+    keys = spec.context if kinds and issubclass(spec.type, dict) else None
     if not kinds or (keys is not None and not all(isinstance(k, (str, int)) for k in keys)):
+        shown = spec.context if spec.type is namedtuple else spec.type
         raise NotImplementedError(
-            f"torch.export.save: a {spec.type.__name__} among the arguments or results cannot be "
-            "kept in a file, only tuples, lists and dicts with texts or numbers as keys"
+            f"torch.export.save: a {shown.__name__} among the arguments or results cannot be "
+            "kept in a file, only tuples, lists, dicts with texts or numbers as keys, and torch's "
+            "named tuples"
         )
-    return [kinds[0], keys, [_spec_text(each) for each in spec.children_specs]]
+    return [kinds[0], keys, children]
+
+
+def _result_type(name: Any) -> Any:
+    """The named tuple of torch's functions with this name, None for another name."""
+    found = vars(return_types).get(name)
+    return found if isinstance(found, type) and hasattr(found, "_fields") else None
 
 
 def _argument_text(arg: ArgumentSpec) -> Any:
@@ -158,9 +171,16 @@ def _spec_of(stored: Any) -> TreeSpec:
         return LeafSpec()
     kind, keys, children = stored
     specs = [_spec_of(each) for each in children]
-    if kind == "dict" and (len(keys) != len(specs) or len(set(keys)) != len(keys)):
+    if kind == _RESULTS:
+        made = _result_type(keys)
+        if made is None or len(made._fields) != len(specs):
+            raise ValueError(f"there are no results {keys!r}")
+        return TreeSpec(namedtuple, made, specs)
+    if not issubclass(_KINDS[kind], dict):
+        return TreeSpec(_KINDS[kind], None, specs)
+    if len(keys) != len(specs) or len(set(keys)) != len(keys):
         raise ValueError("a dict's keys do not fit")
-    return TreeSpec(_KINDS[kind], keys if kind == "dict" else None, specs)
+    return TreeSpec(_KINDS[kind], keys, specs)
 
 
 def _argument_of(stored: Any) -> ArgumentSpec:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+from collections import OrderedDict
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,19 @@ def test_signature_containers_and_buffers_come_back() -> None:
     result, direct = again.module()(given, parts, scale=scale), net(given, parts, scale=scale)
     assert result["out"].equal(direct["out"]) and result["rest"][2:] == (None, 3)
     assert list(dict(again.named_buffers())) == list(dict(program.named_buffers()))
+
+
+def test_named_results_come_back() -> None:
+    """Those of torch's functions, and ordered dicts, keep their types."""
+
+    class Named(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return OrderedDict(best=x.topk(2), order=[x.sort(-1, descending=True)])
+
+    x = torch.randn(3, 4)
+    made = loaded(saved(export.export(Named(), (x,)))).module()(x)
+    assert type(made) is OrderedDict and made["best"].indices.equal(x.topk(2).indices)
+    assert type(made["order"][0]) is type(x.sort())
 
 
 def test_a_program_that_was_loaded_is_trained() -> None:
@@ -164,6 +178,7 @@ def test_truncated_and_changed_files() -> None:
     lambda t: t["inputs"].pop(), lambda t: t["outputs"].clear(), lambda t: t.update(in_spec="*"),
     lambda t: t["inputs"][0].__setitem__(2, "other"), lambda t: t.update(lengths=[[9, 0]]),
     lambda t: t.update(guards=[["__import__('os')", "==", 1, True]]), lambda t: t.pop("guards"),
+    lambda t: t.update(out_spec=["torch.return_types", "__builtins__", ["*"]]),
     lambda t: t.update(guards=[[1, "is", 1, True]]), lambda t: t["inputs"][0].__setitem__(0, "X"),
     lambda t: t["inputs"][0].__setitem__(0, "CONSTANT_TENSOR"), lambda t: t.update(out_spec=[[]]),
 ])  # fmt: skip
