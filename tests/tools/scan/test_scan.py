@@ -160,7 +160,7 @@ def test_differences_depend_on_arguments() -> None:
 
 def test_names_that_only_raise_are_missing_when_called() -> None:
     """A package may import and mention them; calling one is what fails."""
-    source = "from torch.export import export\nf = export\nexport(m)"
+    source = "from torch.export import draft_export\nf = draft_export\ndraft_export(m)"
     statuses = [f.verdict.status for f in scan_source(source)]
     assert statuses == ["different", "different", "missing"]
 
