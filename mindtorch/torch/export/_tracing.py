@@ -28,6 +28,7 @@ from mindtorch.exporting.replay import program_graph
 from mindtorch.lite.errors import ConvertError
 from mindtorch.lite.graph import LiteGraph
 from mindtorch.torch import enable_grad
+from mindtorch.torch._dynamo.exc import UserError
 from mindtorch.torch.func import functional_call
 from mindtorch.torch.nn import Module
 from mindtorch.torch.utils._pytree import TreeSpec, tree_flatten, tree_leaves_with_path
@@ -226,8 +227,17 @@ class _Call:
         )
         now = dict(zip(self.held, traced[:count], strict=True))
         attributes = _attributes(self.module)
-        made = functional_call(self.module, now, args, kwargs)
-        _refuse_assigned(self.module, attributes)
+        try:
+            made = functional_call(self.module, now, args, kwargs)
+        finally:
+            assigned = _taken_back(self.module, attributes)
+        if assigned:
+            raise ValueError(
+                f"The tensor attributes {', '.join(assigned)} were assigned during export. Such "
+                "attributes must be registered as buffers using the `register_buffer` API "
+                "(https://pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module."
+                "register_buffer)."
+            )
         self.results, self.out_spec = tree_flatten(made)
         for each in self.results:
             if type(each) in KINDS:
@@ -243,8 +253,8 @@ def _attributes(module: Module) -> dict[tuple[str, str], Any]:
     }  # fmt: skip
 
 
-def _refuse_assigned(module: Module, before: dict[tuple[str, str], Any]) -> None:
-    """Take traced tensors out of the module's attributes, and raise where there are such."""
+def _taken_back(module: Module, before: dict[tuple[str, str], Any]) -> list[str]:
+    """The attributes that hold traced tensors, which are again what they were."""
     found = []
     modules = dict(module.named_modules())
     for (path, name), value in _attributes(module).items():
@@ -254,13 +264,7 @@ def _refuse_assigned(module: Module, before: dict[tuple[str, str], Any]) -> None
                 setattr(modules[path], name, before[path, name])
             else:
                 delattr(modules[path], name)
-    if found:
-        raise ValueError(
-            f"The tensor attributes {', '.join(found)} were assigned during export. Such "
-            "attributes must be registered as buffers using the `register_buffer` API "
-            "(https://pytorch.org/docs/stable/generated/torch.nn.Module.html#torch.nn.Module."
-            "register_buffer)."
-        )
+    return found
 
 
 def _existing() -> list[Tensor]:
@@ -291,8 +295,8 @@ def _graph_of(call: _Call, opened: OpenLengths) -> tuple[Any, Any]:
                 f"{error}. What an exported program computes cannot depend on data in Python"
             ) from error
         except ValueError as error:
-            if "is" in str(error) and any(f"'{n}' is" in str(error) for n in opened.ranges):
-                raise ExportError(f"dynamic_shapes: lengths of one name differ: {error}") from None
+            if any(f"'{name}' is" in str(error) for name in opened.ranges):
+                raise UserError(f"dynamic_shapes: lengths of one name differ: {error}") from None
             raise
         fixed = _fixed(sizes)
         if not fixed:
@@ -486,7 +490,8 @@ def trace_module(
             spec.arg.name = program.tensors[next(tensors)].name
     aside = [s.target for s in inputs if s.kind is InputKind.BUFFER and not s.persistent]
     constants.update({str(name): held[str(name)] for name in aside})
-    found = {n: (i, a) for i, each in enumerate(axes) for a, n in reversed(each.items())}
+    places = [(n, (i, a)) for i, each in enumerate(axes) for a, n in each.items()]
+    found = dict(reversed(places))  # the first place of each
     return Traced(
         program, ExportGraphSignature(inputs, outputs), in_spec, call.out_spec, constants,
         [found[name] for name in sizes.names],

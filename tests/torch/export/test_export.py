@@ -293,6 +293,12 @@ class Assigns(mt.nn.Module):
         return self.last + 1
 
 
+class AssignsAndFails(mt.nn.Module):
+    def forward(self, x: Any) -> Any:
+        self.last = x * 2
+        return float(self.last.sum())
+
+
 class Counts(mt.nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -313,6 +319,7 @@ class HidesAWrite(mt.nn.Module):
 @pytest.mark.parametrize(("module", "error", "text"), [
     (Branches(), RuntimeError, "cannot depend on data"),
     (Assigns(), ValueError, "The tensor attributes last were assigned during export"),
+    (AssignsAndFails(), RuntimeError, "cannot depend on data"),
     (Counts(), RuntimeError, "register_buffer"),
     (HidesAWrite(), RuntimeError, "autograd does not see"),
     (mt.nn.Dropout(0.5), RuntimeError, "call model.eval"),
@@ -324,6 +331,18 @@ def test_what_has_no_place_in_a_program(
     with pytest.raises(error, match=text):
         mt_export.export(module, (mt.ones(2),))
     assert not hasattr(module, "last")
+
+
+def test_lengths_of_one_name() -> None:
+    """They are equal, in the examples and later."""
+    net = mt.nn.Bilinear(2, 2, 3)
+    marks = {"input1": {0: mt_export.Dim("n")}, "input2": {0: mt_export.Dim("n")}}
+    module = mt_export.export(net, (mt.ones(4, 2), mt.ones(4, 2)), dynamic_shapes=marks).module()
+    assert module(mt.ones(5, 2), mt.ones(5, 2)).shape == (5, 3)
+    with pytest.raises(AssertionError, match=r"Guard failed: input2\.size\(\)\[0\] == 5"):
+        module(mt.ones(5, 2), mt.ones(6, 2))
+    with pytest.raises(RuntimeError, match="lengths of one name differ: 'n' is 4 and 5"):
+        mt_export.export(net, (mt.ones(4, 2), mt.ones(5, 2)), dynamic_shapes=marks)
 
 
 def test_wrong_arguments_of_export() -> None:
