@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import shlex
 from pathlib import Path
 
 from ..cli_types import count, size
@@ -88,7 +89,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--html", type=Path, metavar="FILE", help="write a page, too")
     add("--json", type=Path, metavar="FILE", help="write the numbers, too")
     add("script", type=Path, help="the script to run")
-    add("arguments", nargs=argparse.REMAINDER, help="the script's own arguments")
+    add(
+        "--arguments", type=shlex.split, default=[], metavar="WORDS",
+        help="the script's own, as one word: --arguments='--epochs 1'",
+    )
 
 
 def main(options: argparse.Namespace) -> int:

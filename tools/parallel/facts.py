@@ -237,41 +237,54 @@ def measure(
     counter = FlopCounterMode(display=False)
     with counter:
         step(args, words)
-    with _Trace(model) as trace:
-        loss(model(*args, **words)).backward()
-    if optimizer is not None:
-        optimizer.step()
-    traces = []
-    for _ in range(_REPEATS):
-        model.zero_grad()
-        with _Trace(model) as again:
-            results = model(*args, **words)
-        del results
-        traces.append(again.slices)
-    for slices in zip(trace.slices, *traces, strict=False):
-        slices[0].seconds = min(each.seconds for each in slices[1:])
-    trained = [p for p in model.parameters() if p.requires_grad]
+    trace = _traced(model, lambda: loss(model(*args, **words)), optimizer)
     whole = _least(lambda: step(args, words))
     fixed, each = 0.0, whole / count
     if count > 1:
-        fewer = _fewer((args, words), count, (count + 1) // 2)
-        half = _least(lambda: step(*fewer))
-        each = min(max(whole - half, 0.0) / (count - (count + 1) // 2), whole / count)
+        half = (count + 1) // 2
+        fewer = _fewer((args, words), count, half)
+        saving = max(whole - _least(lambda: step(*fewer)), 0.0)
+        each = min(saving / (count - half), whole / count)
         fixed = whole - each * count
+    own = _parameters(model)
+    total = sum(own.values())
+    states = _state_bytes(optimizer) / max(total, 1) if optimizer is not None else 0.0
+    frozen = _bytes([*model.parameters(), *model.buffers()]) - total
+    update = _update(model, optimizer, lambda: loss(model(*args, **words)).backward())
+    return Facts(
+        count, trace.slices, trace.calls, own, frozen, states, fixed, each, update,
+        _operations(counter, model),
+    )  # fmt: skip
+
+
+def _traced(model: Any, forward: Callable[[], Any], optimizer: Any) -> _Trace:
+    """A trace of forward, whose times are the least of some; the optimizer makes a step."""
+    with _Trace(model) as trace:
+        loss = forward()
+    loss.backward()
+    if optimizer is not None:
+        optimizer.step()
+    model.zero_grad()
+    del loss
+    traces = []
+    for _ in range(_REPEATS):
+        with _Trace(model) as again:
+            forward()
+        traces.append(again.slices)
+    for own, *others in zip(trace.slices, *traces, strict=False):
+        own.seconds = min(each.seconds for each in others)
+    return trace
+
+
+def _parameters(model: Any) -> dict[str, int]:
+    """Bytes of trained parameters by module; a shared one belongs to the first."""
     own: dict[str, int] = {}
     seen: set[int] = set()
     for path, module in model.named_modules():
         new = [p for p in module.parameters(recurse=False) if p.requires_grad and id(p) not in seen]
         seen.update(map(id, new))
         own[path] = _bytes(new)
-    total = _bytes(trained)
-    everything = _bytes([*model.parameters(), *model.buffers()])
-    return Facts(
-        count, trace.slices, trace.calls, own, everything - total,
-        _state_bytes(optimizer) / max(total, 1) if optimizer is not None else 0.0,
-        fixed, each, _update(model, optimizer, lambda: loss(model(*args, **words)).backward()),
-        _operations(counter, model),
-    )  # fmt: skip
+    return own
 
 
 def _least(function: Callable[[], Any]) -> float:

@@ -2,9 +2,9 @@
 
     python planned_step_program.py NAMESPACE RANK SIZE URL FOLDER MODEL SIZE_OF_MODEL PLAN ...
 
-MODEL is mlp or gpt; SIZE_OF_MODEL small or large; a PLAN is alone (no exchange), ddp,
-fsdp, tp, pp, or fsdp-tp. Writes FOLDER/NAMESPACE.RANK.json: for each plan seconds of the fastest step, and bytes of parameters,
-gradients and optimizer states ("states") and of what forward keeps ("activations").
+MODEL is mlp or gpt; SIZE_OF_MODEL small or large; a PLAN is alone (no exchange), ddp, fsdp, tp, pp,
+or fsdp-tp. Writes FOLDER/NAMESPACE.RANK.json: for each plan seconds of the fastest step, and bytes
+of parameters, gradients and optimizer states ("states") and of what forward keeps ("activations").
 """
 
 from __future__ import annotations

@@ -125,9 +125,10 @@ def test_the_command(tmp_path: Path) -> None:
     """The script ends at its first step; a page and the numbers are written."""
     page, numbers, script = tmp_path / "p.html", tmp_path / "p.json", tmp_path / "train.py"
     script.write_text(SCRIPT)
-    start = ["parallel", "plan", "--bandwidth", "25GB", "--ranks", "4"]
+    start = ["parallel", "plan", str(script), "--bandwidth", "25GB", "--ranks", "4"]
     enough = ["--memory", "1GiB", "--all", "--html", str(page), "--json", str(numbers)]
-    runs = [[*enough, str(script), "3"], ["--memory", "100B", str(script), "1"], [str(script), "0"]]
+    steps = [f"--arguments={count}" for count in (3, 1, 0)]
+    runs = [[*enough, steps[0]], ["--memory", "100B", steps[1]], [steps[2]]]
     code = f"from mindtorch.tools.cli import main\nprint([main({start} + r) for r in {runs}])"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT
