@@ -115,11 +115,11 @@ GAPS: tuple[Gap, ...] = (
         "keep_low_precision_grads, register_comm_hook, StateDictType.LOCAL_STATE_DICT", "all",
         "raise; SHARDED_STATE_DICT holds DTensors, where PyTorch without device_mesh has "
         "ShardedTensors"),
-    Gap("feature", "torch.distributed: rpc, elastic, _composable.replicate",
+    Gap("feature", "torch.distributed: rpc, elastic; _composable.replicate of DTensors",
         "all", "there are groups, collectives, torchrun, DistributedDataParallel and ZeRO-1, over "
         "MPI or sockets; other names that libraries import raise when used"),
     Gap("feature", "torch.distributed.tensor.experimental: context_parallel, register_sharding; "
-        "tensor.debug.CommDebugMode; DTensor.redistribute to another mesh", "all",
+        "DTensor.redistribute to another mesh", "all",
         "raise or are not there; attention of a sequence that is cut gathers keys and values"),
     Gap("feature", "sharding rules of convolutions but along samples, batch_norm, cumsum and sort "
         "along the cut, linear algebra, fft, recurrent layers, sampling of grids", "all",

@@ -29,6 +29,7 @@ from .debugger.protocol import LEVELS, ObservationError, asked_for
 from .insight import command as insight
 from .insight import recording
 from .later import later
+from .parallel import command as parallel
 from .run_script import (
     ScriptNotFoundError,
     execute,
@@ -221,6 +222,10 @@ _COMMANDS: tuple[tuple[str, str, str, Any, Any], ...] = (
     (
         "insight", "show trainings in a browser, while they run", insight.DESCRIPTION,
         insight.add_arguments, insight.main,
+    ),
+    (
+        "parallel", "predict how a script's model would train on many processes",
+        parallel.DESCRIPTION, parallel.add_arguments, parallel.main,
     ),
     (
         "check", "run a script for some steps and say what usually goes wrong",

@@ -11,6 +11,7 @@ from mindtorch.engine.ops.movement import cat, clone, contiguous, reshape, selec
 from mindtorch.engine.tensor import Tensor, full_flat, make
 
 from . import distributed_c10d as c10d
+from ._observed import observed
 
 __all__ = ["exchanged", "gathered", "reduced", "reduced_parts", "same_everywhere"]
 
@@ -29,6 +30,7 @@ def _copied(local: Tensor) -> Tensor:
     return made
 
 
+@observed("c10d_functional.all_reduce")
 def reduced(local: Tensor, operation: str, group: Any) -> Tensor:
     """The combination of all locals, in each process."""
     total = _copied(local)
@@ -48,6 +50,7 @@ def _padded(local: Tensor, dim: int, length: int) -> Tensor:
     return joined
 
 
+@observed("c10d_functional.all_gather_into_tensor")
 def gathered(local: Tensor, dim: int, sizes: Sequence[int], group: Any) -> Tensor:
     """The locals one after another along ``dim``, where they have these lengths."""
     part = _padded(local, dim, max(sizes))
@@ -67,6 +70,7 @@ def gathered(local: Tensor, dim: int, sizes: Sequence[int], group: Any) -> Tenso
     return joined
 
 
+@observed("c10d_functional.reduce_scatter_tensor")
 def reduced_parts(parts: Sequence[Tensor], operation: str, group: Any) -> Tensor:
     """The combination of all processes' parts for this one."""
     own = c10d.get_rank(group)
@@ -76,6 +80,7 @@ def reduced_parts(parts: Sequence[Tensor], operation: str, group: Any) -> Tensor
     return result
 
 
+@observed("_dtensor.shard_dim_alltoall")
 def exchanged(
     parts: Sequence[Tensor], shapes: Sequence[tuple[int, ...]], group: Any
 ) -> list[Tensor]:
@@ -85,6 +90,7 @@ def exchanged(
     return results
 
 
+@observed("c10d_functional.broadcast")
 def same_everywhere(local: Tensor, source: int, group: Any) -> Tensor:
     """The local of one process, by its number in the group, in all."""
     result = _copied(local)

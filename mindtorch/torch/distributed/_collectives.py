@@ -10,6 +10,7 @@ from mindtorch.engine.compile.capture.host_calls import host_call
 
 from ._device import array_of
 from ._group import as_bytes, check_operation
+from ._observed import observed
 from ._tensors import (
     check_tensor,
     check_tensors,
@@ -78,6 +79,7 @@ def monitored_barrier(
 
 
 @host_call
+@observed("c10d.broadcast_")
 def broadcast(
     tensor: Any, src: int | None = None, group: Any = None, async_op: bool = False,
     group_src: int | None = None,
@@ -97,6 +99,7 @@ def broadcast(
 
 
 @host_call
+@observed("c10d.allreduce_")
 def all_reduce(
     tensor: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
 ) -> Work | None:
@@ -117,6 +120,7 @@ def all_reduce(
 
 
 @host_call
+@observed("c10d.reduce_")
 def reduce(
     tensor: Any, dst: int | None = None, op: Any = ReduceOp.SUM, group: Any = None,
     async_op: bool = False, group_dst: int | None = None,
@@ -139,6 +143,7 @@ def reduce(
 
 
 @host_call
+@observed("c10d.allgather_")
 def all_gather(
     tensor_list: list[Any], tensor: Any, group: Any = None, async_op: bool = False
 ) -> Work | None:
@@ -171,6 +176,7 @@ def all_gather(
 
 
 @host_call
+@observed("c10d._allgather_base_")
 def all_gather_into_tensor(
     output_tensor: Any, input_tensor: Any, group: Any = None, async_op: bool = False
 ) -> Work | None:
@@ -196,6 +202,7 @@ def all_gather_into_tensor(
 
 
 @host_call
+@observed("c10d.gather_")
 def gather(
     tensor: Any, gather_list: list[Any] | None = None, dst: int | None = None, group: Any = None,
     async_op: bool = False, group_dst: int | None = None,
@@ -224,6 +231,7 @@ def gather(
 
 
 @host_call
+@observed("c10d.scatter_")
 def scatter(
     tensor: Any, scatter_list: list[Any] | None = None, src: int | None = None, group: Any = None,
     async_op: bool = False, group_src: int | None = None,
@@ -249,6 +257,7 @@ def scatter(
 
 
 @host_call
+@observed("c10d.reduce_scatter_")
 def reduce_scatter(
     output: Any, input_list: list[Any], op: Any = ReduceOp.SUM, group: Any = None,
     async_op: bool = False,
@@ -276,6 +285,7 @@ def reduce_scatter(
 
 
 @host_call
+@observed("c10d._reduce_scatter_base_")
 def reduce_scatter_tensor(
     output: Any, input: Any, op: Any = ReduceOp.SUM, group: Any = None,  # noqa: A002
     async_op: bool = False,
@@ -293,6 +303,7 @@ def reduce_scatter_tensor(
 
 
 @host_call
+@observed("c10d.alltoall_")
 def all_to_all(
     output_tensor_list: list[Any], input_tensor_list: list[Any], group: Any = None,
     async_op: bool = False,
@@ -316,6 +327,7 @@ def all_to_all(
 
 
 @host_call
+@observed("c10d.alltoall_base_")
 def all_to_all_single(
     output: Any, input: Any, output_split_sizes: Any = None, input_split_sizes: Any = None,  # noqa: A002
     group: Any = None, async_op: bool = False,

@@ -9,6 +9,7 @@ from mindtorch.torch._compat.unsupported_names import absent_function
 from mindtorch.torch._tensor.tensor import Tensor
 
 from . import distributed_c10d as c10d
+from ._observed import observed
 
 __all__ = [
     "all_gather_tensor", "all_reduce", "all_to_all_single", "broadcast", "reduce_scatter_tensor",
@@ -26,6 +27,7 @@ def wait_tensor(tensor: Tensor) -> Tensor:
     return tensor
 
 
+@observed("c10d_functional.all_reduce")
 def all_reduce(self: Tensor, reduceOp: str, group: Any, tag: str = "") -> Tensor:  # noqa: N803
     """The combination of all processes' tensors; ``reduceOp`` is "sum", "avg", "max", ..."""
     result = self.clone()
@@ -33,6 +35,7 @@ def all_reduce(self: Tensor, reduceOp: str, group: Any, tag: str = "") -> Tensor
     return result
 
 
+@observed("c10d_functional.broadcast")
 def broadcast(self: Tensor, src: int, group: Any, tag: str = "") -> Tensor:
     """The tensor of process ``src``."""
     result = self.clone()
@@ -40,6 +43,7 @@ def broadcast(self: Tensor, src: int, group: Any, tag: str = "") -> Tensor:
     return result
 
 
+@observed("c10d_functional.all_gather_into_tensor")
 def all_gather_tensor(self: Tensor, gather_dim: int, group: Any, tag: str = "") -> Tensor:
     """The tensors of all processes, one after another along ``gather_dim``."""
     parts = [self.new_empty(self.shape) for _ in range(c10d.get_world_size(group))]
@@ -47,6 +51,7 @@ def all_gather_tensor(self: Tensor, gather_dim: int, group: Any, tag: str = "") 
     return FUNCTIONS["cat"](parts, gather_dim)
 
 
+@observed("c10d_functional.reduce_scatter_tensor")
 def reduce_scatter_tensor(
     self: Tensor, reduceOp: str, scatter_dim: int, group: Any, tag: str = ""  # noqa: N803
 ) -> Tensor:
@@ -63,6 +68,7 @@ def reduce_scatter_tensor(
     return result
 
 
+@observed("c10d_functional.all_to_all_single")
 def all_to_all_single(
     self: Tensor,
     output_split_sizes: list[int] | None,

@@ -17,9 +17,12 @@ from typing import Any
 import pytest
 
 import mindtorch.torch as torch
+import mindtorch.torch.distributed as dist
 from mindtorch.torch.distributed import checkpoint
 from mindtorch.torch.distributed.checkpoint import format_utils, staging
 from mindtorch.torch.distributed.checkpoint.state_dict_loader import load_from_keys
+from mindtorch.torch.distributed.device_mesh import init_device_mesh
+from mindtorch.torch.distributed.tensor import Shard, distribute_tensor
 from tests.support.paths import GOLDEN_FILES, PROGRAMS, ROOT
 from tests.torch.distributed.test_data_parallel import start
 
@@ -381,3 +384,26 @@ def test_safetensors_files(tmp_path: Path) -> None:
     with pytest.raises(Failed, match="is damaged"):
         checkpoint.load({"w": torch.zeros(3, 4)},
                         storage_reader=checkpoint.HuggingFaceStorageReader(tmp_path / "plain"))  # type: ignore[arg-type] # fmt: skip
+
+
+def test_an_optimizer_state_lies_as_the_parameters(tmp_path: Path) -> None:
+    """load_sharded_optimizer_state_dict: in parts where the parameter is a DTensor."""
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        mesh = init_device_mesh("cpu", (1,))
+        cut = distribute_tensor(torch.ones(4, 2), mesh, [Shard(0)])
+        moments = {"w": {"exp_avg": cut * 3, "step": torch.tensor(5.0)}}
+        saved = {"model": {"w": cut}, "adam": {"state": moments, "param_groups": [{"lr": 0.1}]}}
+        checkpoint.save(saved, checkpoint_id=tmp_path / "c")
+        load = checkpoint.load_sharded_optimizer_state_dict
+        reader = checkpoint.FileSystemReader(tmp_path / "c")
+        found = load({"w": cut}, "adam", reader)
+        state = found["adam"]["state"]["w"]
+        assert state["exp_avg"].placements == cut.placements and float(state["step"]) == 5
+        assert torch.equal(state["exp_avg"].full_tensor(), torch.full((4, 2), 3.0))
+        assert found["adam"]["param_groups"] == [{"lr": 0.1}] and list(found) == ["adam"]
+        whole = load({"w": torch.ones(4, 2)}, "adam", reader)["adam"]["state"]["w"]["exp_avg"]
+        assert torch.equal(whole, torch.full((4, 2), 3.0))
+        assert load({}, "nothing", reader) == {}
+    finally:
+        dist.destroy_process_group()

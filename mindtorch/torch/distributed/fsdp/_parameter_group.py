@@ -11,6 +11,7 @@ import numpy as np
 from mindtorch.engine.allocator import address_of, empty
 
 from .._group import ProcessGroup
+from .._observed import tell
 from ._memory import LINE, ReleasableMemory
 from ._placing import Placing
 from ._policies import MixedPrecisionPolicy
@@ -163,6 +164,8 @@ class ParameterGroup:
             if self._part is not None:
                 assert self.smaller is not None
                 group, gather = self.smaller, self._gather_part
+            if group.size() > 1 and self.placing.shards > 1:
+                tell("c10d._allgather_base_")
             self._gathering = start(group, gather, later)
 
     def wait_for_unshard(self) -> None:
@@ -311,7 +314,15 @@ class ParameterGroup:
             self.reshard()
         if pairs:
             self.context.wait_for_reduction(self)
+            self._tell_of_reduction()
             self._reducing = start(self.placing.group, lambda: self._reduce(pairs), True)
+
+    def _tell_of_reduction(self) -> None:
+        if self.placing.shards > 1:
+            tell("c10d._reduce_scatter_base_")
+        repeated = self.placing.repeated
+        if repeated is not None and repeated.size() > 1 and self.all_reduces:
+            tell("c10d.allreduce_")
 
     def _reduce(self, pairs: list[tuple[ShardedParameter, Any]]) -> Any:
         """(parameters, their reduced parts one after another), in the group's thread."""

@@ -1,4 +1,4 @@
-"""How a DTensor lies over its mesh, as a table."""
+"""How a DTensor lies over its mesh, as a table; which collectives a model makes."""
 
 from __future__ import annotations
 
@@ -10,15 +10,10 @@ from rich.console import Console
 from rich.table import Table
 
 from mindtorch.engine.sharding.sharded import Sharding
-from mindtorch.torch._compat.unsupported_names import absent_class
+from mindtorch.torch.distributed.tensor._comm_debug import CommDebugMode as CommDebugMode
 from mindtorch.torch.distributed.tensor._tensor import DTensor
 
 __all__ = ["CommDebugMode", "visualize_sharding"]
-
-CommDebugMode = absent_class(
-    "torch.distributed.tensor.debug", "CommDebugMode",
-    "exchanges are not counted by operator and module",
-)  # fmt: skip
 
 
 def visualize_sharding(dtensor: DTensor, header: str = "", use_rich: bool = False) -> None:

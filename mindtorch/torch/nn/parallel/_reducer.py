@@ -12,6 +12,7 @@ from mindtorch.engine.tensor import from_array
 
 from ...distributed import GradBucket, ProcessGroup
 from ...distributed._device import Sum
+from ...distributed._observed import tell
 
 __all__ = ["Reducer"]
 
@@ -208,6 +209,7 @@ class Reducer:
             given = GradBucket(bucket.tensor, bucket.parameters, index, last)
             bucket.result = self.hook[1](self.hook[0], given)
         elif self.group.size() > 1:
+            tell("c10d.allreduce_")
             bucket.result = bucket.sum(self.group)
 
     def send_zeros(self) -> None:

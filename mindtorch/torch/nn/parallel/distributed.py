@@ -127,13 +127,21 @@ class DistributedDataParallel(Module, Joinable):
     # --- an iteration ------------------------------------------------------------------------
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
-        averages = self.require_backward_grad_sync
-        syncing = state.grad_enabled and averages
-        self._begin(syncing, averages or not state.grad_enabled)
+        self.before_forward()
         output = self.module(*inputs, **kwargs)
+        self.after_forward(output)
+        return output
+
+    def before_forward(self) -> None:
+        """Expect a backward pass, unless gradients are off or only added up in this process."""
+        averages = self.require_backward_grad_sync
+        self._begin(state.grad_enabled and averages, averages or not state.grad_enabled)
+
+    def after_forward(self, output: Any) -> None:
+        """Do not wait for what ``output`` does not depend on, where that was asked for."""
+        syncing = state.grad_enabled and self.require_backward_grad_sync
         if syncing and (self.find_unused_parameters or self.static_graph):
             self._leave_out(tuple(self._unused(output)))
-        return output
 
     @host_call
     def _begin(self, syncing: bool, sends_next: bool) -> None:

@@ -1,0 +1,175 @@
+"""What a training step takes in several processes under a plan, beside what is predicted.
+
+    python planned_step_program.py NAMESPACE RANK SIZE URL FOLDER MODEL SIZE_OF_MODEL PLAN ...
+
+MODEL is mlp or gpt; SIZE_OF_MODEL small or large; a PLAN is alone (no exchange), ddp, fsdp, tp, pp,
+or fsdp-tp. Writes FOLDER/NAMESPACE.RANK.json: for each plan seconds of the fastest step, and bytes
+of parameters, gradients and optimizer states ("states") and of what forward keeps ("activations").
+"""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import json
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from tests.programs.distributed.tensor_parallel_program import build, plan_of_gpt
+
+MICROBATCHES = 4
+BATCH = {"mlp": 64, "gpt": 8}  # samples of one process where the batch is cut
+SIZES = {"small": (64, 32), "large": (512, 256)}
+
+
+def make(torch: Any, kind: str, size: str) -> tuple[Any, Any]:
+    """A model, and the samples that one process is given where each has its own."""
+    nn = torch.nn
+    wide, width = SIZES[size]
+    torch.manual_seed(0)
+    if kind == "mlp":
+        sizes = [wide, 4 * wide, wide, 4 * wide, wide]
+        layers = [nn.Linear(a, b) for a, b in itertools.pairwise(sizes)]
+        model = nn.Sequential(*[m for layer in layers for m in (layer, nn.ReLU())])
+        return model, torch.randn(BATCH[kind], wide)
+    model = build(torch, width=width, heads=4, depth=4, words=2 * width, places=64)[0]()
+    return model, torch.randint(0, 2 * width, (BATCH[kind], 64))
+
+
+def _in_blocks(plan: dict[str, Any]) -> dict[str, Any]:
+    """Without the embedding and the head, which are whole in plans of `mindtorch parallel`."""
+    return {path: style for path, style in plan.items() if path.startswith("blocks.")}
+
+
+class Kept:
+    """Bytes of tensors that are saved for backward, while they are; parameters do not count."""
+
+    def __init__(self, torch: Any) -> None:
+        self.holders: Counter[int] = Counter()
+        self.now = self.most = 0
+        self.block = torch.autograd.graph.saved_tensors_hooks(self.pack, lambda held: held.tensor)
+
+    def pack(self, tensor: Any) -> Any:
+        return _Held(self, tensor)
+
+
+class _Held:
+    def __init__(self, kept: Kept, tensor: Any) -> None:
+        base = tensor if tensor._base is None else tensor._base
+        self.counts = not (base.is_leaf and base.requires_grad)
+        local = tensor.to_local() if hasattr(tensor, "to_local") else tensor
+        storage = local.untyped_storage()
+        self.tensor, self.kept, self.size = tensor, kept, storage.nbytes()
+        self.place = storage.data_ptr()
+        if self.counts:
+            if not kept.holders[self.place]:
+                kept.now += self.size
+                kept.most = max(kept.most, kept.now)
+            kept.holders[self.place] += 1
+
+    def __del__(self) -> None:
+        if self.counts:
+            self.kept.holders[self.place] -= 1
+            if not self.kept.holders[self.place]:
+                self.kept.now -= self.size
+
+
+class Run:
+    """A model under a plan."""
+
+    def __init__(self, torch: Any, namespace: str, plan: str, kind: str, size: str) -> None:
+        load = importlib.import_module
+        self.torch, self.dist = torch, load(f"{namespace}.distributed")
+        T: Any = load(f"{namespace}.distributed.tensor")  # noqa: N806
+        parallel: Any = load(f"{namespace}.distributed.tensor.parallel")
+        shard: Any = load(f"{namespace}.distributed.fsdp").fully_shard
+        self.rank, count = self.dist.get_rank(), self.dist.get_world_size()
+        self.model, x = make(torch, kind, size)
+        cut = count if plan == "tp" else 2 if plan == "fsdp-tp" else 1
+        data = count // cut if plan != "pp" else 1
+        self.x = torch.cat([x] * (count // data))  # the batch of all grows with their number
+        self.step: Any = self.whole_step
+        if cut > 1:
+            shape, names = ((data, cut), ("dp", "tp")) if data > 1 else ((cut,), ("tp",))
+            mesh = T.init_device_mesh("cpu", shape, mesh_dim_names=names)
+            columns, rows = parallel.ColwiseParallel, parallel.RowwiseParallel
+            layers = {"0": columns(), "2": rows(), "4": columns(), "6": rows()}
+            layers = layers if kind == "mlp" else _in_blocks(plan_of_gpt(parallel, T, False))
+            parallel.parallelize_module(self.model, mesh["tp"], layers)
+        if plan.startswith("fsdp"):
+            mesh = mesh["dp"] if cut > 1 else T.init_device_mesh("cpu", (count,))
+            for layer in self.model if kind == "mlp" else self.model.blocks:
+                if any(True for _ in layer.parameters()):
+                    shard(layer, mesh=mesh)
+            shard(self.model, mesh=mesh)
+        trained = self.model
+        if plan == "ddp":
+            trained = self.model = torch.nn.parallel.DistributedDataParallel(self.model)
+        if plan == "pp":
+            trained = self.stage(namespace, kind, count)
+        self.trained = list(trained.parameters())
+        self.optimizer = torch.optim.AdamW(self.trained, lr=1e-3)
+
+    def stage(self, namespace: str, kind: str, count: int) -> Any:
+        pipelining: Any = importlib.import_module(f"{namespace}.distributed.pipelining")
+        layers = list(self.model) if kind == "mlp" else [f"blocks.{i}" for i in range(4)]
+        each = len(layers) // count
+        starts = [str(i) if kind == "mlp" else layers[i] for i in range(each, len(layers), each)]
+        splits = dict.fromkeys(starts, pipelining.SplitPoint.BEGINNING)
+        piece = self.x[: len(self.x) // MICROBATCHES]
+        pipe = pipelining.pipeline(self.model, (piece,), split_spec=splits)
+        stage = pipe.build_stage(self.rank, self.torch.device("cpu"))
+        self.last = self.rank == count - 1
+        self.schedule = pipelining.Schedule1F1B(
+            stage, MICROBATCHES, loss_fn=lambda made, target: made.sum()
+        )
+        self.step = self.pipeline_step
+        return stage.submod
+
+    def whole_step(self) -> None:
+        self.model(self.x).sum().backward()
+
+    def pipeline_step(self) -> None:
+        given = () if self.rank else (self.x,)
+        words = {"target": self.x} if self.last else {}
+        self.schedule.step(*given, **words)
+
+    def bytes_of(self, tensors: Any) -> int:
+        local = [t.to_local() if hasattr(t, "to_local") else t for t in tensors if t is not None]
+        return sum(t.numel() * t.element_size() for t in local)
+
+    def measured(self, steps: int) -> dict[str, Any]:
+        best = float("inf")
+        for _ in range(steps):
+            self.dist.barrier()
+            begun = time.perf_counter()
+            self.step()
+            self.optimizer.step()
+            best = min(best, time.perf_counter() - begun)
+            gradients = self.bytes_of([p.grad for p in self.trained])
+            self.optimizer.zero_grad()
+        kept = Kept(self.torch)
+        with kept.block:
+            self.step()
+        states = [x for each in self.optimizer.state.values() for x in each.values()]
+        parts = [self.bytes_of(self.trained), gradients, self.bytes_of(states)]
+        return {"seconds": best, "states": sum(parts), "activations": kept.most}
+
+
+def main(namespace: str, rank: str, size: str, url: str, folder: str, *asked: str) -> None:
+    torch: Any = importlib.import_module(namespace)
+    torch.set_num_threads(1)
+    dist: Any = importlib.import_module(f"{namespace}.distributed")
+    dist.init_process_group("gloo", init_method=url, rank=int(rank), world_size=int(size))
+    kind, wide, *plans = asked
+    steps = 4 if wide == "small" else 12
+    found = {p: Run(torch, namespace, p, kind, wide).measured(steps) for p in plans}
+    Path(folder, f"{namespace}.{rank}.json").write_text(json.dumps(found))
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,155 @@
+"""`mindtorch parallel plan`: bytes of real processes, formulas by hand, the command."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import mindtorch.torch as torch
+from mindtorch.tools.parallel.command import memory_size, seconds
+from mindtorch.tools.parallel.costs import Plan, Planner
+from mindtorch.tools.parallel.facts import Facts, measure
+from mindtorch.tools.parallel.link import given_link, measured_link
+from mindtorch.tools.parallel.run import plan
+from mindtorch.tools.parallel.structure import blocks_of, pairs_of, stages_of
+from tests.programs.distributed.planned_step_program import MICROBATCHES, make
+from tests.support.paths import PROGRAMS, ROOT
+from tests.torch.distributed.test_tensor import run_all
+
+PROGRAM = PROGRAMS / "distributed" / "planned_step_program.py"
+LINK = given_link(1e9, 1e-5)
+
+
+def facts_of(kind: str) -> tuple[Any, Facts]:
+    model, x = make(torch, kind, "small")
+    return model, measure(model, (x,), {}, torch.optim.AdamW(model.parameters()))
+
+
+def planned(planner: Planner) -> dict[str, Plan]:
+    return {each.name: each for each in planner.plans()}
+
+
+@pytest.mark.parametrize(("kind", "size", "plans"), [
+    ("gpt", 2, {"ddp": "DDP 2", "fsdp": "FSDP 2", "tp": "TP 2", "pp": "PP 2 of 4 microbatches"}),
+    pytest.param(
+        "mlp", 4, {"fsdp-tp": "FSDP 2 x TP 2", "pp": "PP 4 of 4 microbatches"},
+        marks=pytest.mark.exhaustive,
+    ),
+])  # fmt: skip
+def test_memory_is_that_of_real_processes(
+    kind: str, size: int, plans: dict[str, str], tmp_path: Path
+) -> None:
+    """Parameters, gradients and states to 4 %, what forward keeps to 20 %."""
+    model, facts = facts_of(kind)
+    predicted = planned(Planner(facts, model, LINK, size, size * facts.samples))
+    found = run_all(PROGRAM, size, tmp_path, kind, "small", *plans, PYTHONWARNINGS="ignore")
+    for short, name in plans.items():
+        memory = predicted[name].memory
+        states = sum(memory[part] for part in ("parameters", "gradients", "optimizer"))
+        assert states == pytest.approx(max(each[short]["states"] for each in found), rel=0.04)
+        kept = max(each[short]["activations"] for each in found)
+        assert memory["activations"] == pytest.approx(kept, rel=0.2)
+    assert MICROBATCHES == 4
+
+
+def test_the_structure_of_a_gpt() -> None:
+    model, facts = facts_of("gpt")
+    pairs = pairs_of(facts)
+    names = [[c.path.split(".", 2)[-1] for c in pair.calls] for pair in pairs]
+    attention = [f"attention.{name}" for name in ("q", "k", "v", "out")]
+    assert sorted(names) == sorted([attention, ["first", "second"]] * 4)
+    blocks = blocks_of(facts, model)
+    assert [block.path for block in blocks] == [f"blocks.{i}" for i in range(4)]
+    assert [len(stage) for stage in stages_of(facts, blocks, 4)] == [1] * 4
+    assert sum(len(stage) for stage in stages_of(facts, blocks, 3)) == 4
+
+
+def test_formulas() -> None:
+    """Those of the page, by hand, for a model of one pair."""
+    model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 8))
+    facts = measure(model, (torch.ones(4, 8),), {}, torch.optim.Adam(model.parameters()))
+    facts.fixed, facts.each, facts.update = 1.0, 0.5, 0.25
+    size = 4 * (8 * 16 + 16 + 16 * 8 + 8)
+    assert facts.trained == size and facts.saved == 4 * 4 * (8 + 16)
+    found = planned(Planner(facts, model, LINK, 4, 32, overlap=0.5))
+    ddp, fsdp, tp = found["DDP 4"], found["FSDP 4"], found["TP 4"]
+    assert ddp.times["computation"] == 1 + 0.5 * 8
+    assert ddp.times["gradients"] == pytest.approx((6 * 1e-5 + 1.5 * size / 1e9) / 2)
+    assert ddp.memory["activations"] == facts.saved * 2
+    assert ddp.memory["optimizer"] == pytest.approx(2 * size, abs=20)
+    assert fsdp.memory["parameters"] == size / 4 and fsdp.times["update"] == 0.25 / 4
+    assert tp.memory["gradients"] == size / 4
+    one = 6 * 1e-5 + 1.5 * (32 * 8 * 4) / 1e9
+    assert tp.times["tensor parallel"] == pytest.approx(2 * one)
+    assert 1 + 0.5 * 32 / 4 <= tp.times["computation"] < 1 + 0.5 * 32
+    assert "3 blocks are fewer than 4 stages" in found["PP 4 of 4 microbatches"].reason
+    assert "8 samples are not" in planned(Planner(facts, model, LINK, 5, 8))["DDP 5"].reason
+    tight = planned(Planner(facts, model, LINK, 4, 32, limit=2.0 * size))
+    assert "times the memory" in tight["DDP 4"].reason
+
+
+def test_a_pipeline_waits() -> None:
+    """The last microbatch has passed all stages after m + s - 1 turns of the slowest."""
+    model = torch.nn.Sequential(*[torch.nn.Linear(8, 8) for _ in range(4)])
+    plans = {p.name: p for p in plan(model, (torch.ones(8, 8),), ranks=2, link=LINK)}
+    found = plans["PP 2 of 4 microbatches"]
+    waits, works = found.times["waiting for other stages"], found.times["computation"]
+    assert waits == pytest.approx(works / 4)
+    assert found.times["between stages"] == pytest.approx(5 * 2 * (1e-5 + 4 * 8 * 4 / 1e9))
+
+
+def test_a_link_is_measured() -> None:
+    link = measured_link()
+    assert all(value > 0 for value in (*link.latency.values(), *link.bandwidth.values()))
+
+
+SCRIPT = """
+import sys
+import torch
+model = torch.nn.Sequential(*[torch.nn.Linear(8, 8) for _ in range(4)])
+optimizer = torch.optim.AdamW(model.parameters())
+for step in range(int(sys.argv[1])):
+    model(torch.ones(4, 8)).sum().backward()
+    optimizer.step()
+    print("step", step)
+"""
+
+
+def test_the_command(tmp_path: Path) -> None:
+    """The script ends at its first step; a page and the numbers are written."""
+    page, numbers, script = tmp_path / "p.html", tmp_path / "p.json", tmp_path / "train.py"
+    script.write_text(SCRIPT)
+    start = ["parallel", "plan", str(script), "--bandwidth", "25GB", "--ranks", "4"]
+    enough = ["--memory", "1GiB", "--all", "--html", str(page), "--json", str(numbers)]
+    steps = [f"--arguments={count}" for count in (3, 1, 0)]
+    runs = [[*enough, steps[0]], ["--memory", "100B", steps[1]], [steps[2]]]
+    code = f"from mindtorch.tools.cli import main\nprint([main({start} + r) for r in {runs}])"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT
+    )
+    assert "[0, 1, 2]" in done.stdout, done.stderr
+    assert "FSDP 4" in done.stdout and "25 GB/s, 10 us a message" in done.stdout
+    assert "no plan fits" in done.stdout and "step 0" not in done.stdout
+    assert "no optimizer made a step" in done.stderr
+    found = json.loads(numbers.read_text())
+    assert found["memory_limit"] == 2**30 and found["batch"] == 16
+    assert {"DDP 4", "FSDP 4", "TP 4"} <= {each["name"] for each in found["plans"]}
+    assert found["plans"][0]["name"] in page.read_text()
+
+
+@pytest.mark.parametrize(("text", "value"), [("16GB", 16e9), ("512MiB", 2**29), ("1.5k", 1500)])
+def test_sizes(text: str, value: float) -> None:
+    assert memory_size(text) == value
+
+
+def test_wrong_arguments() -> None:
+    assert seconds("5us") == pytest.approx(5e-6)
+    for read, text in ((memory_size, "many"), (memory_size, "0GB"), (seconds, "-1")):
+        with pytest.raises(argparse.ArgumentTypeError):
+            read(text)
