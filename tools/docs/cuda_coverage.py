@@ -16,6 +16,8 @@ from mindtorch.engine import kernel_gaps, ops
 from mindtorch.engine.op import OPS, Op
 from mindtorch.engine.ops.base import Elementwise, LibraryElementwise
 
+from .op_list import OF_PLACEMENTS
+
 _FOLDER = Path(__file__).resolve().parents[2] / "kernels" / "cuda"
 
 
@@ -72,10 +74,10 @@ def support_of(op: Op) -> Support:
 
 
 def table() -> list[Support]:
-    """All ops, by name."""
+    """All ops with kernels, by name."""
     for module in pkgutil.iter_modules(ops.__path__):
         importlib.import_module(f"{ops.__name__}.{module.name}")
-    return sorted(support_of(op) for op in OPS.values())
+    return sorted(support_of(op) for name, op in OPS.items() if name not in OF_PLACEMENTS)
 
 
 def as_markdown() -> str:

@@ -23,6 +23,8 @@ SUBJECTS = (
     "sampling", "normalization", "loss", "ctc", "embedding", "attention", "recurrent", "detection",
     "histogram", "sparse_indices",
 )  # fmt: skip
+# ops of tensors over several processes, which engine/sharding declares; the local parts' ops run
+OF_PLACEMENTS = ("from_local", "redistribute", "to_local")
 _WIDTH = 21  # of the column of files
 _LIST = re.compile(r"(?<=\n\n)copies .*?(?=\n\"\"\"\n)", re.DOTALL)
 
