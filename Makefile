@@ -48,7 +48,7 @@ demo: $(DIGITS) | $(STAMP)
 
 # what CI runs; PYTEST_ARGS chooses among them (-x stops at the first failure and shows it)
 test: $(STAMP)
-	@echo "about 14 minutes on two cores the first time, when kernels are compiled; 9 after that"
+	@echo "about 20 minutes on two cores the first time, when kernels are compiled; 14 after that"
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m 'not exhaustive' $(PYTEST_ARGS)
 
 # also the tests marked exhaustive: every table in full, whole commands, libraries
