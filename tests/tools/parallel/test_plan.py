@@ -19,8 +19,8 @@ from mindtorch.tools.parallel.link import given_link, measured_link
 from mindtorch.tools.parallel.run import plan
 from mindtorch.tools.parallel.structure import blocks_of, pairs_of, stages_of
 from tests.programs.distributed.planned_step_program import MICROBATCHES, make
+from tests.support.distributed_jobs import started_ranks
 from tests.support.paths import PROGRAMS, ROOT
-from tests.torch.distributed.test_tensor import run_all
 
 PROGRAM = PROGRAMS / "distributed" / "planned_step_program.py"
 LINK = given_link(1e9, 1e-5)
@@ -48,7 +48,7 @@ def test_memory_is_that_of_real_processes(
     """Parameters, gradients and states to 4 %, what forward keeps to 20 %."""
     model, facts = facts_of(kind)
     predicted = planned(Planner(facts, model, LINK, size, size * facts.samples))
-    found = run_all(PROGRAM, size, tmp_path, kind, "small", *plans, PYTHONWARNINGS="ignore")
+    found = started_ranks(PROGRAM, size, tmp_path, kind, "small", *plans, PYTHONWARNINGS="ignore")
     for short, name in plans.items():
         memory = predicted[name].memory
         states = sum(memory[part] for part in ("parameters", "gradients", "optimizer"))

@@ -23,8 +23,8 @@ from mindtorch.torch.distributed.checkpoint import format_utils, staging
 from mindtorch.torch.distributed.checkpoint.state_dict_loader import load_from_keys
 from mindtorch.torch.distributed.device_mesh import init_device_mesh
 from mindtorch.torch.distributed.tensor import Shard, distribute_tensor
-from tests.support.paths import GOLDEN_FILES, PROGRAMS, ROOT
-from tests.torch.distributed.test_data_parallel import start
+from tests.support.distributed_jobs import environment, ranks_of, torchrun
+from tests.support.paths import GOLDEN_FILES, PROGRAMS
 
 PROGRAM = PROGRAMS / "distributed/checkpoint_program.py"
 KILLS = PROGRAMS / "distributed/checkpoint_kills_program.py"
@@ -44,10 +44,9 @@ def _no_group() -> Iterator[None]:
 def four(tmp_path_factory: Any) -> tuple[Path, list[Any]]:
     """Where four processes saved, and what each of them found."""
     folder = tmp_path_factory.mktemp("checkpoint")
-    launcher = [sys.executable, "-m", "mindtorch.torch.distributed.run", "--nproc_per_node=4"]
-    code, told = start([*launcher, str(PROGRAM), "mindtorch.torch", str(folder)])
-    assert code == 0, told
-    return folder, [json.loads((folder / f"{rank}.json").read_text()) for rank in range(4)]
+    return folder, ranks_of(
+        [*torchrun(4), str(PROGRAM), "mindtorch.torch", str(folder)], 4, folder
+    )
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4])
@@ -321,9 +320,8 @@ def test_descriptions_run_nothing(tmp_path: Path) -> None:
 
 def _kills(folder: Path, count: int, seed: int) -> None:
     command = [sys.executable, str(KILLS), str(folder), str(count), str(seed)]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
-        command, env=environment, capture_output=True, text=True, timeout=60 + 60 * count,
+        command, env=environment(), capture_output=True, text=True, timeout=60 + 60 * count,
         check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

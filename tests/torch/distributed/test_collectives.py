@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 import subprocess
@@ -17,38 +16,11 @@ import pytest
 import mindtorch.torch as ours
 from mindtorch.torch import distributed as dist
 from tests.programs.distributed_program import CASES
+from tests.support.distributed_jobs import assert_near, started_ranks
 from tests.support.paths import PROGRAMS, ROOT
 from tests.support.surface import check
 
 PROGRAM = PROGRAMS / "distributed_program.py"
-
-
-def run_all(namespace: str, size: int, url: str, folder: Path, **environment: str) -> list[Any]:
-    """The results of each process of the program."""
-    base = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
-    processes = [
-        subprocess.Popen(
-            [sys.executable, str(PROGRAM), namespace, str(rank), str(size), url, str(folder)],
-            env=base, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        )
-        for rank in range(size)
-    ]  # fmt: skip
-    told = [process.communicate(timeout=300)[0] for process in processes]
-    files = [folder / f"{namespace}.{rank}.json" for rank in range(size)]
-    assert all(file.exists() for file in files), told
-    return [json.loads(file.read_text()) for file in files]
-
-
-def near(mine: Any, theirs: Any) -> None:
-    """Equal; numbers within the last of the five places to which they were rounded."""
-    if isinstance(theirs, list):
-        assert isinstance(mine, list) and len(mine) == len(theirs), (mine, theirs)
-        for m, t in zip(mine, theirs, strict=True):
-            near(m, t)
-    elif isinstance(theirs, float):
-        assert mine == pytest.approx(theirs, rel=1e-5, abs=2e-5)
-    else:
-        assert mine == theirs
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +28,7 @@ def found(tmp_path_factory: Any) -> dict[str, Any]:
     """What two processes found, in either library."""
     folder = tmp_path_factory.mktemp("distributed")
     return {
-        name: run_all(name, 2, f"file://{folder}/{name}", folder)
+        name: started_ranks(PROGRAM, 2, folder, namespace=name, url=f"file://{folder}/{name}")
         for name in ("mindtorch.torch", "torch")
     }
 
@@ -65,7 +37,8 @@ def found(tmp_path_factory: Any) -> dict[str, Any]:
 def test_two_processes_find_what_pytorchs_find(found: Any, title: str) -> None:
     """Collectives, messages, objects, groups, errors and data parallel training."""
     for mine, theirs in zip(found["mindtorch.torch"], found["torch"], strict=True):
-        near(mine[title], theirs[title])
+        # numbers were rounded to five places, and may differ in the last
+        assert_near(mine[title], theirs[title], 1e-5, 2e-5)
 
 
 def _free_port() -> int:
@@ -77,7 +50,7 @@ def _free_port() -> int:
 def test_three_processes_agree(tmp_path: Path) -> None:
     """By TCP and sockets, three processes get the same sums and parameters, bit for bit."""
     url = f"tcp://127.0.0.1:{_free_port()}"
-    results = run_all("mindtorch.torch", 3, url, tmp_path, MINDTORCH_DISTRIBUTED="sockets")
+    results = started_ranks(PROGRAM, 3, tmp_path, url=url, MINDTORCH_DISTRIBUTED="sockets")
     assert list(results[0]) == list(CASES)
     for title in ("all_reduce", "data_parallel", "hooked"):
         assert results[0][title][:2] == results[1][title][:2] == results[2][title][:2]

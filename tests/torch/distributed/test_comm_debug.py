@@ -13,8 +13,8 @@ import mindtorch.torch.distributed as dist
 from mindtorch.torch.distributed._composable import fully_shard, replicate
 from mindtorch.torch.distributed._observed import observers
 from mindtorch.torch.distributed.tensor.debug import CommDebugMode
+from tests.support.distributed_jobs import started_ranks
 from tests.support.paths import GOLDEN_FILES, PROGRAMS
-from tests.torch.distributed.test_tensor import run_all
 
 GOLDEN = json.loads((GOLDEN_FILES / "comm_counts.json").read_text())
 
@@ -22,7 +22,7 @@ GOLDEN = json.loads((GOLDEN_FILES / "comm_counts.json").read_text())
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: Any) -> list[Any]:
     program = PROGRAMS / "distributed" / "comm_counts_program.py"
-    return run_all(program, 2, tmp_path_factory.mktemp("counts"))
+    return started_ranks(program, 2, tmp_path_factory.mktemp("counts"))
 
 
 @pytest.mark.parametrize("case", list(GOLDEN))

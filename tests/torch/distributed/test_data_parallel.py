@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -16,56 +15,28 @@ import mindtorch.torch as torch
 from mindtorch.torch.distributed import _launch, run
 from mindtorch.torch.distributed._process_manager import host_mapping
 from tests.programs import failing_rank_program
-from tests.support.paths import GOLDEN_FILES, PROGRAMS, ROOT
+from tests.support.distributed_jobs import assert_near, ranks_of, start, torchrun
+from tests.support.paths import GOLDEN_FILES, PROGRAMS
 
 PROGRAM = PROGRAMS / "data_parallel_program.py"
 FAILING = PROGRAMS / "failing_rank_program.py"
 MPIEXEC = [str(Path(sys.executable).with_name("mpiexec")), "-n", "2", sys.executable]
-TORCHRUN = [sys.executable, "-m", "mindtorch.torch.distributed.run", "--nproc_per_node=2"]
+TORCHRUN = torchrun(2)
 GOLDEN = json.loads((GOLDEN_FILES / "data_parallel.json").read_text())
-
-
-def start(command: list[str], limit: int = 200) -> tuple[int, str]:
-    """The exit status of a job, and what it printed."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    with subprocess.Popen(
-        command, env=environment, cwd=ROOT, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True, start_new_session=True,
-    ) as process:  # fmt: skip
-        try:
-            told, _ = process.communicate(timeout=limit)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, 15)
-            raise
-    return process.returncode, told
 
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: Any) -> list[Any]:
     """What two processes of mpiexec found."""
     folder = tmp_path_factory.mktemp("parallel")
-    code, told = start([*MPIEXEC, str(PROGRAM), "mindtorch.torch", str(folder)])
-    assert code == 0, told
-    return [json.loads((folder / f"{rank}.json").read_text()) for rank in range(2)]
-
-
-def near(mine: Any, theirs: Any) -> None:
-    """Equal, numbers to some roundings of float32."""
-    if isinstance(theirs, list):
-        assert len(mine) == len(theirs)
-        for m, t in zip(mine, theirs, strict=True):
-            near(m, t)
-    elif isinstance(theirs, float):
-        assert mine == pytest.approx(theirs, rel=1e-6, abs=1e-5)
-    else:
-        assert mine == theirs
+    return ranks_of([*MPIEXEC, str(PROGRAM), "mindtorch.torch", str(folder)], 2, folder)
 
 
 @pytest.mark.parametrize("case", list(GOLDEN[0]))
 def test_training_is_pytorchs(found: list[Any], case: str) -> None:
     """Doubled batches, buckets, join and ZeRO-1 give what PyTorch's gloo gave, in both ranks."""
     for mine, theirs in zip(found, GOLDEN, strict=True):
-        near(mine[case], theirs[case])
+        assert_near(mine[case], theirs[case], 1e-6)
 
 
 def test_compiled_steps_average_gradients(found: list[Any]) -> None:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.paths import PROGRAMS, ROOT
+from tests.support.distributed_jobs import ranks_of, torchrun
+from tests.support.paths import PROGRAMS
 
 # by case: what rank 1 waits in where rank 0 is in all_reduce of so many float32
 OTHERS = {
@@ -28,17 +25,9 @@ OTHERS = {
 @pytest.mark.parametrize("way", ["mpi", "sockets"])
 def test_both_operations_are_named(way: str, tmp_path: Path) -> None:
     """By both processes, over either transport, with small and with large arrays."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    if way == "sockets":
-        environment["MINDTORCH_DISTRIBUTED"] = "sockets"
-    command = [sys.executable, "-m", "mindtorch.torch.distributed.run", "--nproc_per_node=2",
-               str(PROGRAMS / "mismatched_calls_program.py"), str(tmp_path)]  # fmt: skip
-    done = subprocess.run(
-        command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    for rank in range(2):
-        kind, found = json.loads((tmp_path / f"{rank}.json").read_text())
+    variables = {"MINDTORCH_DISTRIBUTED": "sockets"} if way == "sockets" else {}
+    command = [*torchrun(2), str(PROGRAMS / "mismatched_calls_program.py"), str(tmp_path)]
+    for kind, found in ranks_of(command, 2, tmp_path, limit=300, **variables):
         assert kind == ("MpiGroup" if way == "mpi" else "ProcessGroup")
         check(found)
 

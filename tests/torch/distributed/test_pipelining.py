@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -20,8 +19,8 @@ from mindtorch.torch.distributed.pipelining import (
     pipeline,
 )
 from mindtorch.torch.distributed.pipelining._backward import all_gradients, input_gradients
+from tests.support.distributed_jobs import assert_near, ranks_of, torchrun
 from tests.support.paths import GOLDEN_FILES, PROGRAMS
-from tests.torch.distributed.test_data_parallel import start
 
 PROGRAM = PROGRAMS / "distributed/pipelining_program.py"
 GOLDEN = json.loads((GOLDEN_FILES / "pipelining.json").read_text())
@@ -30,11 +29,8 @@ nn = torch.nn
 
 def processes(count: int, folder: Path) -> list[Any]:
     """What each of ``count`` processes found."""
-    launcher = [sys.executable, "-m", "mindtorch.torch.distributed.run"]
-    command = [*launcher, f"--nproc_per_node={count}", str(PROGRAM), "mindtorch.torch", str(folder)]
-    code, told = start(command)
-    assert code == 0, told
-    return [json.loads((folder / f"{rank}.json").read_text()) for rank in range(count)]
+    command = [*torchrun(count), str(PROGRAM), "mindtorch.torch", str(folder)]
+    return ranks_of(command, count, folder)
 
 
 @pytest.fixture(scope="module")
@@ -42,23 +38,11 @@ def found(tmp_path_factory: Any) -> list[Any]:
     return processes(2, tmp_path_factory.mktemp("pipelining"))
 
 
-def near(mine: Any, theirs: Any) -> None:
-    """Equal, numbers to some roundings of float32."""
-    if isinstance(theirs, list):
-        assert len(mine) == len(theirs)
-        for m, t in zip(mine, theirs, strict=True):
-            near(m, t)
-    elif isinstance(theirs, float):
-        assert mine == pytest.approx(theirs, rel=1e-5, abs=1e-5)
-    else:
-        assert mine == theirs
-
-
 @pytest.mark.parametrize("case", list(GOLDEN[0]))
 def test_pipelines_are_pytorchs(found: list[Any], case: str) -> None:
     """Losses, weights after training, outputs, gradients and errors, in both processes."""
     for mine, theirs in zip(found, GOLDEN, strict=True):
-        near(mine[case], theirs[case])
+        assert_near(mine[case], theirs[case], 1e-5)
 
 
 @pytest.mark.parametrize("case", ["mlp_gpipe", "gpt_1f1b", "resnet_1f1b"])
@@ -67,7 +51,7 @@ def test_twenty_steps_are_those_of_one_process(found: list[Any], case: str) -> N
     traced stage are the model's, bit for bit."""
     trained, alone, *about = found[1][case]
     assert len(trained[0]) == 20
-    near(trained[0], alone)
+    assert_near(trained[0], alone, 1e-5)
     assert case != "gpt_1f1b" or trained[0][-1] < trained[0][0] - 0.2
     for each in found:
         assert each[case][2:] == [[2, True]] * len(about)
@@ -77,7 +61,7 @@ def test_all_schedules_train_alike(found: list[Any]) -> None:
     """Losses of three steps of every schedule of several stages in a process."""
     for trained in found[0]["schedules"][0] + found[1]["schedules"][0]:
         if trained[0]:
-            near(trained[0], found[0]["schedules"][1])
+            assert_near(trained[0], found[0]["schedules"][1], 1e-5)
     last = [sum(bool(t[0]) for t in each["schedules"][0]) for each in found]
     assert last == [2, 3]
 
@@ -87,9 +71,9 @@ def test_values_may_pass_by_a_stage(found: list[Any]) -> None:
     for each in found:
         count, losses, gradients, alone, output, whole = each["ends"]
         assert count == 4
-        near(gradients, alone)
+        assert_near(gradients, alone, 1e-5)
         if output is not None:
-            near(output, whole)
+            assert_near(output, whole, 1e-5)
             assert len(losses) == 4
 
 
@@ -101,11 +85,12 @@ def test_two_pipelines_of_two_stages(tmp_path: Path) -> None:
         trained, alone, mine = each["four"]
         assert len(trained) == 3 and len(alone) == 4
         for losses, weights in trained:
-            near(weights, mine)
+            assert_near(weights, mine, 1e-5)
             assert len(losses) in (0, 4)
     for way in range(3):
         first, second = (results[rank]["four"][0][way][0] for rank in (1, 3))
-        near([(a + b) / 2 for a, b in zip(first, second, strict=True)], results[0]["four"][1])
+        both = [(a + b) / 2 for a, b in zip(first, second, strict=True)]
+        assert_near(both, results[0]["four"][1], 1e-5)
 
 
 # --- without processes ---------------------------------------------------------------------------

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from typing import Any
 
 import pytest
@@ -13,7 +10,8 @@ import pytest
 import mindtorch.torch as torch
 import mindtorch.torch.distributed as dist
 from mindtorch.torch.distributed.fsdp import fully_shard
-from tests.support.paths import GOLDEN_FILES, PROGRAMS, ROOT
+from tests.support.distributed_jobs import assert_near, ranks_of, torchrun
+from tests.support.paths import GOLDEN_FILES, PROGRAMS
 
 GOLDEN = json.loads((GOLDEN_FILES / "sharded.json").read_text())
 # 16 bits, which tanh and the sums round otherwise; and what resnet18 makes of roundings
@@ -24,37 +22,15 @@ ROUNDING = {"types": 2e-2, "resnet18": 5e-3}
 def found(tmp_path_factory: Any) -> list[Any]:
     """What four processes found."""
     folder = tmp_path_factory.mktemp("sharded")
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "mindtorch.torch.distributed.run", "--nproc_per_node=4",
-               str(PROGRAMS / "sharded_program.py"), "mindtorch.torch", str(folder)]  # fmt: skip
-    done = subprocess.run(
-        command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False, timeout=600
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return [json.loads((folder / f"{rank}.json").read_text()) for rank in range(4)]
-
-
-def near(mine: Any, theirs: Any, rounding: float) -> None:
-    """Equal, numbers to some roundings of float32."""
-    if isinstance(theirs, list):
-        assert len(mine) == len(theirs)
-        for m, t in zip(mine, theirs, strict=True):
-            near(m, t, rounding)
-    elif isinstance(theirs, dict):
-        assert list(mine) == list(theirs)
-        for key, value in theirs.items():
-            near(mine[key], value, rounding)
-    elif isinstance(theirs, float):
-        assert mine == pytest.approx(theirs, rel=rounding, abs=1e-5)
-    else:
-        assert mine == theirs
+    program = str(PROGRAMS / "sharded_program.py")
+    return ranks_of([*torchrun(4), program, "mindtorch.torch", str(folder)], 4, folder, limit=600)
 
 
 @pytest.mark.parametrize("case", list(GOLDEN[0]))
 def test_it_is_pytorchs(found: list[Any], case: str) -> None:
     """In all processes: shapes, placements, losses, gradients, states, texts of errors."""
     for mine, theirs in zip(found, GOLDEN, strict=True):
-        near(mine[case], theirs[case], ROUNDING.get(case, 2e-5))
+        assert_near(mine[case], theirs[case], ROUNDING.get(case, 2e-5))
 
 
 @pytest.mark.parametrize("case", ["mlp", "gpt", "resnet18"])

@@ -5,16 +5,15 @@ What PyTorch 2.13 gave under gloo in the same layout stands in tests/golden.
 
 from __future__ import annotations
 
+import functools
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.paths import GOLDEN_FILES, PROGRAMS, ROOT
+from tests.support.distributed_jobs import assert_near, started_ranks
+from tests.support.paths import GOLDEN_FILES, PROGRAMS
 
 PROGRAM = PROGRAMS / "distributed" / "tensor_program.py"
 TRAINING = PROGRAMS / "distributed" / "tensor_parallel_program.py"
@@ -32,40 +31,13 @@ OTHERWISE = {
 # PyTorch's DTensor gives another number than its plain tensors: a mean over parts that ignore
 # different numbers of targets, and the gradient of mse_loss of parts
 WRONG_THERE = {"0 mean", "mse"}
-
-
-def run_all(program: Path, size: int, folder: Path, *cases: str, **environment: str) -> list[Any]:
-    """What each process of a program wrote."""
-    base = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **environment}
-    processes = [
-        subprocess.Popen(
-            [sys.executable, str(program), "mindtorch.torch", str(rank), str(size),
-             f"file://{folder}/store", str(folder), *cases],
-            env=base, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        )
-        for rank in range(size)
-    ]  # fmt: skip
-    told = [process.communicate(timeout=600)[0] for process in processes]
-    files = [folder / f"mindtorch.torch.{rank}.json" for rank in range(size)]
-    assert all(file.exists() for file in files), told
-    return [json.loads(file.read_text()) for file in files]
-
-
-def near(mine: Any, theirs: Any) -> bool:
-    """Equal, numbers to some roundings of float32."""
-    if isinstance(theirs, list):
-        return len(mine) == len(theirs) and all(map(near, mine, theirs))
-    if isinstance(theirs, dict):
-        return all(near(mine[key], value) for key, value in theirs.items())
-    if isinstance(theirs, float):
-        return bool(mine == pytest.approx(theirs, rel=1e-4, abs=2e-5))
-    return bool(mine == theirs)
+near = functools.partial(assert_near, rel=1e-4, absolute=2e-5)
 
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: Any) -> Any:
     """What two processes found, exchanging by MPI where it is installed."""
-    return run_all(PROGRAM, 2, tmp_path_factory.mktemp("tensor"))
+    return started_ranks(PROGRAM, 2, tmp_path_factory.mktemp("tensor"))
 
 
 @pytest.mark.parametrize("title", ["functions_of_one", "products", "layers", "losses"])
@@ -76,7 +48,7 @@ def test_functions_give_what_one_process_does(found: Any, title: str) -> None:
         assert not wrong, {key: own[title][key] for key in wrong}
     for key, theirs in GOLDEN[2][title].items():
         if theirs != ["failed"] and key not in OTHERWISE | WRONG_THERE:
-            assert near(found[0][title][key], theirs), (key, found[0][title][key], theirs)
+            near(found[0][title][key], theirs, where=key)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +58,7 @@ def test_functions_give_what_one_process_does(found: Any, title: str) -> None:
 )  # fmt: skip
 def test_two_processes_find_what_pytorchs_find(found: Any, title: str) -> None:
     """Pieces of other lengths, every way into every other, writes in place, errors, optimizers."""
-    assert near(found[0][title], GOLDEN[2][title]), (found[0][title], GOLDEN[2][title])
+    near(found[0][title], GOLDEN[2][title])
 
 
 SHARED = ["meshes", "errors", "modules", "in_place", "new_tensors", "local_and_whole"]
@@ -94,15 +66,15 @@ SHARED = ["meshes", "errors", "modules", "in_place", "new_tensors", "local_and_w
 
 def test_two_axes_of_processes(tmp_path: Path) -> None:
     """Four processes in a grid, by sockets: PyTorch's results, and every way into every other."""
-    results = run_all(
+    results = started_ranks(
         PROGRAM, 4, tmp_path, *SHARED, "redistribution", "layers", MINDTORCH_DISTRIBUTED="sockets"
     )
     for title in SHARED:
-        assert near(results[0][title], GOLDEN[4][title]), title
+        near(results[0][title], GOLDEN[4][title], where=title)
     for own in results:
         whole = results[0]["redistribution"]
         for key, value in own["redistribution"].items():
-            assert near([value[2], value[4]], [whole[key][2], whole[key][4]]), key
+            near([value[2], value[4]], [whole[key][2], whole[key][4]], where=key)
         assert not [key for key, value in own["layers"].items() if False in value]
 
 
@@ -110,7 +82,7 @@ def test_two_axes_of_processes(tmp_path: Path) -> None:
 def test_functions_on_two_axes(tmp_path: Path) -> None:
     """All functions and products in all pairs of placements."""
     titles = ["functions_of_one", "products", "uneven_pieces", "losses"]
-    for own in run_all(PROGRAM, 4, tmp_path, *titles):
+    for own in started_ranks(PROGRAM, 4, tmp_path, *titles):
         for title in titles:
             wrong = [k for k, value in own[title].items() if "failed" in value or False in value]
             assert not wrong, wrong
@@ -119,18 +91,18 @@ def test_functions_on_two_axes(tmp_path: Path) -> None:
 def test_models_that_are_cut_train_as_whole_ones(tmp_path: Path) -> None:
     """Twenty steps of a GPT and an MLP, also cut along the sequence, and with dropout; initial
     weights are bit-equal (which the program asserts)."""
-    for own in run_all(TRAINING, 2, tmp_path):
+    for own in started_ranks(TRAINING, 2, tmp_path):
         for title, alone in (
             ("gpt", "gpt alone"), ("gpt by sequence", "gpt alone"), ("mlp", "mlp alone"),
             ("mlp compiled", "mlp alone"), ("dropout", "dropout alone"),
         ):  # fmt: skip
             assert own[title] == pytest.approx(own[alone], rel=1e-5), title
-        assert near(own, TRAINED)
+        near({title: own[title] for title in TRAINED}, TRAINED)
 
 
 @pytest.mark.exhaustive
 def test_models_on_two_axes(tmp_path: Path) -> None:
     """Samples cut along one axis of the mesh and weights along the other."""
-    for own in run_all(TRAINING, 4, tmp_path, MINDTORCH_DISTRIBUTED="sockets"):
+    for own in started_ranks(TRAINING, 4, tmp_path, MINDTORCH_DISTRIBUTED="sockets"):
         assert own["both"] == pytest.approx(own["mlp alone"], rel=1e-5)
         assert own["gpt by sequence"] == pytest.approx(own["gpt alone"], rel=1e-5)
