@@ -11,6 +11,7 @@ eager mode (below 1 we are faster), and the most memory a process has held.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import time
 from typing import Any
@@ -72,7 +73,9 @@ def child(arguments: argparse.Namespace) -> None:
     print(json.dumps({"times": times, "first": first, "memory": peak_memory()}))
 
 
-def measured(name: str, what: str, batch: int, arguments: argparse.Namespace) -> str:
+def measured(
+    name: str, what: str, batch: int, threads: int, arguments: argparse.Namespace
+) -> str:
     """A line of the table."""
     found: dict[str, list[Any]] = {side: [] for side in arguments.sides}
     for _ in range(arguments.rounds):
@@ -80,12 +83,12 @@ def measured(name: str, what: str, batch: int, arguments: argparse.Namespace) ->
             command = [
                 "--child", name, "--what", what, "--batch", str(batch), "--side", side,
             ]  # fmt: skip
-            held.append(reported(__file__, command, arguments.threads[0]))
+            held.append(reported(__file__, command, threads))
     every = {side: summary(held) for side, held in found.items()}
     theirs = every["torch"][0]
     times = " | ".join(f"{s[0] * 1e3:.1f} ({s[0] / theirs:.2f})" for s in every.values())
     memory = " / ".join(f"{held / 2**20:.0f}" for _, _, held in every.values())
-    return f"| {name}, {what}, batch {batch} | {times} | {memory} |"
+    return f"| {name}, {what}, batch {batch} | {threads} | {times} | {memory} |"
 
 
 def main() -> None:
@@ -104,15 +107,17 @@ def main() -> None:
         return
     if "torch" not in arguments.sides:
         parser.error("--sides needs torch, to which the others are compared")
-    print(f"{machine()}; {arguments.threads[0]} threads, processor time, minima")
-    print("| what | " + " | ".join(f"{s} (ms, ratio)" for s in arguments.sides) + " | MiB |")
-    print("|---" * (len(arguments.sides) + 2) + "|")
+    print(f"{machine()}; processor time by threads, minima")
+    titles = ["what", "threads", *[f"{s} (ms, ratio)" for s in arguments.sides], "MiB"]
+    print(f"| {' | '.join(titles)} |")
+    print("|---" * len(titles) + "|")
     for name in arguments.only:
         train, many = BATCHES[name]
         batches = {"train": (train,), "infer": (1, many)}
         for what in arguments.what:
-            for batch in (arguments.batch,) if arguments.batch else batches[what]:
-                print(measured(name, what, batch, arguments), flush=True)
+            chosen = (arguments.batch,) if arguments.batch else batches[what]
+            for batch, threads in itertools.product(chosen, arguments.threads):
+                print(measured(name, what, batch, threads, arguments), flush=True)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
+from mindtorch._distribution import install_extra
+
 __all__ = ["DESCRIPTION", "add_arguments", "dataset_cache", "main"]
 
 DESCRIPTION = """Programs give it rows through DatasetCache and mindtorch.data.Cached
@@ -122,7 +124,7 @@ def main(options: argparse.Namespace) -> int:
         # gRPC is not for programs that `mindtorch run` runs, which may fork
         commands = importlib.import_module("mindtorch.data.commands")
     except ImportError as error:
-        print(f"mindtorch cache: {error.name} is missing: pip install 'mindtorch-engine[cache]'",
+        print(f"mindtorch cache: {error.name} is missing: {install_extra('cache')}",
               file=sys.stderr)  # fmt: skip
         return 2
     if options.cache_command is None:

@@ -11,6 +11,8 @@ import threading
 from pathlib import Path
 from typing import Any
 
+from mindtorch._distribution import install_extra
+
 from .cli_types import count, count_or_none, size
 
 __all__ = ["DESCRIPTION", "add_arguments", "main"]
@@ -72,7 +74,7 @@ def main(options: argparse.Namespace) -> int:
     try:
         from mindtorch.serving.front import hosting
     except ImportError as error:
-        print(f"mindtorch serve: {error.name} is missing: pip install 'mindtorch-engine[serving]'",
+        print(f"mindtorch serve: {error.name} is missing: {install_extra('serving')}",
               file=sys.stderr)  # fmt: skip
         return 2
     ended = threading.Event()

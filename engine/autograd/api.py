@@ -22,10 +22,10 @@ from .backward import Pass
 
 
 def _ones(described: Aval) -> Tensor:
-    if described.sharded:
+    if described.shape or described.weak or described.device is not cpu or captures or (
+        open_sizes or described.sharded
+    ):
         return full_like_aval(described, 1)
-    if described.shape or described.weak or described.device is not cpu or captures or open_sizes:
-        return full_flat(described.shape, described.dtype, 1, described.device)
     flat = np.empty(1, described.dtype.np)
     flat[0] = 1
     return make(flat, described)

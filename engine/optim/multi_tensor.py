@@ -209,9 +209,9 @@ class Fused:
         """Prepare for :meth:`unchanged`, after a step of ``parameters`` with their gradients and
         with what ``state`` holds of each under ``names``."""
         few = max(len(state), len(parameters)) <= _MOST_WATCHED
-        if any(p.aval.sharded for p in parameters):
-            return  # their gradients' memory is not theirs alone to compare
-        if self._repeated == _REPEATED and self._counts_itself and few:
+        if self._repeated == _REPEATED and self._counts_itself and few and not (
+            any(p.aval.sharded for p in parameters)  # gradients' memory is not theirs alone
+        ):
             self._unmoved = _unmoved(state, parameters, names)
 
     def _rows(
@@ -248,11 +248,15 @@ class Fused:
         states: Sequence[Sequence[Tensor]], counters: Sequence[Tensor] = (),
     ) -> bool:  # fmt: skip
         """Whether a kernel can take the tensors, now."""
+        parameters, gradients, *states = _local_parts(parameters, gradients, *states)
+        return self._takes(update, parameters, gradients, states, counters)
+
+    def _takes(
+        self, update: Update, parameters: Sequence[Tensor], gradients: Sequence[Tensor],
+        states: Sequence[Sequence[Tensor]], counters: Sequence[Tensor],
+    ) -> bool:  # fmt: skip
         if graph_under_way() is not None:
             return False
-        if any(p.aval.sharded for p in parameters):
-            lists = [[_own(t) for t in many] for many in (parameters, gradients, *states)]
-            parameters, gradients, states = lists[0], lists[1], lists[2:]
         if parameters[0].aval.device is not cpu:
             return _same_on_device(gradients, parameters, *states)
         own = [*itertools.chain(parameters, *states, counters)]
@@ -275,12 +279,12 @@ class Fused:
             False where no kernel can take the tensors: then nothing was done.
         """
         counters = steps if isinstance(steps[0], Tensor) else ()
-        if any(p.aval.sharded for p in parameters):
-            lists = [[_own(t) for t in many] for many in (parameters, gradients, *states)]
-            _written([t for t in parameters if t.aval.sharded])
-            parameters, gradients, states = lists[0], lists[1], lists[2:]
-        if not self.takes(update, parameters, gradients, states, counters):
+        whole = parameters
+        parameters, gradients, *states = _local_parts(parameters, gradients, *states)
+        if not self._takes(update, parameters, gradients, states, counters):
             return False
+        if parameters is not whole:
+            _written([t for t in whole if t.aval.sharded])
         if parameters[0].aval.device is cpu:
             counts = bool(counters) and self._counts_itself
             self._counts = _NO_COUNTS if counts else _counted(steps)
@@ -307,9 +311,17 @@ class Fused:
 _NO_COUNTS = np.empty(0, np.float64)
 
 
-def _own(tensor: Tensor) -> Tensor:
-    """What of a tensor this process has."""
-    return local_part(tensor) if tensor.aval.sharded else tensor
+def _local_parts(*lists: Sequence[Tensor]) -> tuple[Sequence[Tensor], ...]:
+    """The lists, where parameters lie over several processes with what this process has of them.
+
+    Args:
+        lists: the parameters, their gradients, and the states.
+    """
+    if not any(p.aval.sharded for p in lists[0]):
+        return lists
+    return tuple([
+        [local_part(t) if t.aval.sharded else t for t in many] for many in lists
+    ])  # fmt: skip
 
 
 def _is_counter(described: Any) -> bool:

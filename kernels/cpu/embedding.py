@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -237,15 +238,22 @@ def bag_sum(
     out: Any, weight: Any, indices: Any, starts: Any, factors: Any, *, padding_idx: int | None
 ) -> None:
     """``out[b]`` = the sum over places i of bag b of ``factors[i] * weight[indices[i]]``."""
-    places, n = _checked(indices, weight.shape[0]), out.shape[1]
+    places = _checked(indices, weight.shape[0])
     arrays = (out.reshape(-1), flat(weight), places, flat(starts), _factors(factors, out.dtype))
+    _divided(_bag_sum, arrays, *out.shape, _skipped(padding_idx))
+
+
+def _divided(add: Callable[..., None], arrays: Any, count: int, n: int, skipped: int) -> None:
+    """Add up ``count`` bags, on several threads where they hold enough elements."""
+    size = arrays[2].size * n
+    if size < _SERIAL:
+        add(*arrays, n, skipped, 0, count)
+        return
 
     def part(first: int, last: int) -> None:
-        _bag_sum(*arrays, n, _skipped(padding_idx), first, last)
+        add(*arrays, n, skipped, first, last)
 
-    parallel_for(
-        out.shape[0], part, smallest=max(1, _SERIAL * out.shape[0] // (places.size * n + 1))
-    )
+    parallel_for(count, part, smallest=max(1, _SERIAL * count // size))
 
 
 def _bag_sum_plan(outs: Any, ins: Any, *, padding_idx: int | None, **params: Any) -> Any:
@@ -265,14 +273,7 @@ def _bag_sum_plan(outs: Any, ins: Any, *, padding_idx: int | None, **params: Any
     def run(out: Any, weight: Any, indices: Any, starts: Any, factors: Any = None) -> None:
         if outside(indices, rows):
             _checked(indices, rows)
-
-        def part(first: int, last: int) -> None:
-            add(out, weight, indices, starts, none, n, skipped, first, last)
-
-        if indices.size * n < _SERIAL:
-            add(out, weight, indices, starts, none, n, skipped, 0, count)
-        else:
-            parallel_for(count, part, smallest=max(1, _SERIAL * count // (indices.size * n)))
+        _divided(add, (out, weight, indices, starts, none), count, n, skipped)
 
     return run
 

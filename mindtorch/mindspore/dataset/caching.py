@@ -6,6 +6,8 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from mindtorch._distribution import install_extra
+
 from ._description import content_of
 from ._rows import Row, Rows, Streamed, array_of
 from ._running import Run
@@ -22,9 +24,7 @@ except ImportError as error:  # only this needs lmdb and xxhash
         """Says what is missing."""
 
         def __init__(self, *args: Any, **kwargs: Any) -> None:
-            raise ImportError(
-                f"DatasetCache needs {_missing}: pip install 'mindtorch-engine[cache]'"
-            )
+            raise ImportError(f"DatasetCache needs {_missing}: {install_extra('cache')}")
 
 
 __all__ = ["CachedStream", "DatasetCache", "checked_cache", "keeps_by_number"]

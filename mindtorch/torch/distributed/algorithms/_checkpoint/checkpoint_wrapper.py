@@ -107,13 +107,11 @@ class CheckpointWrapper(ActivationWrapper):
         super().__init__(mod)
         self.checkpoint_impl = checkpoint_impl
         self._reentrant = checkpoint_fn is None and checkpoint_impl is CheckpointImpl.REENTRANT
-        self.checkpoint_fn = functools.partial(
-            checkpoint if checkpoint_fn is None else checkpoint_fn, **checkpoint_fn_kwargs
+        self.checkpoint_fn: Callable[..., Any] = (
+            functools.partial(checkpoint, use_reentrant=self._reentrant, **checkpoint_fn_kwargs)
+            if checkpoint_fn is None
+            else functools.partial(checkpoint_fn, **checkpoint_fn_kwargs)
         )
-        if checkpoint_fn is None:
-            self.checkpoint_fn = functools.partial(
-                self.checkpoint_fn, use_reentrant=self._reentrant
-            )
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         inner = self._checkpoint_wrapped_module
