@@ -19,8 +19,8 @@ from mindtorch.tools.parallel.link import given_link, measured_link
 from mindtorch.tools.parallel.run import plan
 from mindtorch.tools.parallel.structure import blocks_of, pairs_of, stages_of
 from tests.programs.distributed.planned_step_program import MICROBATCHES, make
-from tests.support.distributed_jobs import started_ranks
 from tests.support.paths import PROGRAMS, ROOT
+from tests.torch.distributed.jobs import started_ranks
 
 PROGRAM = PROGRAMS / "distributed" / "planned_step_program.py"
 LINK = given_link(1e9, 1e-5)

@@ -23,8 +23,8 @@ from mindtorch.torch.distributed.checkpoint import format_utils, staging
 from mindtorch.torch.distributed.checkpoint.state_dict_loader import load_from_keys
 from mindtorch.torch.distributed.device_mesh import init_device_mesh
 from mindtorch.torch.distributed.tensor import Shard, distribute_tensor
-from tests.support.distributed_jobs import environment, ranks_of, torchrun
 from tests.support.paths import GOLDEN_FILES, PROGRAMS
+from tests.torch.distributed.jobs import environment, ranks_of, torchrun
 
 PROGRAM = PROGRAMS / "distributed/checkpoint_program.py"
 KILLS = PROGRAMS / "distributed/checkpoint_kills_program.py"

@@ -16,9 +16,9 @@ import pytest
 import mindtorch.torch as ours
 from mindtorch.torch import distributed as dist
 from tests.programs.distributed_program import CASES
-from tests.support.distributed_jobs import assert_near, started_ranks
 from tests.support.paths import PROGRAMS, ROOT
 from tests.support.surface import check
+from tests.torch.distributed.jobs import assert_near, started_ranks
 
 PROGRAM = PROGRAMS / "distributed_program.py"
 

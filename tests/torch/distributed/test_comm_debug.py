@@ -13,8 +13,8 @@ import mindtorch.torch.distributed as dist
 from mindtorch.torch.distributed._composable import fully_shard, replicate
 from mindtorch.torch.distributed._observed import observers
 from mindtorch.torch.distributed.tensor.debug import CommDebugMode
-from tests.support.distributed_jobs import started_ranks
 from tests.support.paths import GOLDEN_FILES, PROGRAMS
+from tests.torch.distributed.jobs import started_ranks
 
 GOLDEN = json.loads((GOLDEN_FILES / "comm_counts.json").read_text())
 

@@ -15,8 +15,8 @@ import mindtorch.torch as torch
 from mindtorch.torch.distributed import _launch, run
 from mindtorch.torch.distributed._process_manager import host_mapping
 from tests.programs import failing_rank_program
-from tests.support.distributed_jobs import assert_near, ranks_of, start, torchrun
 from tests.support.paths import GOLDEN_FILES, PROGRAMS
+from tests.torch.distributed.jobs import assert_near, ranks_of, start, torchrun
 
 PROGRAM = PROGRAMS / "data_parallel_program.py"
 FAILING = PROGRAMS / "failing_rank_program.py"

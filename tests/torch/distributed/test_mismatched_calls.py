@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.distributed_jobs import ranks_of, torchrun
 from tests.support.paths import PROGRAMS
+from tests.torch.distributed.jobs import ranks_of, torchrun
 
 # by case: what rank 1 waits in where rank 0 is in all_reduce of so many float32
 OTHERS = {

@@ -19,8 +19,8 @@ from mindtorch.torch.distributed.pipelining import (
     pipeline,
 )
 from mindtorch.torch.distributed.pipelining._backward import all_gradients, input_gradients
-from tests.support.distributed_jobs import assert_near, ranks_of, torchrun
 from tests.support.paths import GOLDEN_FILES, PROGRAMS
+from tests.torch.distributed.jobs import assert_near, ranks_of, torchrun
 
 PROGRAM = PROGRAMS / "distributed/pipelining_program.py"
 GOLDEN = json.loads((GOLDEN_FILES / "pipelining.json").read_text())

@@ -10,8 +10,8 @@ import pytest
 import mindtorch.torch as torch
 import mindtorch.torch.distributed as dist
 from mindtorch.torch.distributed.fsdp import fully_shard
-from tests.support.distributed_jobs import assert_near, ranks_of, torchrun
 from tests.support.paths import GOLDEN_FILES, PROGRAMS
+from tests.torch.distributed.jobs import assert_near, ranks_of, torchrun
 
 GOLDEN = json.loads((GOLDEN_FILES / "sharded.json").read_text())
 # 16 bits, which tanh and the sums round otherwise; and what resnet18 makes of roundings

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.distributed_jobs import assert_near, started_ranks
 from tests.support.paths import GOLDEN_FILES, PROGRAMS
+from tests.torch.distributed.jobs import assert_near, started_ranks
 
 PROGRAM = PROGRAMS / "distributed" / "tensor_program.py"
 TRAINING = PROGRAMS / "distributed" / "tensor_parallel_program.py"
