@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import itertools
 import logging
 import os
 import pickle
@@ -36,27 +35,13 @@ with gc_paused():  # numba makes some fifty thousand objects, which all stay
     import llvmlite
     import llvmlite.binding
     import numba
-    from numba.core import bytecode, caching, compiler_lock, errors, registry, serialize
+    from numba.core import caching, compiler_lock, errors, registry, serialize
 
     from .cache_loader import rebuild, unpickled
     from .linkable import Linked
     from .numba_pipeline import Compiler, undisturbed
 
 logger = logging.getLogger("mindtorch.kernels")
-
-
-def _name_apart() -> None:
-    """Let numba number functions from a place of this process's own.
-
-    Numbers are part of symbols. Where two processes had given one to two functions, of whose code
-    both reached the cache, a third process that loaded both called one for the other.
-    """
-    bytecode.FunctionIdentity._unique_ids = itertools.count(int.from_bytes(os.urandom(6), "big"))
-
-
-_name_apart()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_name_apart)
 
 
 class Statistics:

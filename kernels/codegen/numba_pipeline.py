@@ -13,7 +13,16 @@ from collections.abc import Iterator
 from typing import Any
 
 from llvmlite import ir
-from numba.core import callwrapper, codegen, compiler, compiler_lock, ir_utils, lowering, types
+from numba.core import (
+    callwrapper,
+    codegen,
+    compiler,
+    compiler_lock,
+    funcdesc,
+    ir_utils,
+    lowering,
+    types,
+)
 from numba.core import compiler_machinery as machinery
 from numba.core import typed_passes as typed
 from numba.core import untyped_passes as untyped
@@ -60,6 +69,35 @@ def undisturbed() -> Iterator[None]:
             _pauses.count -= 1
             if _pauses.count == 0 and _pauses.collects:
                 gc.enable()
+
+
+class _Symbols:
+    """The names of functions in machine code, which no other process gives.
+
+    numba tells functions of one name apart by a number, counted from 1 in each process. Where two
+    processes had given one number to two functions, of whose code both reached the cache, a third
+    process that loaded both called one for the other.
+    """
+
+    def __init__(self) -> None:
+        self.tag = ""
+        self.begin()
+
+    def begin(self) -> None:
+        """A tag for this process; a forked child has one of its own."""
+        self.tag = f"p{os.urandom(6).hex()}"
+
+    def mangle(
+        self, name: str, kinds: Any, *, abi_tags: tuple[str, ...] = (), uid: int | None = None
+    ) -> str:
+        """numba's name for a function of these types, with the tag."""
+        tags = (self.tag, *abi_tags)
+        return str(funcdesc.default_mangler(name, kinds, abi_tags=tags, uid=uid))
+
+
+_symbols = _Symbols()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_symbols.begin)
 
 
 class Library(codegen.JITCodeLibrary):
@@ -257,6 +295,9 @@ class _Manager(machinery.PassManager):
 
 class Compiler(compiler.CompilerBase):
     """numba's compiler with the passes that kernels need."""
+
+    def __init__(self, typing: Any, target: Any, *args: Any) -> None:
+        super().__init__(typing, target.subtarget(mangler=_symbols.mangle), *args)
 
     def define_pipelines(self) -> list[Any]:
         state = self.state

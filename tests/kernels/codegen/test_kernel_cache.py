@@ -242,25 +242,47 @@ def test_a_kernels_name_depends_on_what_it_calls_in_modules(
     assert compiling.digest(mathematics._fmod32) != before
 
 
-NUMBERS = """
+SHIFTS = """
 import json, os, sys
-from numba.core.bytecode import FunctionIdentity
-import mindtorch.kernels.codegen.jit
+from mindtorch.kernels.codegen.jit import kernel, statistics
+
+def shifted(by):
+    @kernel
+    def shift(x):
+        return x + by
+    return shift
+
+def found(amounts):
+    results = []
+    for by in amounts:
+        compiled = shifted(by).dispatcher
+        value = compiled(0.0)
+        described = next(iter(compiled.overloads.values())).fndesc
+        results.append([value, described.mangled_name, described.env_name])
+    return results
+
+amounts = [float(each) for each in sys.argv[2:]]
 reading, writing = os.pipe()
 child = os.fork()
 if not child:
-    os.write(writing, str(next(FunctionIdentity._unique_ids)).encode())
+    os.write(writing, json.dumps(found(amounts[:int(sys.argv[1])])).encode())
     os._exit(0)
 os.waitpid(child, 0)
-json.dump([int(os.read(reading, 40)), next(FunctionIdentity._unique_ids)], sys.stdout)
+results = json.loads(os.read(reading, 10000)) + found(amounts[int(sys.argv[1]):])
+json.dump([statistics.loaded, results], sys.stdout)
 """
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="the numbers are read in a forked child")
-def test_no_two_processes_number_functions_alike(tmp_path: Path) -> None:
-    """Numbers are part of symbols, and one process may load code that several have compiled."""
-    numbers = run(tmp_path, 0, NUMBERS) + run(tmp_path, 0, NUMBERS)
-    assert all(abs(a - b) > 1000 for i, a in enumerate(numbers) for b in numbers[:i])
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="two of the processes are forked children")
+def test_no_two_processes_name_functions_alike(tmp_path: Path) -> None:
+    """A process may load machine code that several have compiled, each as the first one."""
+    _, first = run(tmp_path, 0, SHIFTS, "1", "1", "2")
+    _, second = run(tmp_path, 0, SHIFTS, "1", "3", "4")
+    symbols = [name for _, *names in first + second for name in names]
+    assert len(set(symbols)) == len(symbols) == 8
+    loaded, together = run(tmp_path, 0, SHIFTS, "0", "1", "2", "3", "4")
+    assert loaded == 4
+    assert together == first + second
 
 
 def test_a_signal_waits_until_a_kernel_is_compiled(
