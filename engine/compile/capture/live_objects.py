@@ -12,12 +12,12 @@ def live_objects(*kinds: type) -> list[list[Any]]:
 
     A process may hold millions of objects, so the loops over them are of built-in functions.
     """
+    families = list(map(_with_derived, kinds))
     every = gc.get_objects()  # no inner function may use it: its cell is among the objects
-    types = list(map(id, map(type, every)))
-    found = []
-    for kind in kinds:
-        found.append(list(compress(every, map(_with_derived(kind).__contains__, types))))
-    return found
+    any_of = set().union(*families).__contains__
+    those = list(compress(every, map(any_of, map(id, map(type, every)))))
+    types = list(map(id, map(type, those)))
+    return [list(compress(those, map(family.__contains__, types))) for family in families]
 
 
 def _with_derived(kind: type) -> set[int]:
