@@ -27,7 +27,7 @@ from .tensor import DataType, Format
 __all__ = ["Converter", "converted"]
 
 ENDING = ".ms"
-_READERS = {"MINDIR": "reading_mindir", "ONNX": "reading_onnx"}
+_READERS = {"MINDIR": "reading_mindir", "ONNX": "reading_onnx", "TFLITE": "reading_tflite"}
 
 
 def converted(
