@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import dtypes
 
-__all__ = ["Layer", "is_limit", "is_product", "layer_of", "limits_of", "suits"]
+__all__ = ["Layer", "is_border", "is_limit", "is_product", "layer_of", "limits_of", "suits"]
 
 Arrays = Mapping[int, np.ndarray]
 INFINITE = float("inf")
@@ -56,6 +56,11 @@ def is_limit(op: str) -> bool:
 def is_product(op: str) -> bool:
     """Whether an op is a product or a convolution."""
     return _RULES.get(op) is _suits_product
+
+
+def is_border(op: str) -> bool:
+    """Whether an op puts something around an image, which the convolution behind it must do."""
+    return _RULES.get(op) is _suits_border
 
 
 def limits_of(op: str, others: Sequence[int | None], params: Any, arrays: Arrays) -> Any:
@@ -177,6 +182,15 @@ def _suits_view(node: Any, given: Any, made: Any, arrays: Arrays) -> bool:
     """Of an image, flattened."""
     (x,) = given
     return x.ndim == 4 and made.shape == (x.shape[0], x.size // x.shape[0])
+
+
+@_by_name(_RULES, "constant_pad_nd")
+def _suits_border(node: Any, given: Any, made: Any, arrays: Arrays) -> bool:
+    """Zeros around an image; :func:`is_border` says what has to follow."""
+    pads, held = node.params["padding"], arrays.get(node.inputs[1])
+    if made.ndim != 4 or held is None or np.any(held):
+        return False
+    return all(min(pair) >= 0 for pair in pads) and not any(n for pair in pads[:-2] for n in pair)
 
 
 @_by_name(_RULES, "add")

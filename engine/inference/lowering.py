@@ -18,7 +18,7 @@ from mindtorch.kernels.cpu import inference_steps as steps
 from mindtorch.kernels.cpu.simd import tile_rows
 from mindtorch.kernels.cpu.thread_pool import get_num_threads
 
-from .layers import Layer, is_limit, layer_of, limits_of
+from .layers import Layer, is_border, is_limit, layer_of, limits_of
 from .step_list import External, Memory, Step, StepList
 
 __all__ = ["Lowering"]
@@ -99,6 +99,7 @@ class Lowering:
                     self.readers.setdefault(place, []).append(number)
         self.asked = self._asked()
         self.done: set[int] = set()
+        self.borders: dict[int, Any] = {}
         self._zeros: dict[Any, int] = {}
 
     # --- what is asked for ---
@@ -120,7 +121,7 @@ class Lowering:
     def _takes(self, node: Any, made: list[Any]) -> list[Any]:
         if node.op.startswith("quantized"):
             return [(float(np.float32(node.params["scale"])), node.params["zero"])]
-        if node.op == "view" or (node.op == "max_pool" and len(made) == 1):
+        if node.op == "view" or is_border(node.op) or (node.op == "max_pool" and len(made) == 1):
             return made
         return [_FLOATS]
 
@@ -186,8 +187,11 @@ class Lowering:
         shape = self.avals[place].shape
         if len(readers) != 1 or len(shape) != 4 or shape[1] > _FEW or place in self.outputs:
             return None
-        node = self.nodes[readers[0]]
-        if not node.op.endswith("convolution") or node.params["groups"] != 1:
+        node, more = self.nodes[readers[0]], (0, 0)
+        if is_border(node.op):
+            more = _before(node)
+            node = self.nodes[self.readers[node.outputs[0]][0]]
+        if not node.op.endswith("convolution") or node.params.get("groups", 1) != 1:
             return None
         layer = layer_of(node, shape[1:], self.arrays)
         if layer.dilation[1] != 1:
@@ -197,7 +201,7 @@ class Lowering:
             (made[i] - 1) * layer.stride[i] + (layer.window[i] - 1) * layer.dilation[i] + 1
             for i in (0, 1)
         )
-        return down, across, *layer.padding
+        return down, across, *[a + b for a, b in zip(layer.padding, more, strict=True)]
 
     # --- results ---
 
@@ -258,6 +262,12 @@ class Lowering:
     def _view(self, number: int, node: Any) -> None:
         """A flattened image is the image itself; who reads it knows the order."""
         self.images[node.outputs[0]] = self.images[node.inputs[0] or 0]
+
+    @_for("constant_pad_nd")
+    def _border(self, number: int, node: Any) -> None:
+        """The convolution behind it has zeros around its image."""
+        self.images[node.outputs[0]] = self.images[node.inputs[0] or 0]
+        self.borders[node.outputs[0]] = node
 
     @_for("add")
     def _add(self, number: int, node: Any) -> None:
@@ -335,6 +345,10 @@ class Lowering:
         place = node.inputs[0] or 0
         x = self.images[place]
         layer = layer_of(node, (x.channels, x.height, x.width), self.arrays)
+        if place in self.borders:
+            top, left = _before(self.borders[place])
+            layer.padding = layer.padding[0] + top, layer.padding[1] + left
+            place = self.borders[place].inputs[0]
         kind = layer.quantization or _FLOATS
         self.list.has_bytes |= kind != _FLOATS
         made, added, limits = self._follow(number, node.outputs[0], layer.limits)
@@ -410,7 +424,7 @@ class Lowering:
         panels = table[1].size // 3
         step.units = panels * (places.whole + places.single)
         step.numbers |= {
-            4: self.zeros(kind, x.pitch), 42: x.pitch * size_of if max(padding) else 0,
+            4: self.zeros(kind, x.pitch), 42: x.pitch * size_of if places.outside else 0,
             5: self.list.address(places.table),
             6: places.whole, 8: taps[0] * taps[1], 9: run, 10: self.list.address(table[0]),
             23: self.list.address(table[1]), 24: panels, 26: places.single,
@@ -470,6 +484,12 @@ class Lowering:
 
 # in multiplications of one channel with one channel, measured on an AMD EPYC
 _STREAM, _TURN = 12, 8  # a weight comes from memory; a number is turned
+
+
+def _before(node: Any) -> tuple[int, int]:
+    """The zeros above and on the left of an image."""
+    (top, _), (left, _) = node.params["padding"][-2:]
+    return top, left
 
 
 def _packed(weight: np.ndarray, form: str, quantized: bool) -> Any:

@@ -14,7 +14,7 @@ from .. import dtypes
 from ..aval import Aval, aval
 from ..compile.ir.ir import Graph, GraphOp, Node, Value
 from ..op import Plan
-from .layers import is_product, suits
+from .layers import is_border, is_product, suits
 from .lowering import Lowering
 from .step_list import EXTERNAL, LINE, StepList
 
@@ -122,6 +122,13 @@ def join_nodes(
     nodes: list[Node] = []
     count = 0
     good = [suits(node, avals, arrays, uses) for node in given]
+    for number, node in enumerate(given):
+        if good[number] and is_border(node.op):
+            good[number] = number + 1 < len(given) and good[number + 1] and (
+                "convolution" in given[number + 1].op
+                and given[number + 1].inputs[0] == node.outputs[0]
+                and uses[node.outputs[0]] == 1
+            )
     for start, stop in _runs(good):
         held = given[start:stop]
         if stop - start == 1 and not (good[start] and is_product(held[0].op)):

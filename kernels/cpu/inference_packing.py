@@ -128,10 +128,12 @@ class Places:
         whole: how many tiles of all rows there are.
         single: how many pixels behind them have a tile of their own.
         pixels: of the result, in all images.
+        outside: whether a tap is outside of its image.
     """
 
     def __init__(self, places: np.ndarray, may_be_single: bool) -> None:
         self.pixels, taps = places.shape
+        self.outside = bool((places < 0).any())
         rows = tile_rows()
         self.whole, self.single = divmod(self.pixels, rows)
         if self.single and (self.single > _SINGLES or not may_be_single):

@@ -87,6 +87,18 @@ def test_winograd(channels: int, size: tuple[int, int]) -> None:
     _check(Net(), _x(2, channels, *size), ROUNDED_BY_WINOGRAD, threads=2)
 
 
+@pytest.mark.parametrize("channels", [3, 32])
+@pytest.mark.parametrize("stride", [1, 2])
+def test_borders_on_one_side(channels: int, stride: int) -> None:
+    """Zeros that are put around an image before are its convolution's."""
+    torch.manual_seed(0)
+    net = nn.Sequential(
+        nn.ZeroPad2d((0, 1, 1, 2)), nn.Conv2d(channels, 32, 3, stride), nn.ReLU(),
+        nn.ZeroPad2d((2, 0, 0, 1)), nn.Conv2d(32, 32, 3, padding=1, groups=32),
+    )  # fmt: skip
+    _check(net, _x(2, channels, 8, 7), ROUNDED_BY_WINOGRAD)
+
+
 class _Mixed(nn.Module):
     """Branches that meet, pooling, limits, several readers, a flattened image and products."""
 
