@@ -9,10 +9,13 @@ GAPS: tuple[Gap, ...] = (
     Gap("feature", "mindspore_lite: DYNAMIC_QUANT, mixed bits (bit_num=0), images as examples of "
         "calibration, dequant_strategy", "all",
         "the settings are refused by name; examples are files of float32 (docs/lite.md)"),
-    Gap("feature", "mindspore_lite: quantised depthwise and grouped convolutions, activations that "
-        "stay in 8 bits between layers", "all",
-        "such convolutions stay float32; each product of 8 bits gives float32"),
-    Gap("feature", "mindspore_lite: TF, TFLITE, CAFFE and PYTORCH files, other layouts than NCHW, "
+    Gap("feature", "mindspore_lite: quantised convolutions of several groups that are not one for "
+        "each channel, sums and means of 8 bits", "all",
+        "such convolutions, sums and means are of float32"),
+    Gap("feature", "mindspore_lite: TFLite's control flow, recurrent layers, custom operators and "
+        "16-bit activations; Caffe's layers of detection, of recurrence and of training", "all",
+        "the converter names the operator or layer (docs/lite.md)"),
+    Gap("feature", "mindspore_lite: TF and PYTORCH files, other layouts than the file's, "
         "encrypted Lite files, float16 arithmetic, other targets than the CPU", "all",
         "refused by name; modules are converted by Converter.convert_module"),
     Gap("feature", "mindspore_lite: ModelParallelRunner, ModelGroup, training, callbacks of nodes, "

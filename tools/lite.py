@@ -28,10 +28,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     convert = actions.add_parser("convert", help="make a Lite file of a model's file")
     add = convert.add_argument
-    add("--fmk", required=True, type=str.upper, help="what the model is: MINDIR, ONNX or MSLITE")
+    known = "MINDIR, ONNX, TFLITE, CAFFE or MSLITE"
+    add("--fmk", required=True, type=str.upper, help=f"what the model is: {known}")
     add("--modelFile", required=True, help="the model")
     add("--outputFile", required=True, help='where the result goes; ".ms" is added')
-    add("--weightFile", default="", help="of Caffe's models, which are not supported")
+    add("--weightFile", default="", help="the weights of a model of Caffe (caffemodel)")
     add("--configFile", default="", help="INI sections of quantisation")
     add("--inputShape", default="", help='of open inputs: "a:1,3,32,32;b:1,8"')
     add("--fp16", choices=_ON, default="off", help="keep weights in 16 bits (off)")

@@ -10,6 +10,7 @@ are exact, so that results hang on no order: 2^16 products of 255 and 127 fit 32
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -59,21 +60,22 @@ def _quantize_image(
 
 @kernel
 def _windows(
-    out: Any, image: Any, first: int, last: int, made: int, down: int, across: int, channels: int,
-    pitch: int, steps: Any, breadth: int,
+    out: Any, image: Any, first: int, last: int, made: int, down: int, across: int, begin: int,
+    inner: int, channels: int, pitch: int, steps: Any, breadth: int,
 ) -> None:  # fmt: skip
-    """For each place of the result the pixels of its window, one after another."""
+    """For each place of the result the pixels of its window, ``inner`` channels from ``begin`` on
+    of each, one after another."""
     for p in range(first, last):
         y, x = p // made * steps[0], p % made * steps[1]
         into = out[(p - first) * pitch : (p - first + 1) * pitch]
         k = 0
         for i in range(down):
             for j in range(across):
-                at = ((y + i * steps[2]) * breadth + x + j * steps[3]) * channels
-                given = image[at : at + channels]
-                for c in range(channels):
+                at = ((y + i * steps[2]) * breadth + x + j * steps[3]) * channels + begin
+                given = image[at : at + inner]
+                for c in range(inner):
                     into[k + c] = given[c]
-                k += channels
+                k += inner
         for i in range(k, pitch):
             into[i] = 0
 
@@ -165,7 +167,7 @@ def linear(outs: Any, ins: Any, *, scale: float, zero: int) -> Any:
 
 def convolution(
     outs: Any, ins: Any, *, scale: float, zero: int, window: Any, stride: Any, padding: Any,
-    dilation: Any,
+    dilation: Any, groups: int = 1,
 ) -> Any:  # fmt: skip
     """The plan of a convolution over two axes: ``run`` as :func:`linear`'s."""
     (out,), (x, weight, *_) = outs, ins
@@ -175,9 +177,10 @@ def convolution(
     places, made_channels = out.shape[2] * out.shape[3], out.shape[1]
     steps = np.array([*stride, *dilation], np.int64)
     inverse, origin, factor = np.float32(1 / scale), np.float32(zero), np.float32(scale)
-    quantize, cut = _entry(_quantize_image, "ufiiiiiss"), _entry(_windows, "uu" + "i" * 7 + "pi")
+    quantize, cut = _entry(_quantize_image, "ufiiiiiss"), _entry(_windows, "uu" + "i" * 9 + "pi")
     padded = (height + 2 * top) * (width + 2 * left) * channels
     together = max(4, min(places, (1 << 18) // pitch // 4 * 4))
+    inner, outer = channels // groups, made_channels // groups
 
     def run(out: Any, x: Any, weight: Any, scales: Any, offsets: Any, bias: Any) -> None:
         image = workspace(padded, _BYTE, "quantized image")
@@ -188,15 +191,16 @@ def convolution(
                 image, x[n * size : (n + 1) * size], channels, height, width, top, left, inverse,
                 origin,
             )  # fmt: skip
-            for first in range(0, places, together):
-                last = min(first + together, places)
+            for g, first in itertools.product(range(groups), range(0, places, together)):
+                last, own = min(first + together, places), slice(g * outer, (g + 1) * outer)
                 cut(
-                    rows, image, first, last, made, down, across, channels, pitch, steps,
-                    width + 2 * left,
+                    rows, image, first, last, made, down, across, g * inner, inner, channels,
+                    pitch, steps, width + 2 * left,
                 )  # fmt: skip
                 _multiply(
-                    out[n * made_channels * places + first :], rows, weight, scales, offsets, bias,
-                    last - first, pitch, 1, places, factor,
+                    out[(n * made_channels + g * outer) * places + first :], rows,
+                    weight[g * outer * pitch : (g + 1) * outer * pitch], scales[own], offsets[own],
+                    bias[own], last - first, pitch, 1, places, factor,
                 )  # fmt: skip
 
     return run

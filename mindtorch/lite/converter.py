@@ -27,22 +27,26 @@ from .tensor import DataType, Format
 __all__ = ["Converter", "converted"]
 
 ENDING = ".ms"
-_READERS = {"MINDIR": "reading_mindir", "ONNX": "reading_onnx"}
+_READERS = {
+    "MINDIR": "reading_mindir", "ONNX": "reading_onnx", "TFLITE": "reading_tflite",
+    "CAFFE": "reading_caffe",
+}  # fmt: skip
 
 
 def converted(
     fmk: str, model_file: str | os.PathLike[str], shapes: Any = None,
     config: Config | None = None, optimize: str = "general", fp16: bool = False,
-    key: bytes | None = None, mode: str = "AES-GCM",
+    key: bytes | None = None, mode: str = "AES-GCM", weight_file: str | os.PathLike[str] = "",
 ) -> LiteGraph:  # fmt: skip
     """The graph of a file, optimised and quantised.
 
     Args:
-        fmk: "MINDIR", "ONNX" or "MSLITE".
+        fmk: "MINDIR", "ONNX", "TFLITE", "CAFFE" or "MSLITE".
         shapes: {input: shape}.
         config: of quantisation.
         optimize: "none" or "general": whether passes run.
         fp16: whether weights are kept in 16 bits.
+        weight_file: of Caffe's models.
 
     Raises:
         ConvertError: as the readers say; another framework.
@@ -50,7 +54,13 @@ def converted(
     if not os.path.isfile(model_file):
         raise ConvertError(f"there is no file {os.fspath(model_file)!r}")
     shapes = shapes or {}
-    if fmk in _READERS:
+    if weight_file and fmk != "CAFFE":
+        raise ConvertError("weight_file: only models of Caffe have one")
+    if fmk == "CAFFE":
+        if key is not None:
+            raise ConvertError("decryptKey: Caffe's files are not encrypted")
+        graph = _reader(fmk).graph_of_file(model_file, weight_file, shapes)
+    elif fmk in _READERS:
         graph = _reader(fmk).graph_of_file(model_file, shapes, key, mode)
     elif fmk == "MSLITE":
         if shapes:
@@ -58,8 +68,8 @@ def converted(
         graph = read(model_file)
     else:
         raise ConvertError(
-            f"fmk {fmk} is not supported: only MINDIR, ONNX and MSLITE; torch's modules are "
-            "converted by Converter.convert_module"
+            f"fmk {fmk} is not supported: only MINDIR, ONNX, TFLITE, CAFFE and MSLITE; "
+            "torch's modules are converted by Converter.convert_module"
         )
     graph.information.setdefault("fmk", fmk)
     return finished(graph, config, optimize, fp16)
@@ -189,10 +199,10 @@ class Converter:
         """Make a Lite file of a model's file.
 
         Args:
-            fmk_type: what the file is: MINDIR or ONNX.
-            model_file: the model.
+            fmk_type: what the file is: MINDIR, ONNX, TFLITE or CAFFE.
+            model_file: the model; Caffe's description of it (prototxt).
             output_file: where the result goes; ".ms" is added where it has no ending.
-            weight_file: of Caffe's models.
+            weight_file: Caffe's weights (caffemodel).
             config_file: INI sections of quantisation.
 
         Raises:
@@ -207,13 +217,11 @@ class Converter:
         config_file: str = "",
     ) -> None:  # fmt: skip
         """:meth:`convert` for the command line's words, which have "MSLITE", too: a Lite file."""
-        if weight_file:
-            raise ConvertError("weight_file: models of Caffe are not supported")
         began = time.perf_counter()
         config = read_config(config_file) if config_file else None
         graph = converted(
             fmk, model_file, self.input_shape, config, self.optimize, self.weight_fp16,
-            self._key(), self.decrypt_mode,
+            self._key(), self.decrypt_mode, weight_file,
         )  # fmt: skip
         self._save(graph, output_file, began)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ from mindtorch.engine.compile.passes.pipeline import run_passes
 from mindtorch.engine.compile.runtime.executable import Executable, SharedArena
 from mindtorch.engine.dispatch import SEVERAL, VIEW
 from mindtorch.engine.op import OPS, Plan
+from mindtorch.engine.switches import switches
 from mindtorch.kernels.cpu import thread_pool
 
 from .errors import LiteFileError
@@ -141,7 +143,8 @@ class Program:
     Args:
         graph: of a file.
         lengths: of the open axes.
-        constants: dequantised arrays of tensors, which programs of several lengths share.
+        constants: dequantised arrays of tensors by their places, and packed weights, which
+            programs of several lengths share.
         threads: that kernels may use; 0: as many as the process is set to.
         arena: of other programs of the graph, which run one after another.
         fuses: whether elementwise nodes become one loop.
@@ -151,7 +154,7 @@ class Program:
     """
 
     def __init__(
-        self, graph: LiteGraph, lengths: Sequence[int], constants: dict[int, np.ndarray],
+        self, graph: LiteGraph, lengths: Sequence[int], constants: dict[Any, Any],
         threads: int = 0, arena: SharedArena | None = None, fuses: bool = True,
     ) -> None:  # fmt: skip
         self.threads = threads
@@ -161,7 +164,7 @@ class Program:
         self._ir = Graph()
         try:
             self._build(constants)
-            self._in_threads(lambda: self._bind(arena, fuses))
+            self._in_threads(lambda: self._bind(arena, fuses, constants))
         except LiteFileError:
             raise
         except (TypeError, ValueError, RuntimeError, IndexError, KeyError, ArithmeticError,
@@ -181,7 +184,7 @@ class Program:
             return tuple(self.plain(each) for each in value)
         return value
 
-    def _build(self, constants: dict[int, np.ndarray]) -> None:
+    def _build(self, constants: dict[Any, Any]) -> None:
         graph, ir = self.graph, self._ir
         for place in graph.inputs:
             tensor = graph.tensors[place]
@@ -220,9 +223,17 @@ class Program:
         outputs = tuple(self._value(i, a) for i, a in zip(node.outputs, avals, strict=True))
         self._ir.nodes.append(Node(op, inputs, params, outputs, node.name))
 
-    def _bind(self, arena: SharedArena | None, fuses: bool) -> None:
+    def _bind(self, arena: SharedArena | None, fuses: bool, constants: dict[Any, Any]) -> None:
         ir = self._ir
         self._check_views()
+        # a file that was not optimised keeps the bits of eager execution
+        if fuses and switches.kernel_substitution and "passes" in self.graph.information:
+            arrays = {i: a for i, a in constants.items() if isinstance(i, int)}
+            packed = constants.setdefault("packed", {})
+            uses = self.graph.uses()
+            # with its kernels, which no import of this module should need
+            segments = importlib.import_module("mindtorch.engine.inference.segments")
+            segments.join_nodes(self.graph.nodes, ir, self._values, arrays, uses, packed)
         run_passes(ir, [v for v, _ in self._constants], exact=not fuses)
         run_passes(ir, [v for v, _ in self._constants], sized=True, exact=not fuses)
         self.executable = Executable(ir, ir.inputs, ir.outputs, self._constants, arena)

@@ -35,7 +35,7 @@ class Model:
     def __init__(self) -> None:
         self._graph: LiteGraph | None = None
         self._programs: dict[tuple[int, ...], Program] = {}
-        self._constants: dict[int, np.ndarray] = {}
+        self._constants: dict[Any, Any] = {}
 
     def build_from_file(
         self, model_path: str | os.PathLike[str], model_type: ModelType,
@@ -229,6 +229,8 @@ class Model:
 
 def _in_order(flat: Any, described: Any) -> np.ndarray:
     """A result's array in C order."""
+    if described.contiguous:
+        return np.asarray(flat).reshape(described.shape)
     step = described.dtype.np.itemsize
     strides = tuple(s * step for s in described.strides)
     array = np.lib.stride_tricks.as_strided(flat, described.shape, strides)

@@ -64,7 +64,10 @@ class QuantizedLinear(_QuantizedOp):
 
 
 class QuantizedConvolution(_QuantizedOp):
-    """A convolution over two axes, of one group; ``window`` is the kernel's height and width."""
+    """A convolution over two axes; ``window`` is the kernel's height and width.
+
+    There is one group, or one for each channel.
+    """
 
     name = "quantized_convolution"
     kernel = "quantized.convolution"
@@ -77,7 +80,10 @@ class QuantizedConvolution(_QuantizedOp):
         for pair, least in ((window, 1), (padding, 0), (stride, 1), (dilation, 1)):
             if len(pair) != 2 or any(type(n) is not int or n < least for n in pair):
                 raise ValueError(f"{pair!r} is not two lengths")
-        if x.ndim != 4 or x.shape[1] * window[0] * window[1] > weight.shape[1]:
+        groups = params.get("groups", 1)
+        if type(groups) is not int or x.ndim != 4 or groups not in (1, weight.shape[0]):
+            raise ValueError(f"a quantised convolution has 1 group or {weight.shape[0]}")
+        if x.shape[1] % groups or x.shape[1] // groups * window[0] * window[1] > weight.shape[1]:
             raise ValueError("the weight's rows do not fit the image's channels")
         spatial = tuple(
             output_length(*each)

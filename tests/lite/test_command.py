@@ -87,13 +87,13 @@ def test_a_lite_file_is_converted_again(folder: Path, capsys: pytest.CaptureFixt
 
 
 @pytest.mark.parametrize(("option", "said"), [
-    ("--fmk=TFLITE", "fmk TFLITE is not supported"),
+    ("--fmk=TF", "fmk TF is not supported"),
     ("--inputDataFormat=NHWC", "--inputDataFormat=NHWC is not supported"),
     ("--inputDataType=INT8", "--inputDataType=INT8 is not supported"),
     ("--saveType=MINDIR", "--saveType=MINDIR is not supported"),
     ("--optimize=ascend_oriented", "optimize 'ascend_oriented' is not supported"),
     ("--encryption=true", "--encryption=true is not supported"),
-    ("--weightFile=w", "models of Caffe are not supported"),
+    ("--weightFile=w", "only models of Caffe have one"),
     ("--configFile=/nowhere", "configFile /nowhere"),
     ("--inputShape=x:1,3", "has the shape [1, 3, 16, 16], not [1, 3]"),
     ("--inputShape=y:1", "inputShape names 'y'"),

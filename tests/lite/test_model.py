@@ -189,5 +189,5 @@ def test_unsupported_options_are_refused() -> None:
         context.target = ["ascend"]
     with pytest.raises(ValueError, match="precision_mode"):
         context.cpu.precision_mode = "preferred_fp16"
-    with pytest.raises(lite.ConvertError, match="fmk TFLITE is not supported"):
-        converter.convert(lite.FmkType.TFLITE, __file__, "/tmp/never")
+    with pytest.raises(lite.ConvertError, match="fmk TF is not supported"):
+        converter.convert(lite.FmkType.TF, __file__, "/tmp/never")

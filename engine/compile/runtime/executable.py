@@ -45,6 +45,31 @@ timing = types.SimpleNamespace(on=False)
 _first = operator.itemgetter(0)
 
 
+def lowest_places(needs: Sequence[tuple[int, int, int]]) -> tuple[list[int], int]:
+    """Where memory lies whose parts share bytes by liveness, and how much there is of it.
+
+    Args:
+        needs: of each part (bytes, first step, last step).
+    """
+    total = 0
+    starts = [0] * len(needs)
+    placed: list[tuple[int, int, int]] = []
+    for number in sorted(range(len(needs)), key=lambda i: -needs[i][0]):
+        size, first, last = needs[number]
+        need = -(-size // _ALIGNMENT) * _ALIGNMENT
+        at = 0
+        for start, stop, other in placed:  # in order of their starts
+            if needs[other][1] > last or needs[other][2] < first:
+                continue
+            if start - at >= need:
+                break
+            at = max(at, stop)
+        bisect.insort(placed, (at, at + need, number), key=_first)
+        starts[number] = at
+        total = max(total, at + need)
+    return starts, total
+
+
 class SharedArena:
     """What the executables of one partition for several sizes share: they run one after another.
 
@@ -247,26 +272,16 @@ class Executable:
 
     def _lay_out(self, buffers: list[Buffer], device: Device) -> None:
         """Give arena buffers their bytes: the largest first, each at the lowest free place."""
-        total = 0
-        placed: list[tuple[int, int, Buffer]] = []
-        for buffer in sorted(buffers, key=lambda r: -r.size * r.dtype.itemsize):
-            need = -(-max(buffer.size * buffer.dtype.itemsize, 1) // _ALIGNMENT) * _ALIGNMENT
-            at = 0
-            for start, stop, other in placed:  # in order of their starts
-                if other.first > buffer.last or other.last < buffer.first:
-                    continue
-                if start - at >= need:
-                    break
-                at = max(at, stop)
-            bisect.insort(placed, (at, at + need, buffer), key=_first)
-            total = max(total, at + need)
+        starts, total = lowest_places([
+            (max(b.size * b.dtype.itemsize, 1), b.first, b.last) for b in buffers
+        ])  # fmt: skip
         self.arena_bytes += total
         make_room(total)
         if device is cpu:
             memory = (self._shared_arena or SharedArena()).memory(total)
         else:
             memory = empty_on(device)(total, np.dtype(np.uint8))
-        for start, _, buffer in placed:
+        for start, buffer in zip(starts, buffers, strict=True):
             stop = start + buffer.size * buffer.dtype.itemsize
             buffer.flat = memory[start:stop].view(buffer.dtype)
 

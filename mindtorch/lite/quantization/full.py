@@ -21,13 +21,18 @@ __all__ = ["quantize_fully"]
 
 
 def _suits(graph: LiteGraph, node: LiteNode) -> bool:
-    """Whether there is a kernel: products, and convolutions over two axes of one group."""
+    """Whether there is a kernel: products, and convolutions over two axes of one group, or of one
+    for each channel."""
     if graph.tensors[node.inputs[0] or 0].dtype != "float32":
         return False
     weight = graph.tensors[node.inputs[1] or 0].data
     if weight is None or weight[0].size >= (1 << 16) - ROW:
         return False
-    return node.op == "linear" or (weight.ndim == 4 and node.params["groups"] == 1)
+    if node.op == "linear":
+        return True
+    groups = node.params["groups"]
+    each = groups == weight.shape[0] == graph.tensors[node.inputs[0] or 0].shape[1]
+    return weight.ndim == 4 and (groups == 1 or each)
 
 
 def quantize_fully(
@@ -72,13 +77,14 @@ def _replace(graph: LiteGraph, node: LiteNode, about: Any, config: Config) -> di
         bias += _lost_mean(node, about.mean, (weight - shown).astype(np.float32))
     rows = np.moveaxis(numbers, 1, -1) if node.op == "convolution" else numbers
     rows = rows.reshape(channels, -1)
-    held = np.zeros((channels, -(-rows.shape[1] // ROW) * ROW), np.int8)
+    whole = ROW if node.params.get("groups", 1) == 1 else 1
+    held = np.zeros((channels, -(-rows.shape[1] // whole) * whole), np.int8)
     held[:, : rows.shape[1]] = rows
     offsets = (-zero * rows.sum(axis=1, dtype=np.int64)).astype(np.int32)
     params: dict[str, Any] = {"scale": scale, "zero": zero}
     if node.op == "convolution":
         params |= {name: node.params[name] for name in ("stride", "padding", "dilation")}
-        params["window"] = weight.shape[2:]
+        params |= {"window": weight.shape[2:], "groups": node.params["groups"]}
     node.inputs = (
         x, graph.constant(tensor.name, held), graph.constant(f"{tensor.name}:scales", scales),
         graph.constant(f"{tensor.name}:offsets", offsets),

@@ -5,8 +5,9 @@ from __future__ import annotations
 from mindtorch._distribution import install_extra
 
 try:
-    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
     from google.protobuf.message import DecodeError
+
+    from mindtorch.exporting.messages import message_classes
 except ModuleNotFoundError as error:
     if not (error.name or "").startswith("google"):
         raise
@@ -15,4 +16,4 @@ except ModuleNotFoundError as error:
         name="google",
     ) from None
 
-__all__ = ["DecodeError", "descriptor_pb2", "descriptor_pool", "message_factory"]
+__all__ = ["DecodeError", "message_classes"]

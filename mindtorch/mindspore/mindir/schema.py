@@ -5,9 +5,7 @@ A field that is not named here is kept by protobuf and passed over.
 
 from __future__ import annotations
 
-from typing import Any
-
-from ._protobuf import descriptor_pb2, descriptor_pool, message_factory
+from ._protobuf import message_classes
 
 __all__ = ["AttributeType", "DataType", "GraphProto", "ModelProto", "NodeProto", "PrimType"]
 
@@ -68,31 +66,7 @@ class PrimType:
     PRIMITIVE, PRIMITIVE_FUNCTION = 1, 2
 
 
-def _classes() -> dict[str, Any]:
-    kind = descriptor_pb2.FieldDescriptorProto
-    file = descriptor_pb2.FileDescriptorProto(
-        name="mindtorch/mind_ir.proto", package="mind_ir", syntax="proto2"
-    )
-    for name, fields in _MESSAGES.items():
-        message = file.message_type.add(name=name)
-        for each in fields.split(", "):
-            of, field, number = each.split(" ")
-            repeated, of = of.endswith("*"), of.removesuffix("*")
-            made = message.field.add(name=field, number=int(number))
-            made.label = kind.LABEL_REPEATED if repeated else kind.LABEL_OPTIONAL
-            if of in _MESSAGES:
-                made.type, made.type_name = kind.TYPE_MESSAGE, f".mind_ir.{of}"
-            else:
-                made.type = kind.Type.Value(f"TYPE_{of.upper()}")
-    pool = descriptor_pool.DescriptorPool()
-    pool.Add(file)
-    return {
-        name: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"mind_ir.{name}"))
-        for name in _MESSAGES
-    }
-
-
-_CLASSES = _classes()
+_CLASSES = message_classes("mind_ir", _MESSAGES)
 ModelProto, GraphProto, NodeProto = (
     _CLASSES[name] for name in ("ModelProto", "GraphProto", "NodeProto")
 )

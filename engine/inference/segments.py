@@ -1,0 +1,165 @@
+"""Runs of nodes that steps compute become one node each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mindtorch.kernels.cpu import inference_steps
+from mindtorch.kernels.cpu.thread_pool import get_num_threads, parallel_for
+
+from .. import dtypes
+from ..aval import Aval, aval
+from ..compile.ir.ir import Graph, GraphOp, Node, Value
+from ..op import Plan
+from .layers import is_border, is_product, suits
+from .lowering import Lowering
+from .step_list import EXTERNAL, LINE, StepList
+
+__all__ = ["join_nodes"]
+
+_WORK = 400_000  # multiplications of steps that threads share
+
+
+class _Run:
+    """Runs steps: ``planned(*outputs, *inputs, arena)``.
+
+    Attributes:
+        scratch: the arena's description, for who plans memory.
+    """
+
+    def __init__(self, steps: StepList, inputs: int, outputs: int, parts: int) -> None:
+        self.table, self.floats, size = steps.finish()
+        self._kept, self._inputs, self._outputs = steps.kept, inputs, outputs
+        self.scratch = [aval((size + LINE,), dtypes.uint8)]
+        self._bases = np.zeros(EXTERNAL + inputs + outputs, np.int64)
+        self._run = inference_steps.runner(steps.has_bytes)
+        self._groups = list(_groups([step.work for step in steps.steps]))
+        self._parts = parts
+        self._arena: Any = None
+
+    def __call__(self, *flats: Any) -> None:
+        self.planned(*flats, np.empty(self.scratch[0].size, np.uint8))
+
+    def planned(self, *flats: Any) -> None:
+        bases, outputs = self._bases, self._outputs
+        arena = flats[-1]
+        if arena is not self._arena:
+            start = arena.__array_interface__["data"][0]
+            bases[0], self._arena = -(-start // LINE) * LINE, arena
+        at = EXTERNAL
+        for flat in (*flats[outputs:-1], *flats[:outputs]):
+            bases[at] = flat.__array_interface__["data"][0]
+            at += 1
+        parts = min(get_num_threads(), self._parts)
+        if parts <= 1:
+            self._run(self.table, self.floats, bases, 0, len(self.table), 0, 1)
+            return
+        for start, stop, shared in self._groups:
+            if not shared:
+                self._run(self.table, self.floats, bases, start, stop, 0, 1)
+                continue
+
+            def part(first: int, last: int, start: int = start, stop: int = stop) -> None:
+                for number in range(first, last):
+                    self._run(self.table, self.floats, bases, start, stop, number, parts)
+
+            parallel_for(parts, part)
+
+
+def _groups(works: Sequence[int]) -> Any:
+    """(first step, step behind, whether threads share it): small ones go together."""
+    start = 0
+    for number, work in enumerate(works):
+        if work >= _WORK:
+            if start < number:
+                yield start, number, False
+            yield number, number + 1, True
+            start = number + 1
+    if start < len(works):
+        yield start, len(works), False
+
+
+class _Segment(GraphOp):
+    """Nodes that steps compute.
+
+    Args:
+        lower: makes the steps.
+        made: the results' descriptions.
+    """
+
+    def __init__(self, name: str, lowering: Lowering, made: tuple[Aval, ...]) -> None:
+        self.name, self.made = name, made
+        steps = lowering.lower()
+        self.run = _Run(steps, len(lowering.inputs), len(made), lowering.parts)
+
+    def aval(self, *inputs: Any, **params: Any) -> Any:
+        return self.made if len(self.made) > 1 else self.made[0]
+
+    def plan_for(self, inputs: Any, params: dict[str, Any]) -> Plan:
+        return self.plan(inputs, self.made, self.run)
+
+
+def join_nodes(
+    given: Sequence[Any], ir: Graph, values: dict[int, Value], arrays: dict[int, np.ndarray],
+    uses: dict[int, int], packed: dict[Any, Any],
+) -> int:  # fmt: skip
+    """Replace runs of nodes by segments; how many there are.
+
+    Args:
+        given: the nodes of ``ir`` by the names of their ops, with the elementwise ops that
+            follow them: ``op``, ``inputs``, ``outputs``, ``params`` and ``then``.
+        values: of the places that these name, in ``ir``.
+        arrays: constants by their places.
+        uses: how often each place is read, or is an output.
+        packed: weights that were packed before, which is filled.
+    """
+    avals = {place: value.aval for place, value in values.items()}
+    last_reader = {i: n for n, node in enumerate(given) for i in node.reads()}
+    wanted = {v.number for v in ir.outputs}
+    nodes: list[Node] = []
+    count = 0
+    good = [suits(node, avals, arrays, uses) for node in given]
+    for number, node in enumerate(given):
+        if good[number] and is_border(node.op):
+            good[number] = number + 1 < len(given) and good[number + 1] and (
+                "convolution" in given[number + 1].op
+                and given[number + 1].inputs[0] == node.outputs[0]
+                and uses[node.outputs[0]] == 1
+            )
+    for start, stop in _runs(good):
+        held = given[start:stop]
+        if stop - start == 1 and not (good[start] and is_product(held[0].op)):
+            nodes.append(ir.nodes[start])
+            continue
+        made = [node.outputs[0] for node in held]
+        inputs = list(dict.fromkeys(
+            i for node in held for i in node.inputs
+            if i is not None and i not in arrays and i not in made
+        ))  # fmt: skip
+        outputs = [
+            place for place in made
+            if values[place].number in wanted or last_reader.get(place, -1) >= stop
+        ]  # fmt: skip
+        lowering = Lowering(held, inputs, outputs, avals, arrays, uses, packed)
+        op = _Segment(f"steps[{start}:{stop}]", lowering, tuple(avals[i] for i in outputs))
+        nodes.append(Node(
+            op, tuple(values[i] for i in inputs), {}, tuple(values[i] for i in outputs),
+            held[0].name,
+        ))  # fmt: skip
+        count += 1
+    ir.nodes = nodes
+    return count
+
+
+def _runs(good: Sequence[bool]) -> Any:
+    """(first, behind the last) of each run of nodes that suit, and of each other node alone."""
+    at = 0
+    while at < len(good):
+        stop = at + 1
+        while good[at] and stop < len(good) and good[stop]:
+            stop += 1
+        yield at, stop
+        at = stop

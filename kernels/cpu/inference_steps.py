@@ -1,0 +1,212 @@
+"""A list of steps of inference in one compiled call: no Python runs between them.
+
+A step is a row of whole numbers (what is to be done, with what) and four floats: the least and the
+greatest result, and how results become bytes (:mod:`.packed_tile`). An operand is two numbers: a
+region, whose address is in ``bases``, and a distance in bytes; region -1 stands for none.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+from numba import carray, types
+from numba.extending import intrinsic
+
+from mindtorch.kernels.codegen.jit import entry_point, from_source, kernel
+
+from .inference_loops import (
+    APART,
+    combine,
+    pointer8,
+    pool_mean,
+    read_image,
+    turn_given,
+    turn_made,
+    write_image,
+)
+from .packed_tile import ARGUMENTS, NUMBERS, panel_widths, tile_code
+from .simd import tile_rows
+
+__all__ = ["CONVOLVE", "STEPS", "WIDTH", "runner"]
+
+WIDTH = 48  # whole numbers of a step
+# what a step does; the second number of its row is in how many units it can be parted
+(CONVOLVE, WINOGRAD2, WINOGRAD4, READ, WRITE, MEAN, COMBINE) = STEPS = range(7)
+# of tiles: a number of floats, and the one behind it of bytes
+FLOAT, BYTES, DEPTHWISE, DEPTHWISE_BYTES, LARGEST, LARGEST_BYTES = range(6)
+
+
+@intrinsic
+def _pointer64(context: Any, address: Any) -> Any:
+    """An address as a pointer to int64."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
+
+    return types.CPointer(types.int64)(types.int64), generate
+
+
+@functools.cache
+def _tiles(kind: str) -> Any:
+    """``tiles(panel kind, single, ...)``: one tile of a kind, of all rows or of one."""
+    names = ", ".join([*ARGUMENTS, *NUMBERS])
+    lines, scope = [f"def tiles(which, single, {names}):"], {}
+    singles = kind in ("float", "bytes")
+    for i, (vectors, width) in enumerate(panel_widths()):
+        for rows in (1, tile_rows()) if singles else (tile_rows(),):
+            name = f"tile_{i}_{rows}"
+            scope[name] = _tile(kind, rows, vectors, width)
+            one = f" and single == {int(rows == 1)}" if singles else ""
+            lines.append(f"    if which == {i}{one}:\n        {name}({names})")
+    return from_source("\n".join(lines), "tiles", scope)
+
+
+@functools.cache
+def _tile(kind: str, rows: int, vectors: int, width: int) -> Any:
+    names = ", ".join([*ARGUMENTS, *NUMBERS])
+    code = tile_code(kind, rows, vectors, width)
+    return from_source(f"def tile({names}):\n    code({names})", "tile", {"code": code})
+
+
+@kernel
+def _at(bases: Any, row: Any, i: int) -> int:
+    """The address of an operand, 0 where there is none."""
+    return bases[row[i]] + row[i + 1] if row[i] >= 0 else 0
+
+
+@functools.cache
+def _convolve(kind: str) -> Any:
+    tiles, rows = _tiles(kind), tile_rows()
+    each = kind not in ("float", "bytes")
+    channel_bytes = 1 if kind.endswith("bytes") else 4
+
+    @kernel
+    def convolve(row: Any, numbers: Any, bases: Any, first: int, last: int) -> None:
+        """Units of a convolution, which are tiles of one panel after another."""
+        x, add, out, as_bytes = (
+            _at(bases, row, 2), _at(bases, row, 14), _at(bases, row, 17), _at(bases, row, 20)
+        )  # fmt: skip
+        whole, taps = row[6], row[8]
+        if row[42]:
+            outside = carray(pointer8(x - row[42]), row[42])
+            given = carray(pointer8(row[4]), row[42])
+            for i in range(outside.size):
+                outside[i] = given[i]
+        count = whole + row[26]
+        panels = carray(_pointer64(row[23]), 3 * row[24])
+        table = 4 * taps * rows
+        for unit in range(first, last):
+            panel, t = unit // count, unit % count
+            which, channel = panels[3 * panel], panels[3 * panel + 1]
+            distance = panels[3 * panel + 2]
+            single = 1 if t >= whole else 0
+            at = min(t * rows, row[7] - rows) if not single else row[7] - count + t
+            shift = channel * channel_bytes if each else 0
+            tiles(
+                which, single, row[5] + t * table, taps, row[9], x + shift,
+                row[10] + distance, row[11] + 4 * channel, row[12] + 4 * channel,
+                row[13] + 4 * channel, add + 4 * channel if add else 0, row[16],
+                out + 4 * channel if out else 0, row[19],
+                as_bytes + channel if as_bytes else 0, row[22], max(at, 0),
+                numbers[0], numbers[1], numbers[2], numbers[3],
+            )  # fmt: skip
+
+    return convolve
+
+
+@functools.cache
+def _winograd(made: int) -> Any:
+    tiles, rows, places = _tiles("float"), tile_rows(), (made + 2) ** 2
+    given, results = turn_given(made), turn_made(made)
+
+    @kernel
+    def winograd(row: Any, numbers: Any, bases: Any, part: int, first: int, last: int) -> None:
+        """Blocks of tiles: pixels are turned, multiplied place by place, and turned back."""
+        x, add, out, as_bytes = (
+            _at(bases, row, 2), _at(bases, row, 14), _at(bases, row, 17), _at(bases, row, 20)
+        )  # fmt: skip
+        source, target = row[27:34], row[34:41]
+        inner, outer, together = source[2], target[2], row[6]
+        panels = carray(_pointer64(row[23]), 3 * row[24])
+        given_step, made_step = together * inner + APART, together * outer + APART
+        turned = _at(bases, row, 41) + part * row[43]
+        sums = turned + places * given_step * 4
+        patch = sums + places * made_step * 4
+        for block in range(first, last):
+            begin = block * together
+            count = min(together, row[7] - begin)
+            given(turned, patch, x, source, begin, begin + count, given_step)
+            for place in range(places):
+                for panel in range(row[24]):
+                    which, channel = panels[3 * panel], panels[3 * panel + 1]
+                    right = row[10] + place * row[9] + panels[3 * panel + 2]
+                    for t in range(0, count, rows):
+                        tiles(
+                            which, 0, row[5] + 4 * t, 1, inner, turned + place * given_step * 4,
+                            right, row[4], row[4], row[4], 0, 0,
+                            sums + place * made_step * 4 + 4 * channel, outer * 4, 0, 0, t,
+                            -np.float32(np.inf), np.float32(np.inf), numbers[2],
+                            numbers[3],
+                        )  # fmt: skip
+            results(sums, patch, row[12], target, numbers, add, out, as_bytes, begin,
+                    begin + count, made_step)  # fmt: skip
+
+    return winograd
+
+
+@functools.cache
+def _runner(has_bytes: bool) -> Any:
+    kinds = ["float", "depthwise", "largest"]
+    kinds += ["bytes", "depthwise bytes", "largest bytes"] if has_bytes else []
+    names = {"float": FLOAT, "bytes": BYTES, "depthwise": DEPTHWISE, "largest": LARGEST,
+             "depthwise bytes": DEPTHWISE_BYTES, "largest bytes": LARGEST_BYTES}  # fmt: skip
+    lines = ["def convolve(row, numbers, bases, first, last):"]
+    for kind in kinds:
+        name = f"convolve_{names[kind]}"
+        lines.append(f"    if row[25] == {names[kind]}:")
+        lines.append(f"        {name}(row, numbers, bases, first, last)")
+    scope = {f"convolve_{names[kind]}": _convolve(kind) for kind in kinds}
+    convolve = from_source("\n".join(lines), "convolve", scope)
+    winograd2, winograd4 = _winograd(2), _winograd(4)
+
+    @kernel
+    def run_steps(
+        steps: Any, numbers: Any, bases: Any, start: int, stop: int, part: int, parts: int
+    ) -> None:
+        """Steps ``start`` to ``stop``; of each the ``part``-th of ``parts`` equal parts."""
+        for s in range(start, stop):
+            row, floats = steps[s], numbers[s]
+            kind, units = row[0], row[1]
+            first, last = units * part // parts, units * (part + 1) // parts
+            if kind == CONVOLVE:
+                convolve(row, floats, bases, first, last)
+            elif kind == WINOGRAD2:
+                winograd2(row, floats, bases, part, first, last)
+            elif kind == WINOGRAD4:
+                winograd4(row, floats, bases, part, first, last)
+            elif kind == READ:
+                read_image(row[27:], floats, _at(bases, row, 2), _at(bases, row, 17), first, last)
+            elif kind == WRITE:
+                write_image(row[27:], _at(bases, row, 2), _at(bases, row, 17), first, last)
+            elif kind == MEAN:
+                pool_mean(row[27:], _at(bases, row, 2), _at(bases, row, 17), first, last)
+            else:
+                combine(floats, _at(bases, row, 2), _at(bases, row, 14), _at(bases, row, 17),
+                        _at(bases, row, 20), first, last)  # fmt: skip
+
+    return run_steps
+
+
+_SIGNATURE = "void(int64[:, ::1], float32[:, ::1], int64[::1], int64, int64, int64, int64)"
+
+
+@functools.cache
+def runner(has_bytes: bool) -> Any:
+    """The compiled ``run_steps(steps, numbers, bases, start, stop, part, parts)``.
+
+    Args:
+        has_bytes: with convolutions of bytes, which take longer to load.
+    """
+    return entry_point(_runner(has_bytes), _SIGNATURE)

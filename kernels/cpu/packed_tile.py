@@ -1,0 +1,444 @@
+"""The register tile of inference: some pixels by some channels of a convolution or a product.
+
+Numbers of all channels of a pixel lie side by side, in whole words of 4 bytes. What is multiplied
+is found by a table: for each tap of the window and each row of the tile the byte where the pixel
+begins. One pixel before the image stands for those outside of it. So a convolution of any stride,
+padding and dilation, and a product of matrices, is the same loop. Weights are packed in panels as
+wide as a tile, ``[panel][tap][word][channel]``.
+
+Eight-bit numbers are four to a word, unsigned times signed, and summed in 32 bits. Three forms of
+that instruction give the same integers: "vnni" (one instruction), "pairs" (16-bit products of two,
+which no sum of two exceeds), and "plain".
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import llvmlite.binding
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from .simd import Vectors, long_of, tile_rows, vector_bytes
+
+_WORD, _LONG, _BYTE, _HALF = ir.IntType(32), ir.IntType(64), ir.IntType(8), ir.IntType(16)
+_FLOAT = ir.FloatType()
+
+ARGUMENTS = (
+    "places", "taps", "run", "x", "weights", "start", "bias", "factor", "add",
+    "add_pitch", "out", "out_pitch", "bytes", "bytes_pitch", "row",
+)  # fmt: skip
+NUMBERS = ("low", "high", "inverse", "origin")
+PITCH = 8  # pixels have a multiple of so many channels
+
+
+@functools.cache
+def byte_form() -> str:
+    """How this processor multiplies bytes: "vnni", "pairs" or "plain"."""
+    try:
+        features = llvmlite.binding.get_host_cpu_features()
+    except RuntimeError:
+        return "plain"
+    if features.get("avxvnni") or (features.get("avx512vnni") and features.get("avx512vl")):
+        return "vnni"
+    if vector_bytes() == 64:
+        return "pairs" if features.get("avx512bw") else "plain"
+    return "pairs" if features.get("sse2") else "plain"
+
+
+def panel_widths() -> tuple[tuple[int, int], ...]:
+    """(vectors, lanes) of the panels that there are, the narrowest first."""
+    lanes = vector_bytes() // 4
+    most = 3 if vector_bytes() == 64 else 2
+    narrow = ((1, lanes // 2),) if lanes > PITCH else ()
+    return (*narrow, *((v, lanes) for v in range(1, most + 1)))
+
+
+class _Code:
+    """The code of one tile."""
+
+    def __init__(self, builder: Any, values: dict[str, Any], shape: Any, kind: str, form: str):
+        self.builder, self.of, self.kind, self.form = builder, values, kind, form
+        self.rows, self.vectors, self.width = shape
+        self.floats = Vectors(builder, types.float32, self.width)
+        self.word_vector = ir.VectorType(_WORD, self.width)
+        self.is_float = kind in ("float", "depthwise", "largest")
+        self.vector = ir.VectorType(_FLOAT, self.width) if self.is_float else self.word_vector
+
+    # --- memory ---
+
+    def pointer(self, address: Any, kind: Any) -> Any:
+        return self.builder.inttoptr(address, kind.as_pointer())
+
+    def load(self, address: Any, kind: Any, align: int = 4) -> Any:
+        return self.builder.load(self.pointer(address, kind), align=align)
+
+    def plus(self, address: Any, count: int) -> Any:
+        return self.builder.add(address, long_of(count)) if count else address
+
+    def spread(self, value: Any, kind: Any) -> Any:
+        first = self.builder.insert_element(
+            ir.Constant(kind, ir.Undefined), value, ir.Constant(_WORD, 0)
+        )
+        zeros = ir.Constant(ir.VectorType(_WORD, kind.count), [0] * kind.count)
+        return self.builder.shuffle_vector(first, first, zeros)
+
+    def constant(self, number: int, kind: Any) -> Any:
+        return ir.Constant(kind, [number] * kind.count)
+
+    def call(self, name: str, kind: Any, *arguments: Any) -> Any:
+        module = self.builder.module
+        wanted = ir.FunctionType(kind, [a.type for a in arguments])
+        function = module.globals.get(name) or ir.Function(module, wanted, name)
+        return self.builder.call(function, arguments)
+
+    # --- the sums ---
+
+    def byte_weights(self, held: Any) -> list[Any]:
+        """What one vector of words with four signed bytes each is multiplied as."""
+        if self.form == "vnni":
+            return [held]
+        builder = self.builder
+        if self.form == "pairs":
+            halves = ir.VectorType(_HALF, 2 * self.width)
+            both = builder.bitcast(held, halves)
+            eight = self.constant(8, halves)
+            return [builder.ashr(builder.shl(both, eight), eight), builder.ashr(both, eight)]
+        top = self.constant(24, self.word_vector)
+        return [
+            builder.ashr(builder.shl(held, self.constant(24 - 8 * k, self.word_vector)), top)
+            for k in range(4)
+        ]
+
+    def byte_values(self, word: Any) -> list[Any]:
+        """The same for a word of four unsigned bytes, in every lane."""
+        builder = self.builder
+        if self.form == "vnni":
+            return [self.spread(word, self.word_vector)]
+        if self.form == "pairs":
+            mask, eight = ir.Constant(_WORD, 0x00FF00FF), ir.Constant(_WORD, 8)
+            parts = [builder.and_(word, mask), builder.and_(builder.lshr(word, eight), mask)]
+        else:
+            parts = [
+                builder.and_(builder.lshr(word, ir.Constant(_WORD, 8 * k)), ir.Constant(_WORD, 255))
+                for k in range(4)
+            ]
+        return [self.spread(part, self.word_vector) for part in parts]
+
+    def byte_product(self, total: Any, values: list[Any], weights: list[Any]) -> Any:
+        builder, kind = self.builder, self.word_vector
+        if self.form == "vnni":
+            many = ir.VectorType(_BYTE, 4 * self.width)
+            return self.call(
+                f"llvm.x86.avx512.vpdpbusd.{32 * self.width}", kind, total,
+                builder.bitcast(values[0], many), builder.bitcast(weights[0], many),
+            )  # fmt: skip
+        if self.form == "plain":
+            for a, b in zip(values, weights, strict=True):
+                total = builder.add(total, builder.mul(a, b))
+            return total
+        name = {4: "sse2.pmadd.wd", 8: "avx2.pmadd.wd", 16: "avx512.pmaddw.d.512"}[self.width]
+        for a, b in zip(values, weights, strict=True):
+            both = builder.bitcast(a, b.type)
+            total = builder.add(total, self.call(f"llvm.x86.{name}", kind, both, b))
+        return total
+
+    def lines(self, tap: Any, count: int) -> list[Any]:
+        """The addresses of the rows' pixels for a tap."""
+        builder, of = self.builder, self.of
+        at = builder.add(of["places"], builder.mul(tap, long_of(4 * tile_rows())))
+        made = []
+        for j in range(count):
+            distance = builder.sext(self.load(self.plus(at, 4 * j), _WORD), _LONG)
+            made.append(builder.add(of["x"], distance))
+        return made
+
+    def loop(self, count: Any, initial: list[Any], body: Any, name: str) -> list[Any]:
+        """Values renewed by ``body(i, values)`` for each i < count, where count may be 0."""
+        builder = self.builder
+        entry = builder.block
+        inside = builder.append_basic_block(f"{name}.body")
+        done = builder.append_basic_block(f"{name}.done")
+        builder.cbranch(builder.icmp_signed(">", count, long_of(0)), inside, done)
+        builder.position_at_end(inside)
+        i = builder.phi(_LONG)
+        held = [builder.phi(v.type) for v in initial]
+        made = body(i, held)
+        following = builder.add(i, long_of(1))
+        end = builder.block
+        i.add_incoming(long_of(0), entry)
+        i.add_incoming(following, end)
+        builder.cbranch(builder.icmp_signed("<", following, count), inside, done)
+        builder.position_at_end(done)
+        totals = []
+        for first, before, after in zip(initial, held, made, strict=True):
+            total = builder.phi(first.type)
+            for value in (before, total):
+                value.add_incoming(first, entry)
+                value.add_incoming(after, end)
+            totals.append(total)
+        return totals
+
+    def products(self, lines: list[Any], at: Any, right: Any, sums: list[Any]) -> list[Any]:
+        """Sums and the products of one word of each row; ``at`` in bytes, ``right`` its weights."""
+        builder, across = self.builder, self.vectors
+        held = [
+            self.load(self.plus(right, 4 * v * self.width), self.vector) for v in range(across)
+        ]
+        made = []
+        expanded = held if self.is_float else [self.byte_weights(h) for h in held]
+        for j, line in enumerate(lines):
+            value = self.load(builder.add(line, at), _FLOAT if self.is_float else _WORD)
+            many = self.spread(value, self.vector) if self.is_float else self.byte_values(value)
+            for v in range(across):
+                total = sums[j * across + v]
+                if self.is_float:
+                    made.append(self.floats.fma(many, expanded[v], total))
+                else:
+                    made.append(self.byte_product(total, many, expanded[v]))
+        return made
+
+    def depthwise(self, lines: list[Any], right: Any, sums: list[Any]) -> list[Any]:
+        """Sums and the products of one tap, where each channel has its own weight."""
+        builder, made = self.builder, []
+        held = [
+            self.load(self.plus(right, 4 * v * self.width), self.vector)
+            for v in range(self.vectors)
+        ]
+        for j, line in enumerate(lines):
+            for v in range(self.vectors):
+                total = sums[j * self.vectors + v]
+                if self.is_float:
+                    value = self.load(self.plus(line, 4 * v * self.width), self.vector)
+                    made.append(self.floats.fma(value, held[v], total))
+                else:
+                    few = ir.VectorType(_BYTE, self.width)
+                    value = self.load(self.plus(line, v * self.width), few, 1)
+                    value = builder.zext(value, self.word_vector)
+                    made.append(builder.add(total, builder.mul(value, held[v])))
+        return made
+
+    def largest(self, lines: list[Any], held: list[Any]) -> list[Any]:
+        """The larger of what is held and a tap's number; NaN if one is."""
+        builder, made = self.builder, []
+        for j, line in enumerate(lines):
+            for v in range(self.vectors):
+                best = held[j * self.vectors + v]
+                if self.is_float:
+                    value = self.load(self.plus(line, 4 * v * self.width), self.vector)
+                    keep = builder.fcmp_ordered(">=", best, value)
+                    keep = builder.or_(keep, builder.fcmp_unordered("uno", best, best))
+                else:
+                    few = ir.VectorType(_BYTE, self.width)
+                    value = self.load(self.plus(line, v * self.width), few, 1)
+                    value = builder.zext(value, self.word_vector)
+                    keep = builder.icmp_signed(">=", best, value)
+                made.append(builder.select(keep, best, value))
+        return made
+
+    def sums(self) -> list[Any]:
+        """The rows' sums over all taps, or the largest numbers of these."""
+        builder, of = self.builder, self.of
+        panel = 4 * self.vectors * self.width
+        starts = [
+            self.load(self.plus(of["start"], 4 * v * self.width), self.vector)
+            for v in range(self.vectors)
+        ]
+        initial = starts * self.rows
+        if self.kind.startswith("largest"):
+            return self.loop(of["taps"], initial, lambda tap, held: self.largest(
+                self.lines(tap, self.rows), held
+            ), "taps")  # fmt: skip
+        if self.kind in ("depthwise", "depthwise bytes"):
+            return self.loop(of["taps"], initial, lambda tap, held: self.depthwise(
+                self.lines(tap, self.rows),
+                builder.add(of["weights"], builder.mul(tap, long_of(panel))), held,
+            ), "taps")  # fmt: skip
+        if self.rows == 1:
+            return self.one_row(initial, panel)
+
+        def each_tap(tap: Any, held: list[Any]) -> list[Any]:
+            lines = self.lines(tap, self.rows)
+            whole = builder.mul(builder.mul(tap, of["run"]), long_of(panel))
+            right = builder.add(of["weights"], whole)
+            return self.loop(of["run"], held, lambda i, inner: self.products(
+                lines, builder.mul(i, long_of(4)),
+                builder.add(right, builder.mul(i, long_of(panel))), inner,
+            ), "run")  # fmt: skip
+
+        return self.loop(of["taps"], initial, each_tap, "taps")
+
+    def one_row(self, initial: list[Any], panel: int, apart: int = 4) -> list[Any]:
+        """A single row: every fourth word has sums of its own, so that none waits for another."""
+        builder, of = self.builder, self.of
+        zero = self.floats.zero if self.is_float else self.constant(0, self.word_vector)
+        first = [*initial, *[zero] * (len(initial) * (apart - 1))]
+        size = len(initial)
+
+        def each_tap(tap: Any, held: list[Any]) -> list[Any]:
+            lines = self.lines(tap, 1)
+            whole = builder.mul(builder.mul(tap, of["run"]), long_of(panel))
+            right = builder.add(of["weights"], whole)
+
+            def several(i: Any, inner: list[Any]) -> list[Any]:
+                made = []
+                for k in range(apart):
+                    word = builder.add(builder.mul(i, long_of(apart)), long_of(k))
+                    made += self.products(
+                        lines, builder.mul(word, long_of(4)),
+                        builder.add(right, builder.mul(word, long_of(panel))),
+                        inner[k * size : (k + 1) * size],
+                    )  # fmt: skip
+                return made
+
+            count = builder.udiv(of["run"], long_of(apart))
+            held = self.loop(count, held, several, "run")
+            done = builder.mul(count, long_of(apart))
+
+            def rest(i: Any, inner: list[Any]) -> list[Any]:
+                word = builder.add(done, i)
+                return self.products(
+                    lines, builder.mul(word, long_of(4)),
+                    builder.add(right, builder.mul(word, long_of(panel))), inner,
+                )  # fmt: skip
+
+            few = self.loop(builder.sub(of["run"], done), held[:size], rest, "rest")
+            return [*few, *held[size:]]
+
+        held = self.loop(of["taps"], first, each_tap, "taps")
+        plus = builder.fadd if self.is_float else builder.add
+        parts = [held[k * size : (k + 1) * size] for k in range(apart)]
+        pairs = [
+            [plus(a, b) for a, b in zip(parts[k], parts[k + 1], strict=True)] for k in (0, 2)
+        ]
+        return [plus(a, b) for a, b in zip(*pairs, strict=True)]
+
+    # --- the results ---
+
+    def limited(self, value: Any, low: Any, high: Any) -> Any:
+        """Between two numbers; NaN stays."""
+        builder = self.builder
+        value = builder.select(builder.fcmp_ordered("<", value, low), low, value)
+        return builder.select(builder.fcmp_ordered(">", value, high), high, value)
+
+    def finish(self, sums: list[Any]) -> None:
+        """Scale, add, limit and store."""
+        builder, of = self.builder, self.of
+        floats = ir.VectorType(_FLOAT, self.width)
+        low, high = self.spread(of["low"], floats), self.spread(of["high"], floats)
+        if not self.is_float:
+            for j in range(self.rows * self.vectors):
+                at = 4 * (j % self.vectors) * self.width
+                factor = self.load(self.plus(of["factor"], at), floats)
+                bias = self.load(self.plus(of["bias"], at), floats)
+                value = builder.fmul(builder.sitofp(sums[j], floats), factor)
+                sums[j] = builder.fadd(value, bias)
+        made = [self.limited(value, low, high) for value in self.with_added(sums, floats)]
+        self.when(of["out"], lambda: self.store_floats(made))
+        self.when(of["bytes"], lambda: self.store_bytes(made))
+
+    def lines_of(self, base: Any, pitch: Any) -> list[Any]:
+        """Where each row's numbers are."""
+        builder, of = self.builder, self.of
+        made = [builder.add(base, builder.mul(of["row"], pitch))]
+        for _ in range(1, self.rows):
+            made.append(builder.add(made[-1], pitch))
+        return made
+
+    def with_added(self, sums: list[Any], floats: Any) -> list[Any]:
+        """Sums and what is added to them, unless its address is 0."""
+        builder, of = self.builder, self.of
+        before = builder.block
+        inside, done = builder.append_basic_block("add"), builder.append_basic_block("added")
+        builder.cbranch(builder.icmp_signed("!=", of["add"], long_of(0)), inside, done)
+        builder.position_at_end(inside)
+        added = []
+        for j, line in enumerate(self.lines_of(of["add"], of["add_pitch"])):
+            for v in range(self.vectors):
+                other = self.load(self.plus(line, 4 * v * self.width), floats)
+                added.append(builder.fadd(sums[j * self.vectors + v], other))
+        builder.branch(done)
+        builder.position_at_end(done)
+        made = []
+        for first, second in zip(sums, added, strict=True):
+            value = builder.phi(floats)
+            value.add_incoming(first, before)
+            value.add_incoming(second, inside)
+            made.append(value)
+        return made
+
+    def when(self, address: Any, act: Any) -> None:
+        """Do something unless an address is 0."""
+        builder = self.builder
+        inside, done = builder.append_basic_block("store"), builder.append_basic_block("stored")
+        builder.cbranch(builder.icmp_signed("!=", address, long_of(0)), inside, done)
+        builder.position_at_end(inside)
+        act()
+        builder.branch(done)
+        builder.position_at_end(done)
+
+    def store_floats(self, made: list[Any]) -> None:
+        builder, of = self.builder, self.of
+        for j, to in enumerate(self.lines_of(of["out"], of["out_pitch"])):
+            for v in range(self.vectors):
+                value = made[j * self.vectors + v]
+                place = self.pointer(self.plus(to, 4 * v * self.width), value.type)
+                builder.store(value, place, align=4)
+
+    def store_bytes(self, made: list[Any]) -> None:
+        builder, of = self.builder, self.of
+        floats = ir.VectorType(_FLOAT, self.width)
+        inverse, origin = self.spread(of["inverse"], floats), self.spread(of["origin"], floats)
+        least, most = self.floats.constant(0.0), self.floats.constant(255.0)
+        for j, to in enumerate(self.lines_of(of["bytes"], of["bytes_pitch"])):
+            for v in range(self.vectors):
+                value = builder.fmul(made[j * self.vectors + v], inverse)
+                value = self.call(f"llvm.rint.v{self.width}f32", floats, value)
+                value = builder.fadd(value, origin)
+                # what is not greater than 0 is 0, NaN too
+                value = builder.select(builder.fcmp_ordered(">", value, least), value, least)
+                value = builder.select(builder.fcmp_ordered("<", value, most), value, most)
+                few = ir.VectorType(_BYTE, self.width)
+                value = builder.trunc(builder.fptosi(value, self.word_vector), few)
+                place = self.pointer(self.plus(to, v * self.width), few)
+                builder.store(value, place, align=1)
+
+
+@functools.cache
+def tile_code(kind: str, rows: int, vectors: int, width: int, form: str = "") -> Any:
+    """The kernel of one tile; its arguments are :data:`ARGUMENTS` (int64: addresses in bytes, and
+    counts) and :data:`NUMBERS` (float32).
+
+    For rows from ``row`` on and each channel::
+
+        total = start[channel] + sum over taps and words of pixel * weight
+        value = total (floats), or total * factor[channel] + bias[channel] (bytes)
+        value = min(max(value + add[row], low), high)           nothing is added if ``add`` is 0
+        out[row] = value                                     unless ``out`` is 0
+        bytes[row] = min(max(rint(value * inverse) + origin, 0), 255)   unless ``bytes`` is 0
+
+    Args:
+        kind: "float", "bytes", "depthwise" or "depthwise bytes"; "largest" or "largest bytes":
+            the largest number takes the place of the sum.
+        form: of products of bytes; this processor's where it is empty.
+    """
+
+    @intrinsic
+    def tile(
+        context: Any, places: Any, taps: Any, run: Any, x: Any, weights: Any, start: Any,
+         bias: Any, factor: Any, add: Any, add_pitch: Any, out: Any, out_pitch: Any,
+        bytes_: Any, bytes_pitch: Any, row: Any, low: Any, high: Any,
+        inverse: Any, origin: Any,
+    ) -> Any:  # fmt: skip
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            values = dict(zip((*ARGUMENTS, *NUMBERS), arguments, strict=True))
+            code = _Code(builder, values, (rows, vectors, width), kind, form or byte_form())
+            code.finish(code.sums())
+            return context.get_dummy_value()
+
+        whole, real = [types.int64] * len(ARGUMENTS), [types.float32] * len(NUMBERS)
+        return types.void(*whole, *real), generate
+
+    return tile

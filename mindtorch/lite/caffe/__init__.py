@@ -1,0 +1,1 @@
+"""Caffe's models as modules."""

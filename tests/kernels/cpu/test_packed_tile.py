@@ -1,0 +1,62 @@
+"""The forms of products of bytes, which give the same integers on every processor."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mindtorch.kernels.codegen.jit import entry_point, from_source
+from mindtorch.kernels.cpu import inference_packing as packing
+from mindtorch.kernels.cpu.packed_tile import ARGUMENTS, NUMBERS, byte_form, tile_code
+from mindtorch.kernels.cpu.simd import vector_bytes
+
+WIDTHS = {16: [4], 32: [4, 8], 64: [4, 8, 16]}
+
+
+@pytest.mark.parametrize("form", sorted({byte_form(), "plain", "pairs"} - (
+    set() if byte_form() != "plain" else {"pairs"})))  # fmt: skip
+@pytest.mark.parametrize("width", WIDTHS[vector_bytes()])
+def test_forms_are_exact(form: str, width: int) -> None:
+    generator = np.random.default_rng(width)
+    rows, words, pixels = 3, 5, 4
+    x = generator.integers(0, 256, (pixels, 4 * words)).astype(np.uint8)
+    x[0], x[1] = 255, 0
+    weight = generator.integers(-127, 128, (width, 4 * words)).astype(np.int8)
+    weight[0], weight[1] = 127, -127
+    packed = np.ascontiguousarray(weight.view(np.int32).T)
+    places = np.array([0, 8 * words, 4 * words] + [0] * 8, np.int32)
+    start = generator.integers(-1000, 1000, width).astype(np.int32)
+    factor, bias = np.ones(width, np.float32), np.zeros(width, np.float32)
+    out, as_bytes = np.empty((rows, width), np.float32), np.empty((rows, width), np.uint8)
+    names = ", ".join([*ARGUMENTS, *NUMBERS])
+    code = tile_code("bytes", rows, 1, width, form)
+    tile = from_source(f"def tile({names}):\n    code({names})", "tile", {"code": code})
+    run = entry_point(tile, f"void({', '.join(['int64'] * len(ARGUMENTS) + ['float32'] * 4)})")
+    at = [a.ctypes.data for a in (places, x, packed, start, bias, factor, out, as_bytes)]
+    run(at[0], 1, words, at[1], at[2], at[3], at[4], at[5], 0, 0, at[6], 4 * width, at[7], width,
+        0, -1e9, 1e9, 1 / 512, 100.0)  # fmt: skip
+    exact = x[[0, 2, 1]].astype(np.int64) @ weight.T.astype(np.int64) + start
+    assert np.array_equal(out, exact.astype(np.float32))
+    levels = np.clip(np.rint(exact.astype(np.float32) / 512) + 100, 0, 255)
+    assert np.array_equal(as_bytes, levels.astype(np.uint8))
+
+
+@pytest.mark.parametrize("channels", [1, 8, 9, 16, 24, 40, 64, 136])
+def test_panels_hold_every_channel_once(channels: int) -> None:
+    pitch = packing.pitch_of(channels)
+    assert pitch >= channels
+    at = 0
+    for _, first, count in packing.panels_of(pitch):
+        assert first == at
+        at += count
+    assert at == pitch
+    weight = np.arange(channels * 6, dtype=np.float32).reshape(channels, 2, 3)
+    held, table = packing.packed_floats(weight)
+    for (_, first, count), (_, begin, distance) in zip(
+        packing.panels_of(pitch), table, strict=True
+    ):
+        assert begin == first
+        panel = held[distance // 4 : distance // 4 + 6 * count].reshape(6, count)
+        valid = min(count, channels - first)
+        assert np.array_equal(panel[:, :valid], weight[first : first + valid].reshape(-1, 6).T)
+        assert not panel[:, valid:].any()

@@ -1,0 +1,214 @@
+"""Runs of nodes as steps: against eager execution, and quantised ones against their own ops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mindtorch import lite, torch
+from mindtorch.engine.switches import off
+from mindtorch.kernels.cpu import thread_pool
+from mindtorch.lite.config import Config
+from mindtorch.lite.converter import finished
+from mindtorch.lite.importing import from_model
+from mindtorch.lite.quantization.quantize import quantize
+from mindtorch.torch import nn
+
+from .models import eager, predicted
+
+ROUNDED = 2e-6  # of the largest result
+ROUNDED_BY_WINOGRAD = 5e-5
+
+
+def _model(graph: Any, threads: int = 1) -> lite.Model:
+    model, context = lite.Model(), lite.Context()
+    context.cpu.thread_num = threads
+    model.build_from_graph(graph, context)
+    return model
+
+
+def _segments(model: lite.Model) -> list[str]:
+    return [name for name in model._program.executable.names if name.startswith("steps")]
+
+
+def _check(net: Any, x: np.ndarray, rounded: float = ROUNDED, threads: int = 1) -> None:
+    graph = finished(from_model(net.eval(), [x]))
+    model = _model(graph, threads)
+    assert len(_segments(model)) == 1
+    assert len(model._program.executable.names) == 1
+    expected = eager(net, x)
+    for _ in range(2):
+        found = predicted(model, x)
+        assert found.shape == expected.shape
+        assert np.abs(found - expected).max() <= rounded * np.abs(expected).max()
+
+
+def _x(*shape: int) -> np.ndarray:
+    return np.random.default_rng(sum(shape)).standard_normal(shape).astype(np.float32)
+
+
+@pytest.mark.parametrize("settings", [
+    {"channels": (3, 8), "window": 7, "stride": 2, "padding": 3, "size": (21, 18)},
+    {"channels": (1, 6), "window": 5, "padding": 2, "size": (9, 9)},
+    {"channels": (4, 5), "window": (1, 3), "stride": (1, 2), "size": (5, 8)},
+    {"channels": (3, 20), "window": 3, "dilation": 2, "padding": 2, "size": (9, 7)},
+    {"channels": (5, 24), "window": 1, "size": (3, 3)},
+    {"channels": (40, 72), "window": 3, "stride": 2, "padding": 1, "size": (8, 5)},
+    {"channels": (19, 130), "window": 2, "size": (2, 3)},
+    {"channels": (24, 24), "window": 3, "padding": 1, "groups": 24, "size": (7, 9)},
+    {"channels": (72, 72), "window": 5, "stride": 2, "padding": 2, "groups": 72, "size": (2, 2)},
+])  # fmt: skip
+@pytest.mark.parametrize("images", [1, 3])
+def test_convolutions(settings: Any, images: int) -> None:
+    torch.manual_seed(0)
+    given, made = settings["channels"]
+    names = ("stride", "padding", "dilation", "groups")
+    others = {name: settings[name] for name in names if name in settings}
+    net = nn.Sequential(nn.Conv2d(given, made, settings["window"], **others), nn.ReLU())
+    _check(net, _x(images, given, *settings["size"]))
+
+
+@pytest.mark.parametrize(("channels", "size"), [(32, (13, 9)), (64, (6, 30)), (128, (7, 7))])
+def test_winograd(channels: int, size: tuple[int, int]) -> None:
+    torch.manual_seed(0)
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.a = nn.Conv2d(channels, 64, 3, padding=1)
+            self.b = nn.Conv2d(64, channels, 3, padding=1)
+
+        def forward(self, x: Any) -> Any:
+            return torch.relu(x + self.b(torch.relu(self.a(x))))
+
+    _check(Net(), _x(2, channels, *size), ROUNDED_BY_WINOGRAD)
+    _check(Net(), _x(2, channels, *size), ROUNDED_BY_WINOGRAD, threads=2)
+
+
+@pytest.mark.parametrize("channels", [3, 32])
+@pytest.mark.parametrize("stride", [1, 2])
+def test_borders_on_one_side(channels: int, stride: int) -> None:
+    """Zeros that are put around an image before are its convolution's."""
+    torch.manual_seed(0)
+    net = nn.Sequential(
+        nn.ZeroPad2d((0, 1, 1, 2)), nn.Conv2d(channels, 32, 3, stride), nn.ReLU(),
+        nn.ZeroPad2d((2, 0, 0, 1)), nn.Conv2d(32, 32, 3, padding=1, groups=32),
+    )  # fmt: skip
+    _check(net, _x(2, channels, 8, 7), ROUNDED_BY_WINOGRAD)
+
+
+class _Mixed(nn.Module):
+    """Branches that meet, pooling, limits, several readers, a flattened image and products."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Conv2d(3, 20, 3, padding=1), nn.Conv2d(20, 20, 3, padding=1)
+        self.each = nn.Conv2d(20, 20, 3, padding=1, groups=20)
+        self.down, self.last = nn.Conv2d(20, 12, 1), nn.Linear(12 * 4 * 3, 10)
+        self.more = nn.Linear(10, 7)
+
+    def forward(self, x: Any) -> Any:
+        x = torch.relu(self.first(x))
+        y = torch.clamp(self.each(self.second(x)) + x, -0.5, 2)
+        y = nn.functional.max_pool2d(y, 3, 2, 1) + nn.functional.max_pool2d(x, 3, 2, 1)
+        y = nn.functional.relu6(self.down(y))
+        z = self.last(torch.flatten(y, 1))
+        return self.more(torch.relu(z)), nn.functional.adaptive_avg_pool2d(y, 1), z
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("images", [1, 9])
+def test_graphs_with_branches(threads: int, images: int) -> None:
+    torch.manual_seed(0)
+    net, x = _Mixed().eval(), _x(images, 3, 8, 6)
+    model = _model(finished(from_model(net, [x])), threads)
+    assert len(_segments(model)) == 1
+    inputs = model.get_inputs()
+    inputs[0].set_data_from_numpy(x)
+    with torch.no_grad():
+        expected = net(torch.from_numpy(x))
+    for found, wanted in zip(model.predict(inputs), expected, strict=True):
+        exact = wanted.numpy()
+        assert found.shape == list(exact.shape)
+        assert np.abs(found.get_data_to_numpy() - exact).max() <= ROUNDED * np.abs(exact).max()
+
+
+def test_no_step_reads_what_was_not_written() -> None:
+    """The arena's bytes before a run make no difference, whatever they are."""
+    torch.manual_seed(0)
+    net, x = _Mixed().eval(), _x(2, 3, 8, 6)
+    model = _model(finished(from_model(net, [x])))
+    ((planned, _),) = model._program.executable.steps
+    run: Any = getattr(planned, "__self__")  # noqa: B009
+    (node,) = model._program.executable.nodes
+    sizes = [value.aval.size for value in node.outputs]
+    results = []
+    for byte in (0, 127, 255):
+        arena = np.full(run.scratch[0].size, byte, np.uint8)
+        outs = [np.empty(n, np.float32) for n in sizes]
+        run.planned(*outs, x.reshape(-1), arena)
+        results.append(np.concatenate(outs))
+    assert np.array_equal(results[0], results[1])
+    assert np.array_equal(results[0], results[2])
+
+
+def test_other_nodes_part_the_steps() -> None:
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Conv2d(3, 8, 3), nn.Softmax(1), nn.Conv2d(8, 4, 3), nn.ReLU())
+    x = _x(2, 3, 9, 8)
+    model = _model(finished(from_model(net.eval(), [x])))
+    assert len(_segments(model)) == 2
+    assert np.abs(predicted(model, x) - eager(net, x)).max() <= ROUNDED
+    with off("kernel_substitution"):
+        assert _segments(_model(finished(from_model(net, [x])))) == []
+
+
+def test_not_a_number_stays_in_its_place() -> None:
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Conv2d(8, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)).eval()
+    x = _x(1, 8, 8, 8)
+    x[0, 2, 1, 6] = np.nan
+    found = predicted(_model(finished(from_model(net, [x]))), x)
+    assert np.array_equal(np.isnan(found), np.isnan(eager(net, x)))
+
+
+@pytest.mark.parametrize("images", [1, 4])
+def test_quantised_steps_have_the_bits_of_the_ops(images: int) -> None:
+    """Sums are whole numbers; what follows is rounded in the same order."""
+    torch.manual_seed(0)
+    net, x = _Mixed().eval(), _x(images, 3, 8, 6)
+    graph = finished(from_model(net, [x]))
+    config = Config(quant_type="FULL_QUANT", min_quant_weight_channel=0)
+    lines = quantize(graph, config, [[x], [x * 1.5]])
+    assert len(lines) == 6
+    with off("kernel_substitution"):
+        plain = _model(graph)
+        assert _segments(plain) == []
+        expected = [each.get_data_to_numpy() for each in _outputs(plain, x)]
+    for threads in (1, 2):
+        model = _model(graph, threads)
+        assert len(_segments(model)) == 1
+        found = _outputs(model, x)
+        for number, (a, b) in enumerate(zip(found, expected, strict=True)):
+            if number == 1:  # a mean of floats, summed in another order
+                assert np.allclose(a.get_data_to_numpy(), b, rtol=1e-6)
+            else:
+                assert np.array_equal(a.get_data_to_numpy(), b)
+
+
+def _outputs(model: lite.Model, x: np.ndarray) -> Any:
+    inputs = model.get_inputs()
+    inputs[0].set_data_from_numpy(x)
+    return model.predict(inputs)
+
+
+def test_threads_are_as_many_as_the_context_says() -> None:
+    before = thread_pool.get_num_threads()
+    net = nn.Sequential(nn.Conv2d(3, 64, 3, padding=1), nn.ReLU()).eval()
+    x = _x(1, 3, 32, 32)
+    graph = finished(from_model(net, [x]))
+    one, two = (predicted(_model(graph, count), x) for count in (1, 2))
+    assert np.array_equal(one, two)
+    assert thread_pool.get_num_threads() == before
