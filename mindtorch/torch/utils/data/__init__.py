@@ -8,7 +8,7 @@ from mindtorch.torch._compat.unsupported_names import (
 )
 
 from . import _utils as _utils
-from ._worker import get_worker_info as get_worker_info
+from ._worker_info import get_worker_info as get_worker_info
 from .collate import default_collate as default_collate
 from .collate import default_convert as default_convert
 from .dataloader import DataLoader as DataLoader

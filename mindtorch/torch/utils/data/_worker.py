@@ -17,32 +17,11 @@ from mindtorch.torch._tensor.generator import manual_seed
 from mindtorch.torch.functions.from_data import from_numpy
 from mindtorch.torch.settings import set_num_threads
 
+from ._worker_info import LARGE, begin_worker, get_worker_info
 from .collate import default_collate
 from .dataset import TensorDataset
 
-_info: Any = None
 STATUS_CHECK = 5.0
-_SHARED = 1 << 16  # bytes; smaller tensors travel through the pipe
-
-
-class WorkerInfo:
-    """What a worker knows of itself: ``id``, ``num_workers``, ``seed``, ``dataset``."""
-
-    def __init__(self, **facts: Any) -> None:
-        self.__dict__.update(facts)
-        self.__dict__["_keys"] = tuple(facts)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        raise RuntimeError(f"Cannot assign attributes to {type(self).__name__} objects")
-
-    def __repr__(self) -> str:
-        facts = ", ".join(f"{key}={getattr(self, key)}" for key in self.__dict__["_keys"])
-        return f"{type(self).__name__}({facts})"
-
-
-def get_worker_info() -> WorkerInfo | None:
-    """The current worker's facts; None in the main process."""
-    return _info
 
 
 class ExceptionWrapper:
@@ -106,7 +85,8 @@ class Results(multiprocessing.queues.Queue):
     """A queue of (index, batch); a batch that cannot travel is answered with the reason."""
 
     def _on_queue_feeder_error(self, error: Exception, item: Any) -> None:
-        worker = -1 if _info is None else _info.id
+        info = get_worker_info()
+        worker = -1 if info is None else info.id
         self.put((item[0], ExceptionWrapper(f"in DataLoader worker process {worker}")))
 
 
@@ -136,7 +116,7 @@ def in_shared_memory(data: Any, fresh: bool) -> Any:
     if isinstance(data, EngineTensor):
         aval = data.aval
         size = aval.size * aval.dtype.itemsize
-        if size < _SHARED or data.requires_grad or hasattr(type(data), "sparse_parts"):
+        if size < LARGE or data.requires_grad or hasattr(type(data), "sparse_parts"):
             return data
         return data.share_memory_() if fresh else data.clone().share_memory_()
     if type(data) is dict:
@@ -205,7 +185,6 @@ def worker_loop(
     loader: dict[str, Any], requests: Any, results: Any, stop: Any, worker: int, parent: int
 ) -> None:
     """Answer (index, indices) requests with (index, batch) until the stop pipe has something."""
-    global _info
     stopped, writer = stop
     writer.close()
     try:
@@ -214,7 +193,7 @@ def worker_loop(
         stream = None
         try:
             seed = seed_worker(loader["base_seed"], worker)
-            _info = WorkerInfo(
+            begin_worker(
                 id=worker, num_workers=loader["num_workers"], seed=seed, dataset=loader["dataset"]
             )
             if loader["worker_init_fn"] is not None:

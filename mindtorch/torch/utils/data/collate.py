@@ -12,8 +12,12 @@ import numpy as np
 
 from mindtorch.engine import dtypes
 from mindtorch.engine.tensor import Tensor as EngineTensor
+from mindtorch.torch._tensor.shared_memory import stacked
+from mindtorch.torch._tensor.tensor import Tensor
 from mindtorch.torch.functions.from_data import as_tensor, from_numpy, tensor
 from mindtorch.torch.functions.parts import stack
+
+from ._worker_info import LARGE, get_worker_info
 
 NOT_NUMERIC = re.compile(r"[SaUO]")
 _MESSAGE = (
@@ -92,7 +96,21 @@ def collate_tensor_fn(batch: Any, *, collate_fn_map: Any = None) -> Any:
             "Batches of sparse tensors are not currently supported by the default collate_fn; "
             "please provide a custom collate_fn to handle them appropriately."
         )
+    if get_worker_info() is not None and _can_be_shared(batch):
+        return stacked(batch)
     return stack(batch, 0)
+
+
+def _can_be_shared(batch: Any) -> bool:
+    """Whether the batch of a worker is large, and its rows are plain numbers of one shape."""
+    first = batch[0].aval
+    if first.size * first.dtype.itemsize * len(batch) < LARGE or first.dtype.np.kind not in "biuf":
+        return False
+    return all(
+        type(x) is Tensor and not x.requires_grad and x.device.type == "cpu"
+        and x.aval.shape == first.shape and x.aval.dtype is first.dtype
+        for x in batch
+    )  # fmt: skip
 
 
 def collate_numpy_array_fn(batch: Any, *, collate_fn_map: Any = None) -> Any:
