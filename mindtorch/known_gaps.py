@@ -118,7 +118,8 @@ GAPS: tuple[Gap, ...] = (
         "keep_low_precision_grads, register_comm_hook, StateDictType.LOCAL_STATE_DICT", "all",
         "raise; SHARDED_STATE_DICT holds DTensors, where PyTorch without device_mesh has "
         "ShardedTensors"),
-    Gap("feature", "torch.distributed: rpc, elastic; _composable.replicate of DTensors",
+    Gap("feature", "torch.distributed: rpc, launcher; of elastic: agent, events, metrics, timer, "
+        "rendezvous handlers of one's own; _composable.replicate of DTensors",
         "all", "there are groups, collectives, torchrun, DistributedDataParallel and ZeRO-1, over "
         "MPI or sockets; other names that libraries import raise when used"),
     Gap("feature", "torch.distributed.tensor.experimental: context_parallel, register_sharding; "
@@ -143,8 +144,8 @@ GAPS: tuple[Gap, ...] = (
     Gap("feature", "torch.distributed.pipelining.pipeline: branches on data, sizes that change",
         "all", "the module is traced with the sizes of its example (as torch.export does); "
         "PipelineStage takes parts that were cut by hand"),
-    Gap("feature", "torchrun: jobs whose size changes (--nnodes=1:4), restarts on many machines",
-        "all", "a job has the processes it began with; on one machine all are started again"),
+    Gap("argument", "torchrun: --rdzv-backend=etcd, etcd-v2; --max-restarts of several machines "
+        "without c10d", "all", "machines meet at a store that one of the launchers keeps (c10d)"),
     Gap("feature", "torch.utils._python_dispatch, __torch_dispatch__", "all",
         "names that libraries import; no dispatcher sees the calls: modes and tensors that ask for "
         "it raise"),
