@@ -187,12 +187,11 @@ def test_record_leaves_the_traceback(tmp_path: Path, monkeypatch: Any) -> None:
     """Where the environment says; an own handler is told in its place."""
     monkeypatch.setenv("TORCHELASTIC_ERROR_FILE", str(tmp_path / "error"))
 
-    @errors.record
     def main() -> None:
         raise ValueError("no data")
 
     with pytest.raises(ValueError, match="no data"):
-        main()
+        errors.record(main)()
     told = json.loads((tmp_path / "error").read_text())["message"]
     assert "ValueError: no data" in told["message"] and told["extraInfo"]["py_callstack"]
 
@@ -203,7 +202,7 @@ def test_record_leaves_the_traceback(tmp_path: Path, monkeypatch: Any) -> None:
             seen.append(e)
 
     with pytest.raises(ValueError, match="no data"):
-        errors.record(main.__wrapped__, error_handler=Handler())()
+        errors.record(main, error_handler=Handler())()
     assert [str(e) for e in seen] == ["no data"]
 
 
