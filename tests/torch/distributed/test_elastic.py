@@ -18,8 +18,8 @@ from mindtorch.torch import distributed as dist
 from mindtorch.torch.distributed import run
 from mindtorch.torch.distributed._elastic import Closed, Meeting, Timing
 from mindtorch.torch.distributed.elastic.multiprocessing import errors
-from tests.support.paths import ROOT
-from tests.torch.distributed.jobs import environment, torchrun
+from tests.support.paths import PROGRAMS, ROOT
+from tests.torch.distributed.jobs import environment, start, torchrun
 
 LIMIT = 120.0
 # Tells its place; goes on until there is a file "go", and fails where there is "fail.<its rank>".
@@ -45,12 +45,15 @@ class Launchers:
             self.port = free.getsockname()[1]
         self.started: list[subprocess.Popen[str]] = []
 
-    def start(self, nodes: str, restarts: int) -> subprocess.Popen[str]:
+    def start(
+        self, nodes: str, restarts: int, program: Path | None = None
+    ) -> subprocess.Popen[str]:
+        worker = ["--no-python", str(self.folder / "worker")] if program is None else [str(program)]
         command = [
             *torchrun(1), f"--nnodes={nodes}", f"--max-restarts={restarts}",
-            "--rdzv-backend=c10d", f"--rdzv-endpoint=127.0.0.1:{self.port}", "--no-python",
+            "--rdzv-backend=c10d", f"--rdzv-endpoint=127.0.0.1:{self.port}",
             "--rdzv-conf=last_call_timeout=0.2,keep_alive_interval=0.2,keep_alive_max_attempt=30",
-            str(self.folder / "worker"), str(self.folder),
+            *worker, str(self.folder),
         ]  # fmt: skip
         process = subprocess.Popen(
             command, env=environment(TORCHELASTIC_ERROR_FILE=str(self.folder / "error")), cwd=ROOT,
@@ -127,6 +130,41 @@ def test_a_failure_starts_all_machines_again(launchers: Launchers) -> None:
     assert len(launchers.told()) == 4
 
 
+def _steps(launchers: Launchers, numbers: range, size: int) -> None:
+    """Wait for so many processes, let them make these steps, and wait until they have."""
+    started = launchers.folder / "started"
+    _wait(lambda: started.exists() and started.read_text().endswith(f"{size}\n"), launchers.told)
+    for number in numbers:
+        (launchers.folder / f"step.{number}").touch()
+        begun = f"{number + 1} {size} "
+        _wait(lambda text=begun: any(x.startswith(text) for x in launchers.told()),  # type: ignore[misc]
+              launchers.told)  # fmt: skip
+
+
+@pytest.mark.exhaustive
+def test_a_training_goes_on_with_whoever_is_there(launchers: Launchers, tmp_path: Path) -> None:
+    """Two steps by one process, two by two, two by one again, whose parameters are shards: the
+    losses of one process within rounding."""
+    program = PROGRAMS / "distributed" / "elastic_training_program.py"
+    launchers.start("1:2", 1, program)
+    _steps(launchers, range(2), 1)
+    second = launchers.start("1:2", 1, program)
+    _steps(launchers, range(2, 4), 2)
+    second.kill()
+    _steps(launchers, range(4, 6), 1)
+    ((code, text),) = launchers.end()
+    assert code == 0, text
+    found = {int(line.split()[0]): float(line.split()[2]) for line in launchers.told()}
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    for number in range(6):
+        (alone / f"step.{number}").touch()
+    code, text = start([*torchrun(1), str(program), str(alone)])
+    assert code == 0, text
+    told = [float(line.split()[2]) for line in (alone / "told").read_text().splitlines()]
+    assert list(found.values()) == pytest.approx(told, rel=1e-5)
+
+
 # --- rounds, without processes -------------------------------------------------------------------
 
 
@@ -166,7 +204,6 @@ def test_a_round_is_full() -> None:
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        (["--nnodes=1:2"], "needs --rdzv-backend=c10d"),
         (["--nnodes=3:2"], "1 <= smallest <= largest"),
         (["--nnodes=a"], "is not a number"),
         (["--nnodes=2", "--max-restarts=1"], "--max-restarts of several machines needs"),
