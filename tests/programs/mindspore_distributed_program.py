@@ -173,6 +173,10 @@ def optimizers() -> dict[str, Any]:
             "AdamWeightDecay": lambda p: nn.AdamWeightDecay(p, 0.05, weight_decay=0.1)}  # fmt: skip
 
 
+class OwnUpdate(nn.Adam):
+    """An optimizer of a user's, which may look at anything."""
+
+
 def unsliceable() -> list[str]:
     """What is said of updates that need more than slices."""
     ms.set_auto_parallel_context(enable_parallel_optimizer=True)
@@ -183,6 +187,10 @@ def unsliceable() -> list[str]:
         lambda: nn.TrainOneStepWithLossScaleCell(
             net, nn.Momentum(net.trainable_params(), 0.1, 0.9), scaled
         ),
+        lambda: nn.TrainOneStepCell(
+            net, nn.Momentum(net.trainable_params(), 0.1, 0.9), return_grad=True
+        ),
+        lambda: nn.TrainOneStepCell(net, OwnUpdate(net.trainable_params())),
         lambda: AutoParallel(net).hsdp(optimizer_level="level3"),
         lambda: AutoParallel(net).pipeline(2),
         lambda: AutoParallel(net, "dynamic"),

@@ -41,7 +41,8 @@ class Slices:
     """
 
     def __init__(self, optimizer: Any) -> None:
-        if not optimizer.by_element:
+        own = not type(optimizer).__module__.startswith("mindtorch.")
+        if own or not optimizer.by_element:
             raise NotImplementedError(
                 f"enable_parallel_optimizer: {type(optimizer).__name__} may need whole parameters; "
                 "use Adam, AdamWeightDecay, Momentum or another whose update is of each element"

@@ -162,12 +162,11 @@ class TrainOneStepCell(Cell):
         """Have each process keep a slice of the optimizer's states (enable_parallel_optimizer).
 
         Raises:
-            NotImplementedError: an update that needs whole parameters, or a loss scale that all
-                processes would have to agree on.
+            NotImplementedError: an update that needs whole parameters, gradients that are returned,
+                or a loss scale that all processes would have to agree on.
         """
-        if type(self).loss_and_gradients is not TrainOneStepCell.loss_and_gradients or isinstance(
-            self, TrainOneStepWithLossScaleCell
-        ):
+        scaled = isinstance(self, TrainOneStepWithLossScaleCell)
+        if scaled or self.return_grad:
             raise NotImplementedError(
                 f"enable_parallel_optimizer: {type(self).__name__} looks at whole gradients"
             )

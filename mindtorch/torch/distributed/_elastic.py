@@ -41,12 +41,14 @@ class Timing:
             waited for in any case.
         beat: between two signs of life.
         beats: how many may be missing.
+        host: whether this launcher keeps the store; None: the one that can listen at the endpoint.
     """
 
     join: float = 600.0
     last_call: float = 30.0
     beat: float = 1.0
     beats: int = 5
+    host: bool | None = None
 
     @property
     def patience(self) -> float:
@@ -65,11 +67,14 @@ class Timing:
         made = cls()
         for part in filter(None, text.split(",")):
             name, _, value = part.partition("=")
-            if name not in names and name not in ("is_host", "read_timeout", "close_timeout"):
-                raise ValueError(f"--rdzv-conf: {name!r} is not one of {', '.join(names)}")
-            if name in names:
+            if name == "is_host":
+                made.host = value.lower() in ("1", "true", "t", "yes", "y")
+            elif name in names:
                 kind = type(getattr(made, names[name]))
                 setattr(made, names[name], kind(value))
+            else:
+                known = ", ".join([*names, "is_host"])
+                raise ValueError(f"--rdzv-conf: {name!r} is not one of {known}")
         return made
 
 

@@ -37,14 +37,12 @@ class Place:
         node: number of this machine.
         counts: number of processes on each machine.
         address, port: the meeting place; port 0 stands for a free one.
-        keep: something that must live as long as the job.
     """
 
     node: int
     counts: list[int]
     address: str
     port: int
-    keep: Any = None
 
     def environment(self, local: int, port: int) -> dict[str, str]:
         """What a process is told."""

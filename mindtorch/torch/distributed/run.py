@@ -39,7 +39,7 @@ def get_args_parser() -> argparse.ArgumentParser:
     option("--rdzv-endpoint", default="", help="host:port of the meeting place")
     option("--rdzv-id", default="none", help="name of the job")
     option("--rdzv-conf", default="", help="join_timeout=<seconds>,last_call_timeout=<seconds>,"
-           "keep_alive_interval=<seconds>,keep_alive_max_attempt=<number>")
+           "keep_alive_interval=<seconds>,keep_alive_max_attempt=<number>,is_host=<0 or 1>")
     parser.add_argument("--standalone", action="store_true", help="one machine, a free port")
     option("--max-restarts", type=int, default=0, help="how often to start all processes again")
     option("--monitor-interval", type=float, default=0.1, help="seconds between two looks")
@@ -181,11 +181,7 @@ def _in_rounds(options: argparse.Namespace, smallest: int, largest: int, count: 
     if not host:
         raise ValueError("--rdzv-backend=c10d needs --rdzv-endpoint=<host>:<port>")
     limit = timedelta(seconds=timing.join)
-    where = (host, int(port or 29400), None)
-    try:
-        store = TCPStore(*where, is_master=True, timeout=limit)
-    except OSError:
-        store = TCPStore(*where, is_master=False, timeout=limit)
+    store = _store_at(host, int(port or 29400), limit, timing.host)
     jobs = PrefixStore(f"torchrun/{options.rdzv_id}", store)
     jobs.set_timeout(timedelta(seconds=timing.patience))
     meeting = Meeting(jobs, smallest, largest, count, timing, options.max_restarts)
@@ -202,6 +198,17 @@ def _in_rounds(options: argparse.Namespace, smallest: int, largest: int, count: 
     finally:
         meeting.leave(store.is_master)
         store.close()
+
+
+def _store_at(host: str, port: int, limit: timedelta, keeps: bool | None) -> TCPStore:
+    """The store at the endpoint, which this launcher keeps if it is to, or if it can."""
+    if keeps is not False:
+        try:
+            return TCPStore(host, port, None, is_master=True, timeout=limit)
+        except OSError:
+            if keeps:
+                raise
+    return TCPStore(host, port, None, is_master=False, timeout=limit)
 
 
 def _round(options: argparse.Namespace, meeting: Meeting, address: str) -> None:

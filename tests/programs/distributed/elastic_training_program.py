@@ -16,12 +16,12 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-import torch
-from torch import distributed as dist
-from torch.distributed import checkpoint
-from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
-from torch.distributed.elastic.multiprocessing.errors import record
-from torch.distributed.fsdp import fully_shard
+from mindtorch import torch
+from mindtorch.torch import distributed as dist
+from mindtorch.torch.distributed import checkpoint
+from mindtorch.torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
+from mindtorch.torch.distributed.elastic.multiprocessing.errors import record
+from mindtorch.torch.distributed.fsdp import fully_shard
 
 STEPS = 6
 

@@ -182,6 +182,13 @@ def test_too_few_machines() -> None:
         _meeting(store, 2, 3).join()
 
 
+def test_settings_of_the_meeting() -> None:
+    """Names of torchrun's, and who keeps the store."""
+    given = Timing.parse("timeout=5,last_call_timeout=2,keep_alive_max_attempt=3,is_host=false")
+    assert given == Timing(5.0, 2.0, 1.0, 3, False) and given.patience == 3
+    assert Timing.parse("").host is None and Timing.parse("is_host=1").host
+
+
 def test_a_round_is_full() -> None:
     """One more waits, and takes the place of the one that leaves."""
     store = dist.HashStore()
