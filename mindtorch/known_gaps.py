@@ -118,12 +118,16 @@ GAPS: tuple[Gap, ...] = (
         "keep_low_precision_grads, register_comm_hook, StateDictType.LOCAL_STATE_DICT", "all",
         "raise; SHARDED_STATE_DICT holds DTensors, where PyTorch without device_mesh has "
         "ShardedTensors"),
-    Gap("feature", "torch.distributed: rpc, elastic; _composable.replicate of DTensors",
+    Gap("feature", "torch.distributed: rpc, launcher; of elastic: agent, events, metrics, timer, "
+        "rendezvous handlers of one's own; _composable.replicate of DTensors",
         "all", "there are groups, collectives, torchrun, DistributedDataParallel and ZeRO-1, over "
         "MPI or sockets; other names that libraries import raise when used"),
-    Gap("feature", "torch.distributed.tensor.experimental: context_parallel, register_sharding; "
+    Gap("feature", "torch.distributed.tensor.experimental.register_sharding; "
         "DTensor.redistribute to another mesh", "all",
-        "raise or are not there; attention of a sequence that is cut gathers keys and values"),
+        "raise; an op's sharding rule is part of the engine, local_map takes functions"),
+    Gap("feature", "context_parallel: attn_mask, dropout_p, nn.MultiheadAttention, flex_attention, "
+        "load balancers of one's own, second derivatives, meshes of several axes", "all",
+        "raise; scaled_dot_product_attention with is_causal or without is over all parts"),
     Gap("feature", "sharding rules of convolutions but along samples, batch_norm, cumsum and sort "
         "along the cut, linear algebra, fft, recurrent layers, sampling of grids", "all",
         "inputs are gathered in every process, which a warning says once for each op"),
@@ -143,8 +147,8 @@ GAPS: tuple[Gap, ...] = (
     Gap("feature", "torch.distributed.pipelining.pipeline: branches on data, sizes that change",
         "all", "the module is traced with the sizes of its example (as torch.export does); "
         "PipelineStage takes parts that were cut by hand"),
-    Gap("feature", "torchrun: jobs whose size changes (--nnodes=1:4), restarts on many machines",
-        "all", "a job has the processes it began with; on one machine all are started again"),
+    Gap("argument", "torchrun: --rdzv-backend=etcd, etcd-v2; --max-restarts of several machines "
+        "without c10d", "all", "machines meet at a store that one of the launchers keeps (c10d)"),
     Gap("feature", "torch.utils._python_dispatch, __torch_dispatch__", "all",
         "names that libraries import; no dispatcher sees the calls: modes and tensors that ask for "
         "it raise"),
@@ -305,11 +309,16 @@ GAPS: tuple[Gap, ...] = (
         "files that hold them raise; there are no kernels"),
     Gap("argument", "mindspore.jit(jit_level, dynamic, backend, ...)", "all",
         "checked; there is one way to compile, a branch on a value ends one compiled part"),
-    Gap("feature", "mindspore: HYBRID_PARALLEL, AutoParallel, pipeline stages, strategy files, "
-        "shard(parameter_plan), parameters that are cut", "all",
-        "raise; SEMI_AUTO_PARALLEL and AUTO_PARALLEL divide the batch, in training cells and "
-        "Model; shard() of functions, cells and primitives computes parts of their inputs, and "
-        "parameters stay whole (torch.distributed.tensor and pipelining cut them)"),
+    Gap("feature", "mindspore: HYBRID_PARALLEL, pipeline stages, strategy files, "
+        "shard(parameter_plan), parameters that are cut; of AutoParallel: strategy files, "
+        "comm_fusion, transformer_opt, pipeline(stages), hsdp(optimizer_level='level3')", "all",
+        "raise or are not there; SEMI_AUTO_PARALLEL and AUTO_PARALLEL divide the batch, in "
+        "training cells and Model, and optimizers' states where that is asked for; shard() of "
+        "functions, cells and primitives computes parts of their inputs, and parameters stay whole "
+        "(torch.distributed.tensor and pipelining cut them)"),
+    Gap("feature", "mindspore: enable_parallel_optimizer of optimizers that need whole parameters "
+        "(Lamb, LARS, ASGD, a user's own) and under a loss scale", "all",
+        "raise: an update is of this process's rows"),
     Gap("feature", "mindspore.communication.init('nccl') and MPI itself", "all",
         "'mccl' is our own collectives over sockets; launchers' variables give rank and size"),
     Gap("feature", "names of element types in MindSpore's text", "all",

@@ -10,13 +10,14 @@ from pathlib import Path
 from mindtorch.module_hooker import torch_disable
 from mindtorch.torch.distributed._failure import write_report
 
-from .run_script import ScriptNotFoundError, execute, report_failure
+from .run_script import ScriptNotFoundError, end_with_parent, execute, report_failure
 
 
 def main(arguments: list[str]) -> int:
     """The exit status of the script."""
     as_module = arguments[:1] == ["--module"]
     name, *rest = arguments[1:] if as_module else arguments
+    end_with_parent()
     torch_disable()
     try:
         execute(name, rest, Path.cwd() if as_module else None)

@@ -9,8 +9,9 @@ from typing import Any
 from mindtorch import torch
 
 __all__ = [
-    "GlobalComm", "all_reduced", "create_group", "destroy_group", "get_group_size",
-    "get_local_rank", "get_local_rank_size", "get_rank", "init", "is_initialized", "release",
+    "GlobalComm", "all_reduced", "create_group", "destroy_group", "gather_into", "get_group_size",
+    "get_local_rank", "get_local_rank_size", "get_rank", "init", "is_initialized", "reduced_rows",
+    "release",
 ]  # fmt: skip
 
 HCCL_WORLD_COMM_GROUP = "hccl_world_group"
@@ -177,3 +178,26 @@ def all_reduced(tensor: Any, group: Any = None, op: str = "sum") -> Any:
     result = tensor.detach().clone()
     distributed.all_reduce(result, getattr(distributed.ReduceOp, op.upper()), _group(group))
     return result
+
+
+def reduced_rows(tensor: Any) -> Any:
+    """Of the sum over all processes this one's part of the first axis, which they divide.
+
+    Args:
+        tensor: of one shape in all processes.
+    """
+    distributed = _distributed()
+    shape = tensor.aval.shape
+    result = torch.empty((shape[0] // get_group_size(), *shape[1:]), dtype=tensor.aval.dtype)
+    distributed.reduce_scatter_tensor(result, tensor.detach().contiguous())
+    return result
+
+
+def gather_into(whole: Any, part: Any) -> None:
+    """Overwrite ``whole`` with the parts of all processes, one after another.
+
+    Args:
+        whole: a tensor that lies in order.
+        part: this process's.
+    """
+    _distributed().all_gather_into_tensor(whole, part)

@@ -33,7 +33,8 @@ _settings: dict[str, Any] = {"mode": PYNATIVE_MODE, "device_target": "CPU", "dev
 _PARALLEL = {
     "parallel_mode": ParallelMode.STAND_ALONE, "gradients_mean": False, "device_num": 1,
     "global_rank": 0, "dataset_strategy": "data_parallel",
-    "search_mode": "recursive_programming",
+    "search_mode": "recursive_programming", "enable_parallel_optimizer": False,
+    "parallel_optimizer_config": {"parallel_optimizer_threshold": 64},
 }  # fmt: skip
 _SEARCHES = ("sharding_propagation", "recursive_programming", "dynamic_programming")
 _parallel: dict[str, Any] = dict(_PARALLEL)
@@ -128,6 +129,10 @@ def set_auto_parallel_context(**kwargs: Any) -> None:
             it, for networks that are sharded (:func:`mindspore.shard`).
         search_mode: of AUTO_PARALLEL: "sharding_propagation", "recursive_programming" or
             "dynamic_programming"; what they find here is to divide the batch.
+        enable_parallel_optimizer: whether training cells that are made from then on keep the states
+            of optimizers in slices over the processes.
+        parallel_optimizer_config: {"parallel_optimizer_threshold": the size in KB from which
+            parameters are sliced, 64 by default}.
         gradients_mean: whether reduced gradients are divided by the number of processes.
         device_num, global_rank: as the communication says.
 
@@ -155,12 +160,26 @@ def set_auto_parallel_context(**kwargs: Any) -> None:
         elif name == "search_mode":
             if value not in _SEARCHES:
                 raise ValueError(f"search_mode must be one of {list(_SEARCHES)}, got {value!r}")
-        elif name == "gradients_mean":
+        elif name in ("gradients_mean", "enable_parallel_optimizer"):
             if not isinstance(value, bool):
-                raise TypeError(f"gradients_mean must be bool, got {value!r}")
+                raise TypeError(f"{name} must be bool, got {value!r}")
+        elif name == "parallel_optimizer_config":
+            _check_optimizer_settings(value)
         elif name not in _PARALLEL:
             raise ValueError(f"set_auto_parallel_context() does not know {name!r}")
     _parallel.update(kwargs)
+
+
+def _check_optimizer_settings(value: Any) -> None:
+    if not isinstance(value, dict):
+        raise TypeError(f"parallel_optimizer_config must be dict, got {type(value)}")
+    for name, number in value.items():
+        if name != "parallel_optimizer_threshold":
+            raise NotImplementedError(
+                f"parallel_optimizer_config[{name!r}]: only 'parallel_optimizer_threshold'"
+            )
+        if not isinstance(number, int) or isinstance(number, bool) or number < 0:
+            raise ValueError(f"{name} must be a number of KB, not below 0, got {number!r}")
 
 
 def get_auto_parallel_context(attr_key: str) -> Any:

@@ -12,7 +12,7 @@ import pytest
 
 import mindtorch.mindspore as ms
 from mindtorch.mindspore import Tensor, nn
-from tests.programs.mindspore_distributed_program import rows, trained
+from tests.programs.mindspore_distributed_program import alone, rows, trained
 from tests.support.paths import PROGRAMS, ROOT
 
 PROGRAM = PROGRAMS / "mindspore_distributed_program.py"
@@ -45,7 +45,7 @@ def test_two_processes_train_the_parameters_of_one(tmp_path):
     assert (first["part"], second["part"]) == ([1.0], [2.0])
     assert first["root"] == [1.0, 1.0] and first["summed"] == [[1.0, 2.0]]
 
-
+    assert_states_are_sliced(first, second)
     for each in (first, second):  # ops and cells whose inputs are cut over the processes
         for title, difference in each["sharded"].items():
             assert difference <= 2e-6, (title, each["sharded"])
@@ -54,6 +54,28 @@ def test_two_processes_train_the_parameters_of_one(tmp_path):
             "ValueError: the strategy ((3, 1), (1, 1)) does not divide 2 processes: they are (2,)",
             "ValueError: 2 inputs have 1 strategies",
         ]
+
+
+def assert_states_are_sliced(first: Any, second: Any) -> None:
+    """Parameters are those of one process, and equal in both; of the first layer, of 56 elements,
+    each has half of the states, of the second, of 27 that two do not divide, all."""
+    for title, found in first["sliced"].items():
+        whole = alone(title.split()[0])
+        assert found["parameters"] == second["sliced"][title]["parameters"]
+        for mine, other in zip(found["parameters"], whole["parameters"], strict=True):
+            np.testing.assert_allclose(mine, other, rtol=1e-5, atol=2e-6, err_msg=title)
+        assert found["bytes"] / whole["bytes"] == (56 / 2 + 27) / (56 + 27)
+    expected = [
+        "NotImplementedError: enable_parallel_optimizer: Lamb may need whole parameters",
+        "NotImplementedError: enable_parallel_optimizer: TrainOneStepWithLossScaleCell looks at",
+        "NotImplementedError: enable_parallel_optimizer: TrainOneStepCell looks at whole gradients",
+        "NotImplementedError: enable_parallel_optimizer: OwnUpdate may need whole parameters",
+        "NotImplementedError: hsdp(optimizer_level='level3'): parameters stay whole",
+        "NotImplementedError: AutoParallel.pipeline: stages are not cut from cells",
+        "ValueError: For 'AutoParallel', the 'parallel_mode' must be one of",
+    ]
+    for text, begun in zip(first["unsliceable"], expected, strict=True):
+        assert text.startswith(begun)
 
 
 def test_layouts_say_how_tensors_lie():
@@ -111,6 +133,12 @@ def test_modes_are_honoured_or_refused():
         ms.ops.AllReduce().shard(((2, 1),))
     with pytest.raises(NotImplementedError, match="parameters stay whole"):
         nn.Dense(2, 2).shard(((2, 1),), parameter_plan={"weight": (2, 1)})
+    settings: list[Any] = [{"optimizer_weight_shard_size": 2}, {"parallel_optimizer_threshold": -1}]
+    for value in settings:
+        with pytest.raises((NotImplementedError, ValueError), match="parallel_optimizer_threshold"):
+            ms.set_auto_parallel_context(parallel_optimizer_config=value)
+    with pytest.raises(RuntimeError, match="before AutoParallel"):
+        ms.parallel.auto_parallel.AutoParallel(nn.Dense(2, 2))
     with pytest.raises(ValueError, match="does not know"):
         ms.set_auto_parallel_context(unheard_of=1)
     with pytest.raises(ValueError, match="device_target"):

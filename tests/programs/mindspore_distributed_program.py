@@ -14,6 +14,7 @@ import numpy as np
 
 import mindtorch.mindspore as ms
 from mindtorch.mindspore import Tensor, nn, ops
+from mindtorch.mindspore.parallel.auto_parallel import AutoParallel
 
 
 def rows() -> tuple[np.ndarray, np.ndarray]:
@@ -122,6 +123,90 @@ def wrong_strategies() -> list[str]:
     return found
 
 
+def sliced(kind: str, by_auto_parallel: bool) -> dict[str, Any]:
+    """A training whose optimizer's states lie in slices: its parameters, and bytes of states."""
+    rank, size = ms.communication.get_rank(), ms.communication.get_group_size()
+    names = ("parallel_mode", "enable_parallel_optimizer", "parallel_optimizer_config")
+    before = {k: ms.get_auto_parallel_context(k) for k in names}
+    if not by_auto_parallel:
+        ms.set_auto_parallel_context(
+            enable_parallel_optimizer=True,
+            parallel_optimizer_config={"parallel_optimizer_threshold": 0},
+        )
+    ms.set_seed(1)
+    net = nn.SequentialCell(nn.Dense(6, 8), nn.Tanh(), nn.Dense(8, 3))
+    optimizer = optimizers()[kind](net.trainable_params())
+    step: Any = nn.TrainOneStepCell(nn.WithLossCell(net, nn.CrossEntropyLoss()), optimizer)
+    if by_auto_parallel:
+        step = AutoParallel(step)
+        step.hsdp(threshold=0)
+    x, y = rows()
+    for _ in range(3):
+        step(Tensor(x[rank::size]), Tensor(y[rank::size]))
+    ms.set_auto_parallel_context(**before)
+    return trained_state(net, optimizer)
+
+
+def trained_state(net: Any, optimizer: Any) -> dict[str, Any]:
+    """Parameters, and the bytes of the optimizer's states of them."""
+    own = {id(p) for p in net.get_parameters()}
+    named = [p for p in optimizer.get_parameters() if id(p) not in own]
+    return {"parameters": [p.asnumpy().ravel().tolist() for p in net.trainable_params()],
+            "bytes": sum(p.nbytes for p in named if p.nbytes > 4)}  # fmt: skip
+
+
+def alone(kind: str) -> dict[str, Any]:
+    """What one process finds that trains on the whole batch."""
+    ms.set_seed(1)
+    net = nn.SequentialCell(nn.Dense(6, 8), nn.Tanh(), nn.Dense(8, 3))
+    optimizer = optimizers()[kind](net.trainable_params())
+    step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.CrossEntropyLoss()), optimizer)
+    x, y = rows()
+    for _ in range(3):
+        step(Tensor(x), Tensor(y))
+    return trained_state(net, optimizer)
+
+
+def optimizers() -> dict[str, Any]:
+    return {"Adam": lambda p: nn.Adam(p, 0.05, weight_decay=0.1),
+            "Momentum": lambda p: nn.Momentum(p, 0.1, 0.9),
+            "AdamWeightDecay": lambda p: nn.AdamWeightDecay(p, 0.05, weight_decay=0.1)}  # fmt: skip
+
+
+class OwnUpdate(nn.Adam):
+    """An optimizer of a user's, which may look at anything."""
+
+
+def unsliceable() -> list[str]:
+    """What is said of updates that need more than slices."""
+    ms.set_auto_parallel_context(enable_parallel_optimizer=True)
+    net = nn.Dense(2, 2)
+    scaled = nn.FixedLossScaleUpdateCell(2.0)
+    calls = [
+        lambda: nn.TrainOneStepCell(net, nn.Lamb(net.trainable_params(), 0.1)),
+        lambda: nn.TrainOneStepWithLossScaleCell(
+            net, nn.Momentum(net.trainable_params(), 0.1, 0.9), scaled
+        ),
+        lambda: nn.TrainOneStepCell(
+            net, nn.Momentum(net.trainable_params(), 0.1, 0.9), return_grad=True
+        ),
+        lambda: nn.TrainOneStepCell(net, OwnUpdate(net.trainable_params())),
+        lambda: AutoParallel(net).hsdp(optimizer_level="level3"),
+        lambda: AutoParallel(net).pipeline(2),
+        lambda: AutoParallel(net, "dynamic"),
+    ]
+    found = []
+    for call in calls:
+        try:
+            call()
+        except (NotImplementedError, ValueError) as error:
+            found.append(f"{type(error).__name__}: {error}")
+    ms.set_auto_parallel_context(
+        enable_parallel_optimizer=False, parallel_mode=ms.ParallelMode.DATA_PARALLEL
+    )
+    return found
+
+
 def main(folder: Path) -> None:
     ms.communication.init("mccl")
     rank, size = ms.communication.get_rank(), ms.communication.get_group_size()
@@ -143,6 +228,9 @@ def main(folder: Path) -> None:
             for compiled in (False, True)
         ],
         "refused": refused(),
+        "sliced": {f"{kind} {auto}": sliced(kind, auto) for kind in optimizers()
+                   for auto in (False, True)},
+        "unsliceable": unsliceable(),
         "sharded": sharded(),
         "training": [sharded_training(cut) for cut in (True, False)],
         "errors": wrong_strategies(),

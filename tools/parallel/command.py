@@ -88,6 +88,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--all", action="store_true", help="list all plans that do not fit, too")
     add("--html", type=Path, metavar="FILE", help="write a page, too")
     add("--json", type=Path, metavar="FILE", help="write the numbers, too")
+    add("--curve", type=Path, metavar="FILE", help="draw efficiency for 1, 2, 4, ... processes up "
+        "to --ranks, too (SVG)")  # fmt: skip
     add("script", type=Path, help="the script to run")
     add(
         "--arguments", type=shlex.split, default=[], metavar="WORDS",

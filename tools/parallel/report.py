@@ -15,7 +15,7 @@ from mindtorch.kernels.support.atomic_file import write_whole
 
 from .costs import Plan, Planner
 
-__all__ = ["as_json", "print_plans", "write_json", "write_page"]
+__all__ = ["as_json", "assumptions_of", "print_plans", "write_json", "write_page"]
 
 _SHOWN = 8  # of those that fit, and of those that do not
 _LAYERS = 8
@@ -62,6 +62,27 @@ def _lines(planner: Planner) -> list[str]:
         f"{_time(link.latency['all_reduce'])} a message",
         f"{len(planner.pairs)} pairs of linear layers can be cut, {len(planner.blocks)} blocks "
         "can be stages",
+    ]
+
+
+def assumptions_of(planner: Planner, each: int, speed: float) -> list[str]:
+    """What a curve rests on, in lines.
+
+    Args:
+        planner: who predicts.
+        each: samples for each process.
+        speed: how many times as fast as here a process computes.
+    """
+    facts, link = planner.facts, planner.link
+    limit = "any memory" if planner.limit is None else f"at most {_bytes(planner.limit)} of memory"
+    return [
+        f"{each} samples for each process; parameters {_bytes(facts.trained)}; {limit}",
+        f"forward and backward {_time(facts.fixed)} + {_time(facts.each)} a sample "
+        f"({speed:g} times as fast as measured)",
+        f"any two processes: {_bytes(link.bandwidth['all_reduce'])}/s and "
+        f"{_time(link.latency['all_reduce'])} a message ({link.origin}), exchanges as rings",
+        f"{planner.overlap:.0%} of the exchange of gradients and parameters is hidden; no process "
+        "is slower than another",
     ]
 
 

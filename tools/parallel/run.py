@@ -15,9 +15,10 @@ from mindtorch.torch.optim.optimizer import register_optimizer_step_post_hook
 
 from ..run_script import ScriptNotFoundError, execute, report_failure, switch_in_spawned_processes
 from .costs import Plan, Planner
+from .curve import curve_of, write_curve
 from .facts import Facts, measure
 from .link import Link, given_link, measured_link
-from .report import print_plans, write_json, write_page
+from .report import assumptions_of, print_plans, write_json, write_page
 
 __all__ = ["plan", "plan_script"]
 
@@ -155,10 +156,22 @@ def plan_script(options: argparse.Namespace) -> int:
             write_page(Path(options.html), str(options.script), planner, plans)
         if options.json is not None:
             write_json(Path(options.json), planner, plans)
+        if options.curve is not None:
+            _draw(options, planner, model)
     except OSError as error:
         print(f"mindtorch parallel: {error}", file=sys.stderr)
         return 2
     return int(all(each.reason for each in plans))
+
+
+def _draw(options: argparse.Namespace, planner: Planner, model: Any) -> None:
+    """The curve, under the planner's assumptions."""
+    facts, link, each = planner.facts, planner.link, max(planner.batch // planner.ranks, 1)
+    points = curve_of(facts, model, link, planner.ranks, each, planner.limit, planner.overlap)
+    write_curve(
+        options.curve, f"{options.script.name}: samples in a second, of ideal",
+        assumptions_of(planner, each, options.speed), points,
+    )  # fmt: skip
 
 
 def _hasten(facts: Facts, factor: float) -> None:

@@ -69,6 +69,8 @@ class SGD(Optimizer):
     With ``nesterov`` the step is along d + momentum v.
     """
 
+    by_element = True
+
     def __init__(
         self, params: Any, learning_rate: Any = 0.1, momentum: float = 0.0, dampening: float = 0.0,
         weight_decay: float = 0.0, nesterov: bool = False, loss_scale: float = 1.0,
@@ -102,6 +104,8 @@ class SGD(Optimizer):
 class Momentum(Optimizer):
     """v = momentum v + g; p -= lr v, or with ``use_nesterov`` p -= lr (g + momentum v)."""
 
+    by_element = True
+
     def __init__(
         self, params: Any, learning_rate: Any, momentum: float, weight_decay: float = 0.0,
         loss_scale: float = 1.0, use_nesterov: bool = False,
@@ -126,6 +130,8 @@ class Adam(Optimizer):
     Args:
         use_amsgrad: divide by the largest v so far.
     """
+
+    by_element = True
 
     def __init__(
         self, params: Any, learning_rate: Any = 1e-3, beta1: float = 0.9, beta2: float = 0.999,
@@ -184,6 +190,8 @@ class Adam(Optimizer):
 
 class AdamWeightDecay(Optimizer):
     """p -= lr (m / (sqrt(v) + eps) + weight_decay p), without correction of the running means."""
+
+    by_element = True
 
     def __init__(
         self, params: Any, learning_rate: Any = 1e-3, beta1: float = 0.9, beta2: float = 0.999,
@@ -245,6 +253,8 @@ class RMSProp(Optimizer):
     """s = decay s + (1 - decay) g^2, from ones; m = momentum m + lr g / sqrt(s + epsilon);
     p -= m. With ``centered`` the square of the running mean of g is taken from s."""
 
+    by_element = True
+
     def __init__(
         self, params: Any, learning_rate: Any = 0.1, decay: float = 0.9, momentum: float = 0.0,
         epsilon: float = 1e-10, use_locking: bool = False, centered: bool = False,
@@ -281,6 +291,8 @@ class Adagrad(Optimizer):
         update_slots: False keeps a as it is.
     """
 
+    by_element = True
+
     def __init__(
         self, params: Any, accum: float = 0.1, learning_rate: Any = 0.001,
         update_slots: bool = True, loss_scale: float = 1.0, weight_decay: float = 0.0,
@@ -300,6 +312,8 @@ class Adagrad(Optimizer):
 
 class AdaMax(Optimizer):
     """m as Adam's; u = max(beta2 u, |g|); p -= lr / (1 - beta1^t) m / (u + eps)."""
+
+    by_element = True
 
     def __init__(
         self, params: Any, learning_rate: Any = 0.001, beta1: float = 0.9, beta2: float = 0.999,
@@ -329,6 +343,8 @@ class AdaMax(Optimizer):
 class Adadelta(Optimizer):
     """a = rho a + (1 - rho) g^2; d = sqrt(u + epsilon) / sqrt(a + epsilon) g; p -= lr d;
     u = rho u + (1 - rho) d^2."""
+
+    by_element = True
 
     def __init__(
         self, params: Any, learning_rate: Any = 1.0, rho: float = 0.9, epsilon: float = 1e-6,

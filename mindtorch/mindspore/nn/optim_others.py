@@ -33,6 +33,8 @@ class FTRL(Optimizer):
             setting is negative.
     """
 
+    by_element = True
+
     def __init__(
         self, params: Any, initial_accum: float = 0.1, learning_rate: Any = 0.001,
         lr_power: float = -0.5, l1: float = 0.0, l2: float = 0.0, use_locking: bool = False,
@@ -81,6 +83,8 @@ class ProximalAdagrad(Optimizer):
     """a += g^2, from ``accum``; r = lr / sqrt(a); q = p - r g;
     p = sign(q) max(|q| - r l1, 0) / (1 + r l2)."""
 
+    by_element = True
+
     def __init__(
         self, params: Any, accum: float = 0.1, learning_rate: Any = 0.001, l1: float = 0.0,
         l2: float = 0.0, use_locking: bool = False, loss_scale: float = 1.0,
@@ -104,6 +108,8 @@ class ProximalAdagrad(Optimizer):
 class Rprop(Optimizer):
     """Steps of a size for each element: times ``etas[1]`` while its gradient keeps the sign, times
     ``etas[0]`` and no step when it changes; from the learning rate, within ``step_sizes``."""
+
+    by_element = True
 
     def __init__(
         self, params: Any, learning_rate: Any = 0.1, etas: tuple[float, float] = (0.5, 1.2),

@@ -90,6 +90,8 @@ class Optimizer(OwnConstruct, Cell):
     """
 
     parameters: Any
+    by_element = False  # whether each element's update needs nothing of the others
+    _slices: Any = None
 
     def __init__(
         self, learning_rate: Any, parameters: Any, weight_decay: Any = 0.0, loss_scale: float = 1.0
@@ -205,6 +207,8 @@ class Optimizer(OwnConstruct, Cell):
         made = int(self.global_step.array().item())
         with api.grad_mode(False):
             result = super().__call__(*args, **kwargs)
+            if self._slices is not None:
+                self._slices.gather()
         if int(self.global_step.array().item()) == made:  # a user's construct may count itself
             self.global_step.flat[0] += 1
         return result
@@ -212,9 +216,13 @@ class Optimizer(OwnConstruct, Cell):
     def construct(self, gradients: Any) -> Any:
         """One step. Subclasses define this, or ``update``."""
         grads = self._checked(gradients)
+        slices = self._slices
         for group in self._groups:
             own = [grads[i] for i in group.places]
             parameters = [self.parameters[i] for i in group.places]
+            if slices is not None:
+                own = [slices.gradient(i, grads[i]) for i in group.places]
+                parameters = [slices.own(i) for i in group.places]
             if self.loss_scale != 1:
                 own = [g * (1 / self.loss_scale) for g in own]
             own = [

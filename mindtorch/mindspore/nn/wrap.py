@@ -17,6 +17,7 @@ from .. import communication, context
 from ..common.parameter import Parameter
 from ..common.tensor import Tensor, adopt, as_tensor, t
 from ..ops.composite import HyperMap
+from ._optimizer_slices import SliceReducer, Slices, wanted
 from .cell import Cell
 
 __all__ = [
@@ -149,7 +150,32 @@ class TrainOneStepCell(Cell):
         self.return_grad = return_grad
         self.grad = GradOperation(get_by_list=True, sens_param=True)
         self.grad_no_sens = GradOperation(get_by_list=True)
+        self.follow_context()
+
+    def follow_context(self) -> None:
+        """Reduce gradients as ``set_auto_parallel_context`` says now."""
         self.grad_reducer = _reducer_of(self.weights)
+        if wanted():
+            self._slice_optimizer()
+
+    def _slice_optimizer(self) -> None:
+        """Have each process keep a slice of the optimizer's states (enable_parallel_optimizer).
+
+        Raises:
+            NotImplementedError: an update that needs whole parameters, gradients that are returned,
+                or a loss scale that all processes would have to agree on.
+        """
+        scaled = isinstance(self, TrainOneStepWithLossScaleCell)
+        if scaled or self.return_grad:
+            raise NotImplementedError(
+                f"enable_parallel_optimizer: {type(self).__name__} looks at whole gradients"
+            )
+        if self.optimizer._slices is None:
+            object.__setattr__(self.optimizer, "_slices", Slices(self.optimizer))
+        mode = context.get_auto_parallel_context("parallel_mode")
+        mean = mode != context.ParallelMode.DATA_PARALLEL
+        mean = mean or bool(context.get_auto_parallel_context("gradients_mean"))
+        self.grad_reducer = SliceReducer(self.optimizer._slices, mean)
 
     def construct(self, *inputs: Any) -> Any:
         loss, gradients = self.loss_and_gradients(self.sens, *inputs)

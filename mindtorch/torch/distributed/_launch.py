@@ -11,18 +11,22 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-__all__ = ["Failure", "Job", "Output", "Place", "report"]
+__all__ = ["Failure", "Interrupted", "Job", "Output", "Place", "leave_report", "report"]
 
 # seconds that processes get between being asked to end and being ended
 _PATIENCE = 3.0
 # seconds in which the others may fail, too, before they are ended: the first cause is told apart
 _ECHO = 0.5
 _CONSEQUENCES = ("Connection closed by peer", "this process was ended, because")
+
+
+class Interrupted(Exception):
+    """The processes were ended, since they have to be started again."""
 
 
 @dataclass
@@ -33,14 +37,12 @@ class Place:
         node: number of this machine.
         counts: number of processes on each machine.
         address, port: the meeting place; port 0 stands for a free one.
-        keep: something that must live as long as the job.
     """
 
     node: int
     counts: list[int]
     address: str
     port: int
-    keep: Any = None
 
     def environment(self, local: int, port: int) -> dict[str, str]:
         """What a process is told."""
@@ -132,22 +134,35 @@ class Job:
     _started: list[subprocess.Popen[Any]] = field(default_factory=list)
     _copying: list[threading.Thread] = field(default_factory=list)
 
-    def attempt(self, number: int, port: int) -> list[Failure]:
-        """Run all processes to their end; those that failed, the cause first."""
+    def attempt(
+        self, number: int, port: int, changed: Callable[[], str] = lambda: "", folder: str = ""
+    ) -> list[Failure]:
+        """Run all processes to their end; those that failed, the cause first.
+
+        Args:
+            number: how often they were started before.
+            port: of the meeting place.
+            changed: asked again and again; a reason to end them.
+            folder: of what they print; by default one for each number.
+
+        Raises:
+            Interrupted: there was a reason.
+        """
+        where = f"{self.name}/{folder or f'attempt_{number}'}"
         count = self.place.counts[self.place.node]
         self._started, self._copying = [], []
-        with tempfile.TemporaryDirectory(prefix="torchrun_") as folder, _signals(self._started):
+        with tempfile.TemporaryDirectory(prefix="torchrun_") as told_in, _signals(self._started):
             for local in range(count):
                 told = {
                     **self.place.environment(local, port), "ROLE_NAME": self.role,
                     "TORCHELASTIC_RUN_ID": self.name, "TORCHELASTIC_USE_AGENT_STORE": "False",
                     "TORCHELASTIC_RESTART_COUNT": str(number),
                     "TORCHELASTIC_MAX_RESTARTS": str(self.restarts),
-                    "TORCHELASTIC_ERROR_FILE": os.path.join(folder, str(local)),
+                    "TORCHELASTIC_ERROR_FILE": os.path.join(told_in, str(local)),
                 }  # fmt: skip
-                self._start(local, told, f"{self.name}/attempt_{number}")
+                self._start(local, told, where)
             try:
-                return self._watch(folder)
+                return self._watch(told_in, changed)
             finally:
                 _end(self._started)
                 for thread in self._copying:
@@ -180,7 +195,7 @@ class Job:
             elif file is not None:
                 file.close()
 
-    def _watch(self, folder: str) -> list[Failure]:
+    def _watch(self, folder: str, changed: Callable[[], str]) -> list[Failure]:
         """Wait for all; when one has failed, give the others a moment and look again."""
         while True:
             codes = [process.poll() for process in self._started]
@@ -189,6 +204,8 @@ class Job:
                 return self._failures(folder)
             if all(code == 0 for code in codes):
                 return []
+            if why := changed():
+                raise Interrupted(why)
             time.sleep(self.pause)
 
     def _failures(self, folder: str) -> list[Failure]:
@@ -270,6 +287,17 @@ def report(failures: list[Failure], script: str, again: bool) -> str:
     ]
     rule = "=" * 60
     return "\n".join([rule, *lines, rule, ""])
+
+
+def leave_report(failures: list[Failure]) -> None:
+    """Leave what the first of them told where a launcher of this launcher looks for it."""
+    path = os.environ.get("TORCHELASTIC_ERROR_FILE")
+    if path:
+        first = failures[0]
+        text = first.text or f"{_ending(first.code)}, rank {first.rank}"
+        told = {"message": text, "errorCode": first.code,
+                "extraInfo": {"timestamp": str(int(first.time))}}  # fmt: skip
+        Path(path).write_text(json.dumps({"message": told}))
 
 
 def _ending(code: int) -> str:

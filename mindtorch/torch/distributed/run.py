@@ -1,8 +1,9 @@
 """torchrun: ``python -m mindtorch.torch.distributed.run [options] script.py [arguments]``.
 
 Starts the processes of a job, gives them rank, size and meeting place by environment variables,
-and ends all of them when one fails, saying which and with what traceback. Scripts find mindtorch
-where they import torch.
+and ends all of them when one fails, saying which and with what traceback. Several machines whose
+launchers meet at one endpoint start again with those that are there. Scripts find mindtorch where
+they import torch.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from datetime import timedelta
 from typing import Any
 
 from . import _launch
-from ._store import TCPStore
+from ._elastic import Closed, Meeting, Timing
+from ._errors import DistNetworkError, DistStoreError
+from ._store import PrefixStore, TCPStore
 
 __all__ = ["get_args_parser", "main", "parse_args", "run"]
 
@@ -29,13 +32,14 @@ def get_args_parser() -> argparse.ArgumentParser:
         variable = "PET_" + names[-1].lstrip("-").replace("-", "_").upper()
         parser.add_argument(*names, default=os.environ.get(variable, default), **kwargs)
 
-    option("--nnodes", default="1", help="number of machines")
+    option("--nnodes", default="1", help="number of machines; <smallest>:<largest> with c10d")
     option("--nproc-per-node", default="1", help="processes on this machine; cpu, gpu or auto")
     option("--rdzv-backend", default="static", choices=["static", "c10d"],
            help="static: --node-rank and --master-addr; c10d: machines meet at --rdzv-endpoint")
     option("--rdzv-endpoint", default="", help="host:port of the meeting place")
     option("--rdzv-id", default="none", help="name of the job")
-    option("--rdzv-conf", default="", help="timeout=<seconds>")
+    option("--rdzv-conf", default="", help="join_timeout=<seconds>,last_call_timeout=<seconds>,"
+           "keep_alive_interval=<seconds>,keep_alive_max_attempt=<number>,is_host=<0 or 1>")
     parser.add_argument("--standalone", action="store_true", help="one machine, a free port")
     option("--max-restarts", type=int, default=0, help="how often to start all processes again")
     option("--monitor-interval", type=float, default=0.1, help="seconds between two looks")
@@ -91,14 +95,16 @@ def _number_of_processes(text: str) -> int:
     return count
 
 
-def _number_of_nodes(text: str) -> int:
+def _number_of_nodes(text: str) -> tuple[int, int]:
+    """The smallest and the largest number of machines."""
     smallest, _, largest = str(text).partition(":")
-    if largest and largest != smallest:
-        raise ValueError(
-            f"--nnodes={text}: jobs whose size changes are not available in mindtorch; give one "
-            "number"
-        )
-    return int(smallest)
+    try:
+        found = int(smallest), int(largest or smallest)
+    except ValueError:
+        raise ValueError(f"--nnodes={text} is not a number, nor <smallest>:<largest>") from None
+    if not 1 <= found[0] <= found[1]:
+        raise ValueError(f"--nnodes={text}: 1 <= smallest <= largest")
+    return found
 
 
 def _free_port() -> int:
@@ -108,41 +114,17 @@ def _free_port() -> int:
 
 
 def _meet(options: argparse.Namespace, nodes: int, count: int) -> _launch.Place:
-    """This machine's place in the job, from the options or from the meeting place."""
-    if nodes == 1 or options.standalone:
+    """This machine's place in a job of a fixed size, from the options."""
+    if nodes == 1:
         address = "127.0.0.1" if options.standalone else options.master_addr
         return _launch.Place(0, [count], address, options.master_port)
-    if options.rdzv_backend == "static":
-        if not 0 <= options.node_rank < nodes:
-            raise ValueError(f"--node-rank={options.node_rank} is not in [0, {nodes})")
-        address, _, port = options.rdzv_endpoint.partition(":")
-        return _launch.Place(
-            options.node_rank, [count] * nodes, address or options.master_addr,
-            options.master_port or int(port or 29500),
-        )  # fmt: skip
-    return _meet_at(options, nodes, count)
-
-
-def _meet_at(options: argparse.Namespace, nodes: int, count: int) -> _launch.Place:
-    host, _, port = options.rdzv_endpoint.partition(":")
-    conf = dict(part.split("=", 1) for part in options.rdzv_conf.split(",") if part)
-    limit = timedelta(seconds=float(conf.get("timeout", 900)))
-    where = (host, int(port or 29400), None)
-    try:
-        store = TCPStore(*where, is_master=True, timeout=limit)
-    except OSError:
-        store = TCPStore(*where, is_master=False, timeout=limit)
-    node = store.add(f"{options.rdzv_id}/nodes", 1) - 1
-    if node >= nodes:
-        raise RuntimeError(f"the job {options.rdzv_id!r} has its {nodes} machines already")
-    store.set_timeout(limit)
-    store.set(f"{options.rdzv_id}/{node}", str(count))
-    if node == 0:
-        address = options.local_addr or store.own_address
-        store.set(f"{options.rdzv_id}/master", f"{address} {options.master_port or _free_port()}")
-    counts = [int(store.get(f"{options.rdzv_id}/{n}")) for n in range(nodes)]
-    address, chosen = store.get(f"{options.rdzv_id}/master").decode().split()
-    return _launch.Place(node, counts, address, int(chosen), keep=store)
+    if not 0 <= options.node_rank < nodes:
+        raise ValueError(f"--node-rank={options.node_rank} is not in [0, {nodes})")
+    address, _, port = options.rdzv_endpoint.partition(":")
+    return _launch.Place(
+        options.node_rank, [count] * nodes, address or options.master_addr,
+        options.master_port or int(port or 29500),
+    )  # fmt: skip
 
 
 def _command(options: argparse.Namespace) -> list[str]:
@@ -155,21 +137,32 @@ def _command(options: argparse.Namespace) -> list[str]:
     return [*start, options.training_script, *options.training_script_args]
 
 
+def _job(options: argparse.Namespace, place: _launch.Place, name: str) -> _launch.Job:
+    count = place.counts[place.node]
+    output = _launch.Output.parse(
+        options.redirects, options.tee, options.log_dir, options.local_ranks_filter, count
+    )
+    return _launch.Job(
+        command=_command(options), place=place, role=options.role, pause=options.monitor_interval,
+        name=name, restarts=options.max_restarts, output=output,
+    )  # fmt: skip
+
+
 def run(options: argparse.Namespace) -> int:
     """Start the job and wait for it; 0, or 1 when a process has failed in the last attempt."""
-    nodes = _number_of_nodes(options.nnodes)
+    smallest, largest = _number_of_nodes(options.nnodes)
     count = _number_of_processes(str(options.nproc_per_node))
-    if options.max_restarts and nodes > 1 and not options.standalone:
-        raise ValueError("--max-restarts is available on one machine only")
-    place = _meet(options, nodes, count)
-    job = _launch.Job(
-        command=_command(options), place=place, role=options.role, pause=options.monitor_interval,
-        name=options.rdzv_id if options.rdzv_id != "none" else uuid.uuid4().hex[:8],
-        restarts=options.max_restarts,
-        output=_launch.Output.parse(
-            options.redirects, options.tee, options.log_dir, options.local_ranks_filter, count
-        ),
-    )  # fmt: skip
+    if largest > 1 and not options.standalone and options.rdzv_backend == "c10d":
+        return _in_rounds(options, smallest, largest, count)
+    if options.standalone:
+        smallest = largest = 1
+    if smallest < largest:
+        raise ValueError(f"--nnodes={options.nnodes} needs --rdzv-backend=c10d")
+    if options.max_restarts and largest > 1:
+        raise ValueError("--max-restarts of several machines needs --rdzv-backend=c10d")
+    place = _meet(options, largest, count)
+    name = options.rdzv_id if options.rdzv_id != "none" else uuid.uuid4().hex[:8]
+    job = _job(options, place, name)
     for attempt in range(options.max_restarts + 1):
         port = place.port or _free_port()
         failures = job.attempt(attempt, port)
@@ -177,7 +170,68 @@ def run(options: argparse.Namespace) -> int:
             return 0
         again = attempt < options.max_restarts
         sys.stderr.write(_launch.report(failures, options.training_script, again))
+    _launch.leave_report(failures)
     return 1
+
+
+def _in_rounds(options: argparse.Namespace, smallest: int, largest: int, count: int) -> int:
+    """A job whose machines meet at the endpoint, again and again while they come and go."""
+    timing = Timing.parse(options.rdzv_conf)
+    host, _, port = options.rdzv_endpoint.partition(":")
+    if not host:
+        raise ValueError("--rdzv-backend=c10d needs --rdzv-endpoint=<host>:<port>")
+    limit = timedelta(seconds=timing.join)
+    store = _store_at(host, int(port or 29400), limit, timing.host)
+    jobs = PrefixStore(f"torchrun/{options.rdzv_id}", store)
+    jobs.set_timeout(timedelta(seconds=timing.patience))
+    meeting = Meeting(jobs, smallest, largest, count, timing, options.max_restarts)
+    try:
+        while True:
+            _round(options, meeting, options.local_addr or store.own_address)
+    except Closed as end:
+        if not end.succeeded:
+            sys.stderr.write(f"torchrun: {end}\n")
+        return 0 if end.succeeded else 1
+    except DistNetworkError as error:
+        sys.stderr.write(f"torchrun: {error}\n")
+        return 1
+    finally:
+        meeting.leave(store.is_master)
+        store.close()
+
+
+def _store_at(host: str, port: int, limit: timedelta, keeps: bool | None) -> TCPStore:
+    """The store at the endpoint, which this launcher keeps if it is to, or if it can."""
+    if keeps is not False:
+        try:
+            return TCPStore(host, port, None, is_master=True, timeout=limit)
+        except OSError:
+            if keeps:
+                raise
+    return TCPStore(host, port, None, is_master=False, timeout=limit)
+
+
+def _round(options: argparse.Namespace, meeting: Meeting, address: str) -> None:
+    """Start this machine's processes once more, and watch them and the other machines."""
+    found = meeting.join()
+    try:
+        place = meeting.place(address, options.master_port or _free_port())
+        job = _job(options, place, options.rdzv_id)
+        failures = job.attempt(
+            found.restarts, place.port, meeting.changed, f"round_{found.number}"
+        )  # fmt: skip
+    except (_launch.Interrupted, DistStoreError) as reason:
+        sys.stderr.write(f"torchrun: {reason}; all processes are started again\n")
+        meeting.open_next(failed=isinstance(reason, DistStoreError))
+        return
+    if not failures:
+        meeting.finish()
+        return
+    again = found.restarts < options.max_restarts
+    sys.stderr.write(_launch.report(failures, options.training_script, again))
+    if not again:
+        _launch.leave_report(failures)
+    meeting.open_next(failed=True)
 
 
 def main(args: list[str] | None = None) -> int:

@@ -13,7 +13,6 @@ import signal
 import sys
 import time
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from mindtorch.torch import distributed as dist
 from mindtorch.torch.distributed import checkpoint
 from mindtorch.torch.distributed.checkpoint import metadata as _metadata
 from mindtorch.torch.distributed.checkpoint import planner as _planner
+from tests.programs.distributed.forked import ended, forked, wait_for
 
 LIMIT = 120.0
 
@@ -84,40 +84,9 @@ def loaded(folder: Path) -> Any:
     return sorted({int(value) for value in [*values, found["version"]]})
 
 
-def ended(children: list[int]) -> bool:
-    """Whether all have ended in time; those that have not are killed."""
-    end = time.monotonic() + LIMIT
-    left = set(children)
-    while left and time.monotonic() < end:
-        left = {child for child in left if os.waitpid(child, os.WNOHANG)[0] == 0}
-        time.sleep(0.01)
-    for child in left:
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-    return not left
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + LIMIT
-    while time.monotonic() < end and not condition():
-        time.sleep(0.002)
-
-
 def read(folder: Path) -> str:
     done = folder.with_suffix(".done")
     return done.read_text() if done.exists() else "-1"
-
-
-def saving_process(rank: int, folder: Path, store: Path, first: int) -> int:
-    """A process that saves until it is killed, or until its peer is."""
-    child = os.fork()
-    if child:
-        return child
-    try:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-        saving(rank, folder, store, first)
-    finally:
-        os._exit(1)
 
 
 def seen_by_another(folder: Path) -> Any:
@@ -145,14 +114,18 @@ def killed_once(folder: Path, store: Path, in_first: bool) -> dict[str, Any]:
         in_first: possibly in the first save.
     """
     before = read(folder)
-    children = [saving_process(rank, folder, store, int(before) + 1) for rank in range(2)]
-    wait_for(lambda: all(store.with_suffix(f".{rank}").exists() for rank in range(2)))
+    children = [
+        forked(lambda rank=rank: saving(rank, folder, store, int(before) + 1))  # type: ignore[misc]
+        for rank in range(2)
+    ]
+    wait_for(lambda: all(store.with_suffix(f".{rank}").exists() for rank in range(2)), LIMIT)
     if not in_first:
-        wait_for(lambda: read(folder) != before)
+        wait_for(lambda: read(folder) != before, LIMIT)
     time.sleep(random.random() * 0.05)
     os.kill(random.choice(children), signal.SIGKILL)
-    in_time, done = ended(children), int(read(folder))
-    return {"in_time": in_time, "done": done, "seen": seen_by_another(folder)}
+    codes, _ = ended(children, LIMIT)
+    done = int(read(folder))
+    return {"in_time": -99 not in codes, "done": done, "seen": seen_by_another(folder)}
 
 
 def main() -> None:

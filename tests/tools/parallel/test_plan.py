@@ -8,12 +8,14 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
 import mindtorch.torch as torch
 from mindtorch.tools.parallel.command import memory_size, seconds
 from mindtorch.tools.parallel.costs import Plan, Planner
+from mindtorch.tools.parallel.curve import curve_of
 from mindtorch.tools.parallel.facts import Facts, measure
 from mindtorch.tools.parallel.link import given_link, measured_link
 from mindtorch.tools.parallel.run import plan
@@ -126,7 +128,9 @@ def test_the_command(tmp_path: Path) -> None:
     page, numbers, script = tmp_path / "p.html", tmp_path / "p.json", tmp_path / "train.py"
     script.write_text(SCRIPT)
     start = ["parallel", "plan", str(script), "--bandwidth", "25GB", "--ranks", "4"]
-    enough = ["--memory", "1GiB", "--all", "--html", str(page), "--json", str(numbers)]
+    drawn = tmp_path / "c.svg"
+    enough = ["--memory", "1GiB", "--all", "--html", str(page), "--json", str(numbers),
+              "--curve", str(drawn)]  # fmt: skip
     steps = [f"--arguments={count}" for count in (3, 1, 0)]
     runs = [[*enough, steps[0]], ["--memory", "100B", steps[1]], [steps[2]]]
     code = f"from mindtorch.tools.cli import main\nprint([main({start} + r) for r in {runs}])"
@@ -141,6 +145,26 @@ def test_the_command(tmp_path: Path) -> None:
     assert found["memory_limit"] == 2**30 and found["batch"] == 16
     assert {"DDP 4", "FSDP 4", "TP 4"} <= {each["name"] for each in found["plans"]}
     assert found["plans"][0]["name"] in page.read_text()
+    titles = ElementTree.parse(drawn).iter("{http://www.w3.org/2000/svg}title")
+    told = [str(each.text).partition(":")[0] for each in titles]
+    assert {"DDP 1", "DDP 2", "DDP 4", "FSDP 2", "FSDP 4", "TP 2"} <= set(told), told
+
+
+def test_a_curve() -> None:
+    """Of each kind the fastest plan, by what one process alone does in a second."""
+    model, facts = facts_of("gpt")
+    points = curve_of(facts, model, LINK, 9, facts.samples)
+    assert {point.ranks for point in points} == {1, 2, 4, 8}
+    alone = Planner(facts, model, LINK, 1, facts.samples).plans()[0]
+    for point in points:
+        planner = Planner(facts, model, LINK, point.ranks, facts.samples * point.ranks)
+        kind = [each for each in planner.plans() if not each.reason
+                and (each.stages > 1, each.cut > 1, each.sharded and each.cut == 1)
+                == (point.kind == "PP", point.kind == "TP", point.kind == "FSDP")]  # fmt: skip
+        assert point.plan.seconds == min(each.seconds for each in kind)
+        assert point.efficiency == alone.seconds / point.plan.seconds
+    assert {p.kind for p in points if p.ranks == 4} == {"DDP", "FSDP", "TP", "PP"}
+    assert not curve_of(facts, model, LINK, 1, facts.samples, limit=10.0)
 
 
 @pytest.mark.parametrize(("text", "value"), [("16GB", 16e9), ("512MiB", 2**29), ("1.5k", 1500)])

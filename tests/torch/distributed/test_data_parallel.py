@@ -152,7 +152,7 @@ def test_torchrun_starts_again_as_often_as_allowed(capfd: Any) -> None:
 
 @pytest.mark.parametrize(
     ("options", "text"),
-    [(["--nproc-per-node=gpu"], "Cuda is not available"), (["--nnodes=1:4"], "size changes"),
+    [(["--nproc-per-node=gpu"], "Cuda is not available"), (["--nnodes=1:4"], "--rdzv-backend"),
      (["--nproc_per_node=some"], "Unsupported"), (["--nproc-per-node=0"], "positive"),
      (["--redirects=7"], "kinds"), (["--nnodes=2", "--node-rank=2"], "node-rank")],
 )  # fmt: skip

@@ -9,7 +9,9 @@ import pytest
 
 import mindtorch.torch as torch
 import mindtorch.torch.distributed as dist
+from mindtorch.engine.allocator import address_of
 from mindtorch.torch.distributed.fsdp import fully_shard
+from mindtorch.torch.distributed.fsdp._memory import ReleasableMemory
 from tests.support.paths import GOLDEN_FILES, PROGRAMS
 from tests.torch.distributed.jobs import assert_near, ranks_of, torchrun
 
@@ -46,6 +48,19 @@ def test_memory_is_a_part(found: list[Any]) -> None:
     for each in found:
         own, whole, small = each["memory"]
         assert small and own / whole < 0.35
+
+
+@pytest.mark.parametrize("size", [0, 5, (1 << 21) - 1, 1 << 21, (1 << 21) + 5])
+def test_memory_that_is_given_back_keeps_its_place(size: int) -> None:
+    """All of its bytes can be written, are zeros once they were given back, and written again."""
+    memory = ReleasableMemory(size)
+    place = address_of(memory.bytes) if size else 0
+    for _ in range(2):
+        memory.bytes[...] = 7
+        assert memory.bytes.size == size and (memory.bytes == 7).all()
+        memory.release()
+        assert not memory.bytes.any()
+    assert not size or address_of(memory.bytes) == place
 
 
 def test_a_freed_parameter_is_not_read_as_zeros() -> None:

@@ -23,7 +23,7 @@ from mindtorch.torch.distributed.tensor import DTensor, Replicate, Shard
 from mindtorch.torch.distributed.tensor.experimental import implicit_replication
 from mindtorch.torch.utils._pytree import tree_map
 
-from . import communication
+from .. import communication
 
 __all__ = ["Layout", "reshard", "shard"]
 
