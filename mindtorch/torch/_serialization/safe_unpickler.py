@@ -160,6 +160,8 @@ class RestrictedUnpickler:
         pickle.UnpicklingError: something else is wrong with it, or it asks for too much.
     """
 
+    steps: dict[int, Callable[[Any], None]]  # opcode -> what it does
+
     def __init__(
         self, file: Any, persistent_load: Callable[[Any], Any], encoding: str = "utf-8"
     ) -> None:
@@ -179,7 +181,7 @@ class RestrictedUnpickler:
                 raise EOFError("Ran out of input")
             if code == pickle.STOP:
                 return self._pop()
-            step = _STEPS.get(code[0])
+            step = self.steps.get(code[0])
             if step is None:
                 raise pickle.UnpicklingError(f"Unsupported operand {code[0]}")
             try:
@@ -398,7 +400,7 @@ def _push_float(machine: RestrictedUnpickler) -> None:
 
 
 _Machine = RestrictedUnpickler
-_STEPS: dict[int, Callable[[RestrictedUnpickler], None]] = {
+RestrictedUnpickler.steps = {
     code[0]: step
     for code, step in (
         (pickle.GLOBAL, _Machine._global),
