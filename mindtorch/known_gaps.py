@@ -154,8 +154,8 @@ GAPS: tuple[Gap, ...] = (
     Gap("argument", "torch.export.export: branches on data, random numbers (dropout in training), "
         "Dim arithmetic, preserve_module_call_signature", "all",
         "raise; a length of 1 is taken as others are, strict=True traces as strict=False"),
-    Gap("feature", "torch.export.load, torch.jit.load: files of real torch", "all",
-        "raise, and say so: export here, or load the state_dict; ours are not read by real torch"),
+    Gap("feature", "torch.export.load: files of real torch", "all",
+        "raises, and says so: export here, or load the state_dict; ours are not read by real torch"),
     Gap("argument", "FlopCounterMode(custom_mapping), register_flop_formula", "all",
         "raise: what is counted is our own ops (products, linear layers, convolutions)"),
     Gap("argument", "create_selective_checkpoint_contexts(policy_fn_or_list)", "all",
@@ -294,8 +294,9 @@ GAPS: tuple[Gap, ...] = (
         "warns: the gradient's values are the same, but it is a dense tensor"),
     Gap("feature", "torch.fx: replace_pattern, passes and pickles of graphs", "all",
         "symbolic_trace, Graph, Interpreter and Transformer are there; these raise"),
-    Gap("feature", "torch.jit: programs of TorchScript (code, graph, files of real torch)", "all",
-        "scripts and traces are compiled from Python; save pickles the module, for our load"),
+    Gap("feature", "torch.jit: graphs of TorchScript; code and files of our own scripts", "all",
+        "scripts and traces are compiled from Python, save pickles them for our load; files of real "
+        "torch are loaded, run, trained and saved again, without quantized operators"),
     Gap("module", "torch.package", "all", "its names import; archives of code raise"),
     Gap("feature", "torch.nested: the jagged layout, views and most functions", "all",
         "lists of tensors: arithmetic, linear, softmax, products, padding; others raise"),

@@ -1,4 +1,4 @@
-"""torch.jit.load of files that nobody trusts: nothing of them is executed, errors say what is wrong."""
+"""torch.jit.load of files that nobody trusts: nothing is executed, errors say what is wrong."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_pickles_that_ask_for_more_are_refused(
     with pytest.raises((RuntimeError, pickle.UnpicklingError, EOFError)):
         torch.jit.load(archive(with_body("return x"), data))
     with pytest.raises((RuntimeError, pickle.UnpicklingError, EOFError)):
-        torch.jit.load(archive(with_body("return x"), STATE, data))(torch.ones(1)).nothing  # noqa: B018
+        torch.jit.load(archive(with_body("return x"), STATE, data))(torch.ones(1)).nothing
     assert not (tmp_path / "harm").exists()
 
 

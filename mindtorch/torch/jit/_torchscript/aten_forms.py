@@ -9,6 +9,7 @@ from mindtorch.engine import dtypes
 from mindtorch.engine.tensor import Tensor
 
 from ... import fft, linalg, special
+from ..._compat import aten_private
 from ...autograd import grad
 from ...autograd.grad_mode import no_grad
 from ...functions.creation import full
@@ -109,6 +110,17 @@ def _upsample(mode: str, aligned: bool) -> _Form:
         if scales is not None:
             return F.interpolate(x, scale_factor=list(scales), mode=mode, **chosen)
         return F.interpolate(x, size, mode=mode, **chosen)
+
+    return call
+
+
+def _antialiased(function: _Form) -> _Form:
+    """`_upsample_*_aa`, whose scales may come one by one."""
+
+    def call(x: Any, size: Any, align_corners: bool, *scales: Any) -> Any:
+        if len(scales) == 2 and None not in scales:
+            return function(x, None, align_corners, list(scales))
+        return function(x, size, align_corners, *(scales if len(scales) == 1 else ()))
 
     return call
 
@@ -286,17 +298,17 @@ MODULES: dict[str, dict[str, _Form]] = {
     "fft_": {name: getattr(fft, name) for name in fft.__all__},
     "special_": _of_special(),
 }
-_PLAIN = (
-    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "glu", "avg_pool1d",
-    "avg_pool2d", "avg_pool3d", "softshrink", "linear", "scaled_dot_product_attention", "softplus",
-    "relu6", "pad", "one_hot", "max_pool2d_with_indices", "max_pool3d_with_indices", "silu",
-    "mish", "hardsigmoid", "hardtanh_", "hardtanh", "hardswish", "leaky_relu_", "leaky_relu",
-    "gelu",
+_PLAIN: tuple[_Form, ...] = (
+    F.adaptive_avg_pool1d, F.adaptive_avg_pool2d, F.adaptive_avg_pool3d, F.glu, F.avg_pool1d,
+    F.avg_pool2d, F.avg_pool3d, F.softshrink, F.linear, F.scaled_dot_product_attention,
+    F.softplus, F.relu6, F.pad, F.one_hot, F.max_pool2d_with_indices, F.max_pool3d_with_indices,
+    F.silu, F.mish, F.hardsigmoid, F.hardtanh_, F.hardtanh, F.hardswish, F.leaky_relu_,
+    F.leaky_relu, F.gelu,
 )  # fmt: skip
 _WEIGHTED = ("weight", "reduction")
 
 FORMS: dict[str, _Form] = {
-    **{name: getattr(F, name) for name in _PLAIN},
+    **{function.__name__: function for function in _PLAIN},
     **{
         name: _loss(getattr(F, name), "reduction")
         for name in ("l1_loss", "mse_loss", "soft_margin_loss", "multilabel_margin_loss")
@@ -335,6 +347,8 @@ FORMS: dict[str, _Form] = {
     "upsample_bilinear2d": _upsample("bilinear", True),
     "upsample_bicubic2d": _upsample("bicubic", True),
     "upsample_trilinear3d": _upsample("trilinear", True),
+    "_upsample_bilinear2d_aa": _antialiased(aten_private._upsample_bilinear2d_aa),
+    "_upsample_bicubic2d_aa": _antialiased(aten_private._upsample_bicubic2d_aa),
     "adaptive_max_pool2d": _with_indices(F.adaptive_max_pool2d),
     "adaptive_max_pool3d": _with_indices(F.adaptive_max_pool3d),
     "fractional_max_pool2d": _fractional(F.fractional_max_pool2d),

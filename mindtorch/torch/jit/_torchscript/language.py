@@ -143,9 +143,9 @@ def _integer(function: Callable[[Any], Any]) -> Callable[[Any], int]:
     return lambda value: int(function(value))
 
 
-def _unary_float(name: str) -> Callable[[Any], Any]:
-    function = getattr(math, name)
-    array = getattr(np, {"gamma": "exp", "lgamma": "exp"}.get(name, name), None)
+def _unary_float(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    name = {"asin": "arcsin", "acos": "arccos", "atanh": "arctanh", "acosh": "arccosh"}
+    array = getattr(np, name.get(function.__name__, function.__name__), None)
 
     def compute(value: Any) -> Any:
         if isinstance(value, complex) and array is not None:
@@ -153,7 +153,8 @@ def _unary_float(name: str) -> Callable[[Any], Any]:
         try:
             return function(value)
         except ValueError:  # C's functions give nan or an infinity
-            return float(array(np.float64(value))) if array is not None else math.nan
+            with np.errstate(all="ignore"):
+                return float(array(np.float64(value))) if array is not None else math.nan
         except OverflowError:
             return math.inf
 
@@ -177,11 +178,11 @@ _TEXT_METHODS = (
     "swapcase", "title", "upper", "zfill",
 )  # fmt: skip
 _FLOAT_FUNCTIONS = (
-    "sqrt", "exp", "expm1", "log", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan",
-    "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "gamma", "lgamma",
-    "degrees", "radians", "fabs",
+    math.sqrt, math.exp, math.expm1, math.log, math.log10, math.log1p, math.sin, math.cos, math.tan,
+    math.asin, math.acos, math.atan, math.sinh, math.cosh, math.tanh, math.asinh, math.acosh,
+    math.atanh, math.erf, math.erfc, math.gamma, math.lgamma, math.degrees, math.radians, math.fabs,
 )  # fmt: skip
-_TWO_FLOATS = ("atan2", "copysign", "fmod", "ldexp", "hypot")
+_TWO_FLOATS = (math.atan2, math.copysign, math.fmod, math.ldexp, math.hypot)
 
 
 def _count(holder: Any, item: Any, *bounds: Any) -> int:
@@ -229,8 +230,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "complex": complex, "real": lambda a: a.real, "imag": lambda a: a.imag,
     "angle": lambda a: float(np.angle(a)), "conj": lambda a: a.conjugate(),
     **{name: _text_method(name) for name in _TEXT_METHODS},
-    **{name: _unary_float(name) for name in _FLOAT_FUNCTIONS},
-    **{name: getattr(math, name) for name in _TWO_FLOATS},
+    **{function.__name__: _unary_float(function) for function in _FLOAT_FUNCTIONS},
+    **{function.__name__: function for function in _TWO_FLOATS},
 }  # fmt: skip
 
 PRIMITIVES: dict[str, Callable[..., Any]] = {

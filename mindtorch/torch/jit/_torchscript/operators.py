@@ -47,11 +47,6 @@ _TYPE_AT = {
     "promote_types": (0, 1), "can_cast": (0, 1), "view": (1,), "_softmax_backward_data": (3,),
     "_log_softmax_backward_data": (3,),
 }  # fmt: skip
-_RETURNS_LISTS = frozenset(
-    "split split_with_sizes chunk unbind meshgrid tensor_split hsplit vsplit dsplit gradient "
-    "broadcast_tensors unsafe_split unsafe_chunk unsafe_split_with_sizes atleast_1d atleast_2d "
-    "atleast_3d align_tensors cartesian_prod split_copy unbind_copy".split()
-)
 _Call = Callable[..., Any]
 
 
@@ -236,13 +231,13 @@ def _on_tensors(name: str) -> _Call:
 
 
 def _called(name: str, function: _Call) -> _Call:
-    as_list = name in _RETURNS_LISTS
+    """The function, called with what the code's numbers mean; a plain tuple is a list there."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         if kwargs or name in _TYPE_AT:
             args, kwargs = _arguments(name, args, kwargs)
         made = function(*args, **kwargs)
-        return list(made) if as_list and isinstance(made, tuple) else made
+        return list(made) if type(made) is tuple else made
 
     return call
 
