@@ -366,4 +366,4 @@ def wait(future: Future) -> Any:
 CompilationUnit = absent_class("torch.jit", "CompilationUnit", _WHY)
 _get_trace_graph = absent_function("torch.jit", "_get_trace_graph", _WHY)
 
-_own_names(globals())
+_own_names(globals(), "RecursiveScriptModule")
