@@ -193,12 +193,13 @@ def dense_like(x: Aval) -> Aval:
     return aval(x.shape, x.dtype, None, x.device)
 
 
+def retyped(x: Aval, dtype: DType) -> Aval:
+    """As `x`, with elements of another type."""
+    return aval(x.shape, dtype, x.strides, x.device)
+
+
 def _why_name_only(dtype: DType) -> str:
     """Why a type that is known by name has no tensors."""
-    if dtype.is_complex:
-        return "numpy has no complex numbers of 16-bit parts; complex64 holds all of them"
-    if dtype.is_floating_point:
-        return "there are no kernels for floats of 8 bits"
     if dtype.name.startswith(("q", "bits")):
         return "there are no kernels for quantised numbers"
     return "there are no kernels for integers of fewer than 8 bits"

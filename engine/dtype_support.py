@@ -12,6 +12,8 @@ from .aval import Aval
 from .dtypes import (
     COMPLEX,
     FLOAT,
+    FLOATS_OF_8_BITS,
+    STORED,
     DType,
     bfloat16,
     bool_,
@@ -60,6 +62,8 @@ def refuse(kernel: str, dtype: DType) -> None:
 def require_floats(x: Aval, kernel: str, *others: Any) -> None:
     """:func:`refuse` what is neither a real floating-point number nor one of ``others``."""
     dtype = x.dtype
+    if dtype in STORED:
+        refuse(kernel, dtype)
     if dtype.category == FLOAT or dtype in others:
         return
     if WHOLE not in others or dtype.category == COMPLEX or dtype is bool_:
@@ -72,6 +76,8 @@ def refuse_kinds(kernel: str, x: Aval, kinds: str) -> None:
     "half" is float16, "short" bfloat16 too.
     """
     dtype = x.dtype
+    if dtype in FLOATS_OF_8_BITS:
+        refuse(kernel, dtype)
     if dtype is bool_:
         found = {"bool"}
     elif dtype.category == FLOAT:

@@ -44,6 +44,8 @@ class DType:
 
     @property
     def is_signed(self) -> bool:
+        if self.name == "float8_e8m0fnu":
+            return False
         return self.category >= FLOAT or self.name.startswith(("int", "qint"))
 
     def to_real(self) -> DType:
@@ -87,14 +89,19 @@ ALL = (
     bool_, uint8, int8, int16, int32, int64, uint16, uint32, uint64,
     float16, bfloat16, float32, float64, complex64, complex128,
 )  # fmt: skip
+# Stored, moved and converted, as in torch; little is computed in them (stored_types.py).
+float8_e4m3fn = DType("float8_e4m3fn", ml_dtypes.float8_e4m3fn, FLOAT)
+float8_e4m3fnuz = DType("float8_e4m3fnuz", ml_dtypes.float8_e4m3fnuz, FLOAT)
+float8_e5m2 = DType("float8_e5m2", ml_dtypes.float8_e5m2, FLOAT)
+float8_e5m2fnuz = DType("float8_e5m2fnuz", ml_dtypes.float8_e5m2fnuz, FLOAT)
+float8_e8m0fnu = DType("float8_e8m0fnu", ml_dtypes.float8_e8m0fnu, FLOAT)
+complex32 = DType("complex32", [("real", np.float16), ("imag", np.float16)], COMPLEX)
+FLOATS_OF_8_BITS = (
+    float8_e4m3fn, float8_e4m3fnuz, float8_e5m2, float8_e5m2fnuz, float8_e8m0fnu,
+)  # fmt: skip
+STORED = (*FLOATS_OF_8_BITS, complex32)
 # Known by name, for libraries that mention them; there are no tensors of these types.
 NAMES_ONLY = (
-    *(
-        DType(name, getattr(ml_dtypes, name), FLOAT)
-        for name in ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz",
-                     "float8_e8m0fnu")
-    ),
-    DType("complex32", "V4", COMPLEX),
     DType("qint32", "V4", INTEGER),
     DType("bits16", "V2", INTEGER),
     *(
@@ -103,10 +110,10 @@ NAMES_ONLY = (
                      "bits8", *(f"{kind}{n}" for kind in ("int", "uint") for n in range(1, 8)))
     ),
 )  # fmt: skip
-_BY_NAME = {dtype.name: dtype for dtype in (*ALL, *NAMES_ONLY)}
-_BY_NUMPY = {dtype.np: dtype for dtype in ALL}
-_REAL = {complex64: float32, complex128: float64, _BY_NAME["complex32"]: float16}
-_COMPLEX = {float32: complex64, float64: complex128, float16: complex64, bfloat16: complex64}
+_BY_NAME = {dtype.name: dtype for dtype in (*ALL, *STORED, *NAMES_ONLY)}
+_BY_NUMPY = {dtype.np: dtype for dtype in (*ALL, *STORED)}
+_REAL = {complex64: float32, complex128: float64, complex32: float16}
+_COMPLEX = {float32: complex64, float64: complex128, float16: complex32, bfloat16: complex64}
 
 default: DType = float32
 
@@ -140,6 +147,8 @@ def set_default(dtype: DType) -> None:
     global default
     if dtype.category != FLOAT:
         raise TypeError("only floating-point types are supported as the default type")
+    if dtype in STORED:
+        raise TypeError(f"couldn't find storage object {scalar_type_name(dtype)}Storage")
     default = dtype
     for callback in when_default_changes:
         callback()
@@ -153,10 +162,17 @@ def promote(a: DType, b: DType) -> DType:
     """The smallest type that holds both, by torch's table."""
     if a is b:
         return a
+    if a in FLOATS_OF_8_BITS or b in FLOATS_OF_8_BITS:
+        raise RuntimeError(
+            "Promotion for Float8 Types is not supported, attempted to promote "
+            f"{scalar_type_name(a)} and {scalar_type_name(b)}"
+        )
     if a.category < b.category:
         a, b = b, a
     if a.category == COMPLEX:
         real = promote(a.to_real(), b.to_real()) if b.category >= FLOAT else a.to_real()
+        if real is float16:
+            return complex32
         return complex128 if real is float64 else complex64
     if a.category == FLOAT:
         if b.category < FLOAT:
@@ -223,7 +239,8 @@ _SCALAR_TYPE_NAMES = {
     "bool": "Bool", "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int",
     "int64": "Long", "float16": "Half", "bfloat16": "BFloat16", "float32": "Float",
     "float64": "Double", "complex64": "ComplexFloat", "complex128": "ComplexDouble",
-    "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64",
+    "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64", "complex32": "ComplexHalf",
+    **{dtype.name: dtype.name.capitalize() for dtype in FLOATS_OF_8_BITS},
 }  # fmt: skip
 
 
@@ -237,7 +254,8 @@ _C_NAMES = {
     "int32": "int", "int64": "long int", "uint16": "short unsigned int", "uint32": "unsigned int",
     "uint64": "long unsigned int", "float16": "c10::Half", "bfloat16": "c10::BFloat16",
     "float32": "float", "float64": "double", "complex64": "c10::complex<float>",
-    "complex128": "c10::complex<double>",
+    "complex128": "c10::complex<double>", "complex32": "c10::complex<c10::Half>",
+    **{dtype.name: f"c10::{dtype.name.capitalize()}" for dtype in FLOATS_OF_8_BITS},
 }  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from mindtorch.kernels.support.first_use_clock import clock as first_use
 
-from . import dtypes, kernel_gaps
+from . import dtypes, kernel_gaps, stored_types
 from .autograd import tape
 from .aval import Aval, dense_like, is_channels_last
 from .bounded_cache import Bounded
@@ -195,7 +195,9 @@ class Op(Dispatch):
 
     def scalar_step(self, aval: Aval, in_avals: Any) -> Any:
         """How the op is a step of a larger loop; None for one that is not."""
-        return None if self._scalar_step is None else self._scalar_step(aval, in_avals)
+        if self._scalar_step is None or any(map(stored_types.is_stored, (aval, *in_avals))):
+            return None
+        return self._scalar_step(aval, in_avals)
 
     def plan_for(self, inputs: tuple[Any, ...], params: dict[str, Any]) -> Plan:
         """The plan for these inputs, made if it is not known yet."""
@@ -233,6 +235,8 @@ class Op(Dispatch):
 
     def bound(self, avals: Any, in_avals: Any, params: dict[str, Any]) -> Callable[..., Any]:
         """The callable on flat arrays, on whatever devices these lie."""
+        if any(map(stored_types.is_stored, (*avals, *in_avals))):
+            return stored_types.bound(self, avals, in_avals, params)
         if self.layout is not None and not all(a.contiguous for a in avals):
             if not self._writes_as_they_lie(avals, in_avals):
                 return self._moved(avals, in_avals, params)

@@ -43,10 +43,6 @@ def _complex_aval(x: Aval) -> Aval:
             "view_as_complex is only supported for half, float and double tensors, but got a "
             f"tensor of scalar type: {scalar_type_name(x.dtype)}"
         )
-    if x.dtype.name == "float16":
-        raise NotImplementedError(
-            "complex32 is not among the element types; use complex64 (cfloat)"
-        )
     if not x.ndim:
         raise RuntimeError("Input tensor must have one or more dimensions")
     if x.shape[-1] != 2:

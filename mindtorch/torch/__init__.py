@@ -90,7 +90,7 @@ device = _Device
 dtype = _DType
 bool = _dtypes.bool_  # noqa: A001
 
-globals().update({each.name: each for each in _dtypes.NAMES_ONLY})
+globals().update({each.name: each for each in (*_dtypes.STORED, *_dtypes.NAMES_ONLY)})
 chalf = _dtypes.by_name("complex32")
 half = float16
 float = float32  # noqa: A001

@@ -245,6 +245,13 @@ def _writable(f: Any, opened: Callable[[Any], Any]) -> Iterator[Any]:
         flush()
 
 
+@contextmanager
+def writable_archive(f: Any) -> Iterator[tuple[Any, str]]:
+    """The file of an archive, a path's replaced as a whole, and the folder inside the archive."""
+    with _writable(f, _written) as file:
+        yield file, _folder_name(f)
+
+
 def _folder_name(f: Any) -> str:
     """The folder inside the archive: the file's name without its extension."""
     if not _is_path(f):
@@ -355,14 +362,21 @@ def _explain(message: str) -> str:
 
 
 def _load_archive(f: Any, file: Any, reading: Reading, mmap: bool) -> Any:
+    start = file.tell()
     archive = ArchiveReader(file)
     if "constants.pkl" in archive:
-        raise RuntimeError(
-            "Cannot use ``weights_only=True`` with TorchScript archives passed to ``torch.load``. "
-            + UNSAFE_MESSAGE
-            if reading.weights_only
-            else "mindtorch cannot run TorchScript archives; save the module's state_dict() instead"
+        if reading.weights_only:
+            raise RuntimeError(
+                "Cannot use ``weights_only=True`` with TorchScript archives passed to "
+                "``torch.load``. " + UNSAFE_MESSAGE
+            )
+        warnings.warn(
+            "'torch.load' received a zip file that looks like a TorchScript archive dispatching to "
+            "'torch.jit.load' (call 'torch.jit.load' directly to silence this warning)",
+            stacklevel=4,
         )
+        file.seek(start)
+        return pickle_names.resolve("torch.jit", "load")(file, map_location=reading.map_location)
     if mmap and not _is_path(f):
         raise ValueError("f must be a file path in order to use the mmap argument")
     records = StorageRecords(archive, reading, os.fspath(f) if mmap else None)
@@ -373,8 +387,11 @@ def _load_archive(f: Any, file: Any, reading: Reading, mmap: bool) -> Any:
 class StorageRecords:
     """The storages of an archive, each read once, when the pickle first names it."""
 
-    def __init__(self, archive: ArchiveReader, reading: Reading, mapped: str | None) -> None:
+    def __init__(
+        self, archive: ArchiveReader, reading: Reading, mapped: str | None, folder: str = "data"
+    ) -> None:
         self._archive = archive
+        self._folder = folder
         self._reading = reading
         mode: Any = "r+" if options.mmap_flags == MAP_SHARED else "c"
         self._mapped = None if mapped is None else np.asarray(np.memmap(mapped, np.uint8, mode))
@@ -386,7 +403,7 @@ class StorageRecords:
         dtype = element_type(kind)
         found = self._loaded.get(key)
         if found is None:
-            found = self._read(f"data/{key}", count * dtype.itemsize, dtype)
+            found = self._read(f"{self._folder}/{key}", count * dtype.itemsize, dtype)
             if not self._reading.to_meta:
                 found = self._reading.restore(found, location)
             self._loaded[key] = found

@@ -19,7 +19,7 @@ __all__ = ["TypedStorage", "UntypedStorage"]
 
 
 # Types that files describe as bytes plus a type, all others have a storage class of their own.
-UNTYPED_IN_FILES = (dtypes.uint16, dtypes.uint32, dtypes.uint64)
+UNTYPED_IN_FILES = (dtypes.uint16, dtypes.uint32, dtypes.uint64, *dtypes.STORED)
 STORAGE_NAMES = {
     f"{dtypes.scalar_type_name(dtype)}Storage": dtype
     for dtype in dtypes.ALL

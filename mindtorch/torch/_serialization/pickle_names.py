@@ -120,7 +120,7 @@ BY_FULL_NAME: dict[str, Any] = {
     "torch.UntypedStorage": UntypedStorage,
     "torch.storage.TypedStorage": TypedStorage,
     "torch._tensor._rebuild_from_type_v2": _utils._rebuild_from_type_v2,
-    **{f"torch.{dtype.name}": dtype for dtype in dtypes.ALL},
+    **{f"torch.{dtype.name}": dtype for dtype in (*dtypes.ALL, *dtypes.STORED)},
     **{f"torch.{name}": kind for name, kind in LEGACY_CLASSES.items()},
     **{f"torch.storage.{name}": kind for name, kind in LEGACY_CLASSES.items()},
     **{f"torch._utils.{name}": function for name, function in _utils.REBUILDERS.items()},

@@ -20,8 +20,7 @@ from .._tensor.size_and_formats import Size
 from .pickle_names import BY_FULL_NAME, get_layout, resolve, torch_name
 
 _FOREIGN_TYPES = (
-    "complex32", "float8_e5m2", "float8_e4m3fn", "float8_e5m2fnuz", "float8_e4m3fnuz",
-    "float8_e8m0fnu", "float4_e2m1fn_x2", "quint8", "qint8", "qint32", "quint4x2", "quint2x4",
+    "float4_e2m1fn_x2", "quint8", "qint8", "qint32", "quint4x2", "quint2x4",
     "bits1x8", "bits2x4", "bits4x2", "bits8", "bits16",
     *(f"{kind}{width}" for kind in ("int", "uint") for width in range(1, 8)),
 )  # fmt: skip
@@ -160,6 +159,8 @@ class RestrictedUnpickler:
         pickle.UnpicklingError: something else is wrong with it, or it asks for too much.
     """
 
+    steps: dict[int, Callable[[Any], None]]  # opcode -> what it does
+
     def __init__(
         self, file: Any, persistent_load: Callable[[Any], Any], encoding: str = "utf-8"
     ) -> None:
@@ -179,7 +180,7 @@ class RestrictedUnpickler:
                 raise EOFError("Ran out of input")
             if code == pickle.STOP:
                 return self._pop()
-            step = _STEPS.get(code[0])
+            step = self.steps.get(code[0])
             if step is None:
                 raise pickle.UnpicklingError(f"Unsupported operand {code[0]}")
             try:
@@ -398,7 +399,7 @@ def _push_float(machine: RestrictedUnpickler) -> None:
 
 
 _Machine = RestrictedUnpickler
-_STEPS: dict[int, Callable[[RestrictedUnpickler], None]] = {
+RestrictedUnpickler.steps = {
     code[0]: step
     for code, step in (
         (pickle.GLOBAL, _Machine._global),

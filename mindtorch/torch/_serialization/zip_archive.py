@@ -105,9 +105,9 @@ class ArchiveWriter:
         padding = -position % self._alignment
         return sizes + b"FB" + struct.pack("<H", padding) + b"Z" * padding
 
-    def close(self) -> None:
+    def close(self, version: int = FORMAT_VERSION) -> None:
         """Write the version, the identification of the contents, and the directory."""
-        self.write("version", b"%d\n" % FORMAT_VERSION)
+        self.write("version", b"%d\n" % version)
         names = b"\0".join(entry[0] for entry in self._directory)
         sums = struct.pack(f"<{len(self._directory)}I", *(entry[2] for entry in self._directory))
         words = (names, sums)

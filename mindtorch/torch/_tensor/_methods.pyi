@@ -411,8 +411,8 @@ class Methods:
     def chain_matmul(self) -> _Any:
         """The product of several matrices in the cheapest order."""
 
-    def chalf(self, *, memory_format: _memory_format | None = None) -> _Any:
-        """``input`` as complex32, which is not among the types."""
+    def chalf(self, *, memory_format: _memory_format | None = None) -> Tensor:
+        """``input`` as complex32."""
 
     def char(self, *, memory_format: _Any = None, _dtype: _Any = ..., _name: _str = 'char') -> _Any:
         """The tensor as torch.int8, laid out in ``memory_format``."""

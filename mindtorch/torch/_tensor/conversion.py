@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.engine import dtypes
+from mindtorch.engine import dtypes, stored_types
 from mindtorch.engine.autograd import api, inplace, tape
 from mindtorch.engine.aval import Aval, aval
 from mindtorch.engine.devices import cuda
@@ -172,7 +172,10 @@ class Conversions(EngineTensor):
                     _note_sync_point()
                 return number
             state.stop_recording_call()
-        number = self.flat[0].item()
+        if self.aval.dtype in dtypes.STORED:
+            number = stored_types.widened(self.flat[:1])[0].item()
+        else:
+            number = self.flat[0].item()
         if scripts:
             _note_sync_point()
         return float(number) if isinstance(number, np.generic) else number
@@ -182,6 +185,8 @@ class Conversions(EngineTensor):
         array = self.array()
         if self.aval.dtype is dtypes.bfloat16:
             array = array.astype(np.float32)
+        elif self.aval.dtype in dtypes.STORED:
+            array = stored_types.widened(array)
         if scripts:
             _note_sync_point()
         return array.tolist()
@@ -199,8 +204,9 @@ class Conversions(EngineTensor):
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
                 "instead."
             )
-        if self.aval.dtype is dtypes.bfloat16:
-            raise TypeError("Got unsupported ScalarType BFloat16")
+        if self.aval.dtype is dtypes.bfloat16 or self.aval.dtype in dtypes.STORED:
+            kind = dtypes.scalar_type_name(self.aval.dtype)
+            raise TypeError(f"Got unsupported ScalarType {kind}")
         if self.aval.device.type != "cpu":
             raise TypeError(
                 f"can't convert {self.aval.device} device type tensor to numpy. Use Tensor.cpu() "

@@ -171,7 +171,8 @@ class finfo(_Limits):  # noqa: N801
             )
         found: Any = ml_dtypes.finfo(dtype.np)  # also of numpy's own types
         self.bits = dtype.itemsize * 8
-        self.eps = float(found.eps)
+        # PyTorch's eps of e5m2fnuz is that of numbers with one more bit
+        self.eps = float(found.eps) / (2 if dtype.name == "float8_e5m2fnuz" else 1)
         self.max = float(found.max)
         self.min = float(found.min)
         self.tiny = self.smallest_normal = float(found.smallest_normal)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mindtorch.engine import dtypes
+from mindtorch.engine import dtypes, stored_types
 from mindtorch.engine.autograd import api, tape
 from mindtorch.engine.aval import aval
 from mindtorch.engine.devices.device import cpu
@@ -233,6 +233,8 @@ class Tensor(
             node = None
         leaf = node is None or type(node) is tape.AccumulateGrad
         contents = self.detach().array() if device.type != "meta" else None
+        if contents is not None and self.aval.dtype in dtypes.STORED:
+            contents = stored_types.widened(contents)
         ours = type(self).__module__.startswith("mindtorch.")
         return tensor_repr(
             contents,

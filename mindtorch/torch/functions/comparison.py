@@ -7,6 +7,7 @@ from typing import Any
 from mindtorch.engine import dtypes
 from mindtorch.engine.call_cache.call_cache import cached
 from mindtorch.engine.devices.device import cpu
+from mindtorch.engine.dtype_support import refuse
 from mindtorch.engine.ops import comparison as comparisons
 from mindtorch.engine.ops import elementwise as ops
 from mindtorch.engine.ops import movement
@@ -136,6 +137,10 @@ def equal(input: Any, other: Any) -> bool:  # noqa: A002
     require_tensor(other, "equal", "other", 2)
     if input.aval.shape != other.aval.shape:
         return False
+    if input.aval.dtype in dtypes.STORED and input is other:
+        refuse("equal_notnan_cpu", input.aval.dtype)
+    if input.aval.dtype is dtypes.complex32:
+        refuse("equal_cpu", input.aval.dtype)
     return bool(_all_equal(input, other).item())
 
 

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.engine import dtypes
+from mindtorch.engine import dtypes, stored_types
 from mindtorch.engine.allocator import refusal
 from mindtorch.engine.autograd import api
 from mindtorch.engine.aval import Aval, aval, channels_last_strides
 from mindtorch.engine.devices import cuda
 from mindtorch.engine.devices.device import cpu, empty_on
+from mindtorch.engine.dtype_support import refuse
 from mindtorch.engine.ops import complex as complex_ops
 from mindtorch.engine.result_strides import preserved_strides
 from mindtorch.engine.symbolic_sizes import made_anew, open_sizes
@@ -90,7 +91,9 @@ def filled(described: Aval, value: Any) -> Any:
         data = np.zeros(size, kind) if zero else np.empty(size, kind)
     except (MemoryError, ValueError):
         raise refusal(size, kind) from None
-    if not zero and kind.itemsize == 2 and kind.kind not in "iub":  # bfloat16 is filled by numpy
+    if not zero and described.dtype in dtypes.STORED:
+        data[...] = stored_types.narrowed(value, described.dtype)
+    elif not zero and kind.itemsize == 2 and kind.kind not in "iub":  # bfloat16 is filled by numpy
         data.view(np.uint16).fill(np.array(value).astype(kind).view(np.uint16))  # one by one
     elif not zero:
         data.fill(value)
@@ -392,6 +395,8 @@ def eye(
     if m is not None and m < 0:
         raise RuntimeError(f"m must be greater or equal to 0, got {m}")
     chosen = type_for(dtype, out)
+    if chosen is dtypes.complex32:
+        refuse("eye", chosen)
     made = None
     if out is None and open_sizes:
         described = aval((n, n if m is None else m), chosen, None, as_device(device))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.engine import dtypes
+from mindtorch.engine import dtypes, stored_types
 from mindtorch.engine.aval import aval
 from mindtorch.engine.devices import cuda
 from mindtorch.engine.devices.device import cpu
@@ -100,11 +100,13 @@ def lengths_or_data(data: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def infer_array(data: Any, dtype: Any) -> Any:
     """A numpy array of nested data with the element type torch infers."""
-    if dtype is not None and dtype.np.kind == "V":
+    if dtype in dtypes.NAMES_ONLY:
         aval((), dtype)  # says why there are no tensors of the type
     if isinstance(data, (np.ndarray, np.generic)):
         array = np.asarray(data)
         own = dtypes.from_numpy(array.dtype)
+        if dtype in dtypes.STORED and own is not dtype:
+            return stored_types.narrowed(array, dtype)
         return array.astype((own if dtype is None else dtype).np)
     if not isinstance(data, (list, tuple, int, float, complex, bool)):
         if hasattr(data, "__dlpack__") and not hasattr(data, "__array__"):
@@ -155,6 +157,8 @@ def infer_array(data: Any, dtype: Any) -> Any:
         dtype = dtypes.from_numpy(array.dtype)
     if array.dtype != dtype.np:
         _check_fits(array, dtype)
+    if dtype in dtypes.STORED:
+        return stored_types.narrowed(array, dtype)
     with np.errstate(over="ignore", invalid="ignore"):
         return array.astype(dtype.np)
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.engine import dtypes
+from mindtorch.engine import dtypes, stored_types
 from mindtorch.engine.autograd import inplace
 from mindtorch.engine.aval import broadcast_shapes
 from mindtorch.engine.devices.device import meta
-from mindtorch.engine.dtype_support import refuse_kinds
+from mindtorch.engine.dtype_support import refuse, refuse_kinds
 from mindtorch.engine.ops import indexing as ops
 from mindtorch.engine.ops import movement
 from mindtorch.engine.ops.comparison import equal
@@ -419,6 +419,10 @@ def nonzero(input: Any, *, as_tuple: bool = False) -> Any:  # noqa: A002
         as_tuple: give one index tensor for each axis.
     """
     array = vmap.known_values(input, vmap.SHAPE.format("nonzero"))
+    if input.aval.dtype in dtypes.FLOATS_OF_8_BITS:
+        refuse("nonzero_count_cpu", input.aval.dtype)
+    if input.aval.dtype in dtypes.STORED:
+        array = stored_types.widened(array)
     if as_tuple:
         found = np.nonzero(array if array.ndim else array.reshape(1))
         return tuple(from_array(np.ascontiguousarray(p), input.aval.device) for p in found)

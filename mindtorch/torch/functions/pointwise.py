@@ -493,5 +493,6 @@ def nan_to_num(
 
 @function(namespace=False)
 def chalf(input: Any, *, memory_format: Any = None) -> Any:  # noqa: A002
-    """``input`` as complex32, which is not among the types."""
-    raise NotImplementedError("complex32 is not among the element types; use complex64 (cfloat)")
+    """``input`` as complex32."""
+    given = {} if memory_format is None else {"memory_format": memory_format}
+    return input.to(dtypes.complex32, **given)

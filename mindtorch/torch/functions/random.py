@@ -12,7 +12,7 @@ from mindtorch.engine import dtypes
 from mindtorch.engine.autograd import inplace, tape
 from mindtorch.engine.aval import Aval, aval, broadcast_shapes, dense_like
 from mindtorch.engine.dispatch import state
-from mindtorch.engine.dtype_support import refuse_kinds
+from mindtorch.engine.dtype_support import refuse, refuse_kinds
 from mindtorch.engine.ops import comparison as comparisons
 from mindtorch.engine.ops import elementwise
 from mindtorch.engine.tensor import Tensor as EngineTensor
@@ -34,7 +34,7 @@ def generator_of(generator: Any) -> Any:
 
 
 def _require_floating(x: Aval, name: str) -> None:
-    if x.dtype.category < dtypes.FLOAT:
+    if x.dtype.category < dtypes.FLOAT or x.dtype in dtypes.STORED:
         raise NotImplementedError(
             f"\"{name}\" not implemented for '{dtypes.scalar_type_name(x.dtype)}'"
         )
@@ -56,6 +56,8 @@ _KERNELS_IN_PLACE = {
 
 def _require_sampled(x: Aval, name: str) -> None:
     """torch's error where a sampler in place does not have the type."""
+    if x.dtype in dtypes.STORED:
+        refuse(_KERNELS_IN_PLACE.get(name, (f"{name}kernel_cpu",))[0], x.dtype)
     if name in _CONTINUOUS:
         which, namer = _CONTINUOUS[name]
         if x.dtype.category != dtypes.FLOAT:

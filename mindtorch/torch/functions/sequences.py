@@ -9,6 +9,7 @@ import numpy as np
 
 from mindtorch.engine import dtypes, even_steps
 from mindtorch.engine.aval import aval
+from mindtorch.engine.dtype_support import refuse
 from mindtorch.engine.symbolic_sizes import Count, as_whole, made_anew, open_sizes
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array
@@ -47,7 +48,7 @@ def arange(
         else:
             dtype = dtypes.default
     chosen = as_dtype(dtype)
-    if chosen.is_complex:
+    if chosen.is_complex or chosen in dtypes.STORED:
         kind = dtypes.scalar_type_name(chosen)
         raise NotImplementedError(f"\"arange_cpu\" not implemented for '{kind}'")
     if step == 0:
@@ -113,6 +114,8 @@ def _spaced(
     name: str, values: Any, dtype: Any, device: Any, requires_grad: bool, layout: Any, out: Any,
     pin_memory: bool = False,
 ) -> Any:  # fmt: skip
+    if dtype in dtypes.STORED:
+        refuse(f"{name}_cpu", dtype)
     made = from_array(values.astype(dtype.np, copy=False), as_device(device))
     if out is not None:
         made = _store(made, out, name)

@@ -8,7 +8,7 @@ import numpy as np
 
 from mindtorch.engine import dtypes
 from mindtorch.engine.dispatch import state
-from mindtorch.engine.dtype_support import refuse_kinds
+from mindtorch.engine.dtype_support import refuse, refuse_kinds
 from mindtorch.engine.ops import indexing, movement, sorting
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array
@@ -104,6 +104,8 @@ def unique(
     require_tensor(input, "_unique2", "input", 1)
     _require_bools("_unique2", sorted=sorted)
     require_order("unique", input)
+    if input.aval.dtype in dtypes.STORED:
+        refuse("unique", input.aval.dtype)
     array, place = _values(input, "_unique2"), input.aval.device
     if dim is not None:
         dim = single_axis(input, dim)

@@ -1,8 +1,9 @@
 """torch.jit: `script` and `trace` compile as `torch.compile` does, from the Python code.
 
-There is no TorchScript here. A scripted or traced function means the same as the Python function:
-its calls are captured and run as kernels, and code that cannot be captured runs in lazy mode.
-Modules are compiled in place. `save` and `load` keep the Python object; files of TorchScript raise.
+A scripted or traced function means the same as the Python function: its calls are captured and run
+as kernels, and code that cannot be captured runs in lazy mode. Modules are compiled in place, and
+`save` keeps the Python object. `load` also reads the archives of TorchScript that real torch
+writes, and runs their code op by op (docs/design/032-torchscript-archives.md).
 """
 
 from __future__ import annotations
@@ -19,8 +20,12 @@ from mindtorch.torch.nn import Module
 from mindtorch.torch.nn.modules.module import _typename
 from mindtorch.torch.nn.parameter import is_lazy
 
-from ._archives import load, save
+from ._archives import load
 from ._compiled import ScriptFunction, compiled
+from ._saving import save
+from ._script_module import ScriptModule
+from ._torchscript.errors import Error
+from ._torchscript.script_modules import RecursiveScriptModule as RecursiveScriptModule
 from .annotations import BroadcastingList1, BroadcastingList2, BroadcastingList3
 
 __all__ = [
@@ -29,6 +34,7 @@ __all__ = [
     "BroadcastingList2",
     "BroadcastingList3",
     "CompilationUnit",
+    "Error",
     "Final",
     "Future",
     "ScriptFunction",
@@ -59,7 +65,7 @@ __all__ = [
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
-_WHY = "there is no TorchScript; script and torch.compile compile Python functions and modules"
+_WHY = "no TorchScript is made here; script and torch.compile compile Python code"
 _isinstance = isinstance
 
 
@@ -357,25 +363,7 @@ def wait(future: Future) -> Any:
     return future.wait()
 
 
-class _Scripted(type):
-    """Modules that were scripted or traced, in place, are script modules, too."""
-
-    def __instancecheck__(cls, instance: Any) -> bool:
-        return super().__instancecheck__(instance) or (
-            cls is ScriptModule and _isinstance(instance, Module) and "save" in instance.__dict__
-        )
-
-
-class ScriptModule(Module, metaclass=_Scripted):
-    """The base of modules whose methods are marked as scripts; they run as Python."""
-
-    def save(self, f: Any, _extra_files: dict[str, Any] | None = None) -> None:
-        """Write the module as :func:`save` does."""
-        save(self, f, _extra_files)
-
-
-RecursiveScriptModule = absent_class("torch.jit", "RecursiveScriptModule", _WHY)
 CompilationUnit = absent_class("torch.jit", "CompilationUnit", _WHY)
 _get_trace_graph = absent_function("torch.jit", "_get_trace_graph", _WHY)
 
-_own_names(globals())
+_own_names(globals(), "RecursiveScriptModule")

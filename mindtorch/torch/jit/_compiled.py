@@ -10,7 +10,8 @@ from mindtorch.engine.compile.jit import Jitted
 from mindtorch.torch.nn import Module
 from mindtorch.torch.nn.modules.module import NO_SCRIPT
 
-from ._archives import save, with_save
+from ._saving import save, with_save
+from ._torchscript.script_modules import RecursiveScriptModule
 
 __all__ = ["ScriptFunction", "compiled"]
 
@@ -46,6 +47,8 @@ class ScriptFunction(Jitted):
 
 def compiled(obj: Any) -> Any:
     """`obj`, a module or function, with calls that are compiled; anything else as it is."""
+    if isinstance(obj, RecursiveScriptModule):
+        return obj
     if isinstance(obj, Module):
         if "_compiled_call_impl" not in obj.__dict__:
             obj.compile()

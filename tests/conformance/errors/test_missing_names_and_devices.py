@@ -43,14 +43,6 @@ def test_datapipes_are_imported_and_refused() -> None:
         module.IterableWrapper([1])
 
 
-def test_complex32_is_not_refused_for_floats_of_8_bits() -> None:
-    for make in (lambda: ours.zeros(2, dtype=ours.complex32),
-                 lambda: ours.tensor([1j], dtype=ours.complex32)):
-        with pytest.raises(NotImplementedError, match="complex") as caught:
-            make()
-        assert "8 bits" not in str(caught.value)
-
-
 def refusal(library: Any, make: Any) -> tuple[str, str]:
     with pytest.raises(Exception) as caught:
         make(library)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import io
 import pickle
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -48,19 +47,6 @@ def test_extra_files_come_back_as_bytes() -> None:
     assert found == {"words": b"a b"}
     with pytest.raises(RuntimeError, match="no extra file 'other'"):
         torch.jit.load(io.BytesIO(file.getvalue()), _extra_files={"other": ""})
-
-
-def test_torchscript_is_refused_by_its_name(tmp_path: Path) -> None:
-    """Its code cannot be run; the error says what to do instead of failing in a pickle."""
-    with zipfile.ZipFile(tmp_path / "script.pt", "w") as archive:
-        archive.writestr("script/code/__torch__.py", "")
-    with pytest.raises(NotImplementedError, match="holds TorchScript"):
-        torch.jit.load(tmp_path / "script.pt")
-    torch.save({"a": 1}, tmp_path / "other.pt")
-    with pytest.raises(RuntimeError, match="was not written by"):
-        torch.jit.load(tmp_path / "other.pt")
-    with pytest.raises(ValueError, match="does not exist"):
-        torch.jit.load(str(tmp_path / "none.pt"))
 
 
 def test_freezing_needs_eval_mode() -> None:

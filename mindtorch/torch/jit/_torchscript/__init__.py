@@ -1,0 +1,1 @@
+"""Programs of TorchScript: the code of an archive, read and run op by op."""
