@@ -9,8 +9,11 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
+from ..op import OPS
 
-__all__ = ["Layer", "is_border", "is_limit", "is_product", "layer_of", "limits_of", "suits"]
+__all__ = [
+    "Layer", "function_of", "is_border", "is_limit", "is_product", "layer_of", "limits_of", "suits",
+]  # fmt: skip
 
 Arrays = Mapping[int, np.ndarray]
 INFINITE = float("inf")
@@ -79,6 +82,15 @@ def limits_of(op: str, others: Sequence[int | None], params: Any, arrays: Arrays
     return (-INFINITE if low is None else low, INFINITE if high is None else high)
 
 
+def function_of(op: str, others: Any, params: Any, made: Any) -> str:
+    """The scalar function of an op of one value; "" for other ops."""
+    known = OPS.get(op)
+    if known is None or others or params or is_limit(op) or known.input_names != ("x",):
+        return ""
+    step = known.scalar_step(made, (made,))
+    return str(step[0]) if step is not None and step[2] == np.float32 else ""
+
+
 @dataclass
 class Layer:
     """A convolution or a product, in one form.
@@ -89,6 +101,7 @@ class Layer:
         quantization: (scale, zero point) of the input; None for floats.
         each: whether a channel sees its own input channel only.
         limits: the least and the greatest result.
+        function: that is applied to the result, if any.
     """
 
     weight: np.ndarray
@@ -101,14 +114,21 @@ class Layer:
     quantization: tuple[float, int] | None = None
     each: bool = False
     limits: tuple[float, float] = (-INFINITE, INFINITE)
+    function: str = ""
 
     @property
     def window(self) -> tuple[int, int]:
         return self.weight.shape[2], self.weight.shape[3]
 
 
-def layer_of(node: Any, image: tuple[int, int, int], arrays: Arrays) -> Layer:
-    """The layer of a node whose input has these channels, rows and columns."""
+def layer_of(
+    node: Any, image: tuple[int, int, int], arrays: Arrays, described: Any = None
+) -> Layer:
+    """The layer of a node whose input has these channels, rows and columns.
+
+    Args:
+        described: the result, where a function that follows is asked for.
+    """
     channels, height, width = image
     weight = arrays[node.inputs[1] or 0]
     if node.op.startswith("quantized"):
@@ -124,7 +144,12 @@ def layer_of(node: Any, image: tuple[int, int, int], arrays: Arrays) -> Layer:
             made = Layer(weight, bias, p["stride"], p["padding"], p["dilation"])
             made.each = p["groups"] > 1
     for step in node.then:
-        made.limits = limits_of(step.op, step.inputs[1:], step.params, arrays)
+        others = step.inputs[1:], step.params
+        limits = limits_of(step.op, *others, arrays)
+        if limits is not None:
+            made.limits = limits
+        elif described is not None:
+            made.function = function_of(step.op, *others, described)
     return made
 
 
@@ -169,12 +194,21 @@ def suits(node: Any, avals: Any, arrays: Arrays, uses: Mapping[int, int]) -> boo
     for a in (*made, *given):
         if a.dtype is not dtypes.float32 or not a.contiguous or a.weak or _bytes(a) >= 1 << 31:
             return False
-    if any(limits_of(t.op, t.inputs[1:], t.params, arrays) is None for t in node.then):
-        return False
+    for then in node.then:
+        others = then.inputs[1:], then.params
+        if limits_of(then.op, *others, arrays) is None and not function_of(
+            then.op, *others, made[0]
+        ):
+            return False
     if len(node.then) > 1 or (node.then and not is_product(node.op)):
         return False
-    rule = _RULES.get(node.op)
-    return bool(given) and rule is not None and bool(rule(node, given, made[0], arrays))
+    rule = _RULES.get(node.op, _suits_function)
+    return bool(given) and bool(rule(node, given, made[0], arrays))
+
+
+def _suits_function(node: Any, given: Any, made: Any, arrays: Arrays) -> bool:
+    function = function_of(node.op, node.inputs[1:], node.params, made)
+    return bool(function) and made.ndim in (2, 4) and given[0].shape == made.shape
 
 
 @_by_name(_RULES, "view")
@@ -197,6 +231,28 @@ def _suits_border(node: Any, given: Any, made: Any, arrays: Arrays) -> bool:
 def _suits_sum(node: Any, given: Any, made: Any, arrays: Arrays) -> bool:
     same = len(given) == 2 and given[0].shape == given[1].shape
     return same and not node.params and made.ndim in (2, 4)
+
+
+@_by_name(_RULES, "multiply")
+def _suits_factors(node: Any, given: Any, made: Any, arrays: Arrays) -> bool:
+    """Images times a factor for each channel."""
+    if len(given) != 2 or made.ndim != 4 or node.params:
+        return False
+    return sorted(x.shape == made.shape for x in given) == [False, True] and any(
+        x.shape == (*made.shape[:2], 1, 1) for x in given
+    )
+
+
+@_by_name(_RULES, "cat")
+def _suits_joined(node: Any, given: Any, made: Any, arrays: Arrays) -> bool:
+    return made.ndim == 4 and node.params["axis"] == 1 and len(given) == len(node.inputs)
+
+
+@_by_name(_RULES, "mean")
+def _suits_mean_of_axes(node: Any, given: Any, made: Any, arrays: Arrays) -> bool:
+    return given[0].ndim == 4 and node.params.get("axis") == (2, 3) and made.size == (
+        made.shape[0] * made.shape[1]
+    )
 
 
 @_by_name(_RULES, "relu", "clamp", "hardtanh", "clamp_min", "clamp_max")

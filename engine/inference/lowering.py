@@ -18,7 +18,7 @@ from mindtorch.kernels.cpu import inference_steps as steps
 from mindtorch.kernels.cpu.simd import tile_rows
 from mindtorch.kernels.cpu.thread_pool import get_num_threads
 
-from .layers import Layer, is_border, is_limit, layer_of, limits_of
+from .layers import Layer, function_of, is_border, is_limit, layer_of, limits_of
 from .step_list import External, Memory, Step, StepList
 
 __all__ = ["Lowering"]
@@ -133,7 +133,7 @@ class Lowering:
             self._read(place, number)
         for number, node in enumerate(self.nodes):
             if number not in self.done:
-                _METHODS[node.op](self, number, node)
+                _METHODS.get(node.op, Lowering._map)(self, number, node)
         first = len(self.inputs)
         for number, place in enumerate(self.outputs):
             image = self.images[place]
@@ -327,7 +327,53 @@ class Lowering:
         ))  # fmt: skip
         self._remaining(image, [k for k in kinds if k not in (kind, _FLOATS)])
 
-    @_for("adaptive_avg_pool")
+    def _map(self, number: int, node: Any) -> None:
+        """A function of every number."""
+        place = node.outputs[0]
+        function = function_of(node.op, (), node.params, self.avals[place])
+        x = self.images[node.inputs[0] or 0]
+        image = _Image(x.count, x.channels, x.height, x.width)
+        self._apply(function, x.held[_FLOATS], place, image)
+
+    def _apply(self, function: str, held: Memory, place: int, image: _Image) -> None:
+        floats, chosen, more = self._targets(place, image)
+        kind, as_bytes = chosen or (_FLOATS, None)
+        count = image.pixels * image.pitch
+        self.list.add(Step(
+            steps.MAP, count, {}, {2: held, 17: floats, 20: as_bytes},
+            (-_INFINITE, _INFINITE, *_to_bytes(kind)), 4 * count, function,
+        ))  # fmt: skip
+        self._remaining(image, more)
+
+    @_for("multiply")
+    def _factors(self, number: int, node: Any) -> None:
+        place = node.outputs[0]
+        a, b = (self.images[i or 0] for i in node.inputs)
+        x, factors = (a, b) if a.pixels > b.pixels else (b, a)
+        image = self.images[place] = _Image(x.count, x.channels, x.height, x.width)
+        held = image.held[_FLOATS] = self._room(image, _FLOATS)
+        self.list.add(Step(
+            steps.SCALE, x.pixels, {27: x.height * x.width, 28: x.pitch},
+            {2: x.held[_FLOATS], 14: factors.held[_FLOATS], 17: held}, work=x.pixels * x.pitch,
+        ))  # fmt: skip
+        self._remaining(image, [k for k in self.asked[place] if k != _FLOATS])
+
+    @_for("cat")
+    def _joined(self, number: int, node: Any) -> None:
+        place, begin = node.outputs[0], 0
+        image = self.images[place] = _Image(*self.avals[place].shape)
+        held = image.held[_FLOATS] = self._room(image, _FLOATS)
+        for each in node.inputs:
+            x = self.images[each]
+            self.list.add(Step(
+                steps.PLACE, x.pixels,
+                {27: x.channels, 28: x.pitch, 29: image.pitch, 30: begin},
+                {2: x.held[_FLOATS], 17: held}, work=x.pixels * x.pitch,
+            ))  # fmt: skip
+            begin += x.channels
+        self._remaining(image, [k for k in self.asked[place] if k != _FLOATS])
+
+    @_for("adaptive_avg_pool", "mean")
     def _mean(self, number: int, node: Any) -> None:
         x = self.images[node.inputs[0] or 0]
         image = self.images[node.outputs[0]] = _Image(x.count, x.channels, 1, 1)
@@ -344,16 +390,23 @@ class Lowering:
     def _layer(self, number: int, node: Any) -> None:
         place = node.inputs[0] or 0
         x = self.images[place]
-        layer = layer_of(node, (x.channels, x.height, x.width), self.arrays)
+        result = node.outputs[0]
+        size = x.channels, x.height, x.width
+        layer = layer_of(node, size, self.arrays, self.avals[result])
         if place in self.borders:
             top, left = _before(self.borders[place])
             layer.padding = layer.padding[0] + top, layer.padding[1] + left
             place = self.borders[place].inputs[0]
         kind = layer.quantization or _FLOATS
         self.list.has_bytes |= kind != _FLOATS
-        made, added, limits = self._follow(number, node.outputs[0], layer.limits)
-        image = _Image(*_shape(self.avals[made]))
-        floats, chosen, more = self._targets(made, image)
+        image = _Image(*_shape(self.avals[result]))
+        more: list[Any] = []
+        if layer.function:
+            added, limits, chosen = None, layer.limits, None
+            floats = self._room(image, _FLOATS)
+        else:
+            result, added, limits = self._follow(number, result, layer.limits)
+            floats, chosen, more = self._targets(result, image)
         bytes_kind, held = chosen or (_FLOATS, None)
         step = Step(
             steps.CONVOLVE, 0, self._numbers(layer, image, kind),
@@ -373,6 +426,8 @@ class Lowering:
             self._plain(step, node, layer, x, image, "first" if border else "all", border)
         self.list.add(step)
         self._remaining(image, more)
+        if layer.function:
+            self._apply(layer.function, floats, result, image)
 
     def _numbers(self, layer: Layer, image: _Image, kind: Any) -> dict[int, int]:
         """What is the same for all forms of a layer."""

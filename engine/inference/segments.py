@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from mindtorch.kernels.cpu import inference_steps
+from mindtorch.kernels.cpu import inference_maps, inference_steps
 from mindtorch.kernels.cpu.thread_pool import get_num_threads, parallel_for
 
 from .. import dtypes
@@ -16,7 +17,7 @@ from ..compile.ir.ir import Graph, GraphOp, Node, Value
 from ..op import Plan
 from .layers import is_border, is_product, suits
 from .lowering import Lowering
-from .step_list import EXTERNAL, LINE, StepList
+from .step_list import EXTERNAL, LINE, Step, StepList
 
 __all__ = ["join_nodes"]
 
@@ -36,7 +37,7 @@ class _Run:
         self.scratch = [aval((size + LINE,), dtypes.uint8)]
         self._bases = np.zeros(EXTERNAL + inputs + outputs, np.int64)
         self._run = inference_steps.runner(steps.has_bytes)
-        self._groups = list(_groups([step.work for step in steps.steps]))
+        self._groups = list(_groups(steps.steps, parts))
         self._parts = parts
         self._arena: Any = None
 
@@ -54,32 +55,43 @@ class _Run:
             bases[at] = flat.__array_interface__["data"][0]
             at += 1
         parts = min(get_num_threads(), self._parts)
-        if parts <= 1:
+        if parts <= 1 and len(self._groups) == 1:
             self._run(self.table, self.floats, bases, 0, len(self.table), 0, 1)
             return
-        for start, stop, shared in self._groups:
-            if not shared:
-                self._run(self.table, self.floats, bases, start, stop, 0, 1)
-                continue
+        for start, stop, apply, shared in self._groups:
+            if parts > 1 and shared:
+                parallel_for(parts, functools.partial(self._share, parts, start, stop, apply))
+            else:
+                self._part(start, stop, apply, 0, 1)
 
-            def part(first: int, last: int, start: int = start, stop: int = stop) -> None:
-                for number in range(first, last):
-                    self._run(self.table, self.floats, bases, start, stop, number, parts)
+    def _part(self, start: int, stop: int, apply: Any, number: int, parts: int) -> None:
+        if apply is None:
+            self._run(self.table, self.floats, self._bases, start, stop, number, parts)
+        else:
+            apply(self.table[start], self.floats[start], self._bases, number, parts)
 
-            parallel_for(parts, part)
+    def _share(
+        self, parts: int, start: int, stop: int, apply: Any, first: int, last: int
+    ) -> None:
+        for number in range(first, last):
+            self._part(start, stop, apply, number, parts)
 
 
-def _groups(works: Sequence[int]) -> Any:
-    """(first step, step behind, whether threads share it): small ones go together."""
+def _groups(steps: Sequence[Step], threads: int) -> Any:
+    """(first step, step behind, a kernel of its own, whether threads share it): others go
+    together."""
     start = 0
-    for number, work in enumerate(works):
-        if work >= _WORK:
-            if start < number:
-                yield start, number, False
-            yield number, number + 1, True
-            start = number + 1
-    if start < len(works):
-        yield start, len(works), False
+    for number, step in enumerate(steps):
+        shared = threads > 1 and step.work >= _WORK
+        if not (shared or step.function):
+            continue
+        if start < number:
+            yield start, number, None, False
+        apply = inference_maps.mapping(step.function) if step.function else None
+        yield number, number + 1, apply, shared
+        start = number + 1
+    if start < len(steps):
+        yield start, len(steps), None, False
 
 
 class _Segment(GraphOp):
@@ -131,8 +143,8 @@ def join_nodes(
             )
     for start, stop in _runs(good):
         held = given[start:stop]
-        if stop - start == 1 and not (good[start] and is_product(held[0].op)):
-            nodes.append(ir.nodes[start])
+        if not (good[start] and any(is_product(node.op) for node in held)):
+            nodes += ir.nodes[start:stop]
             continue
         made = [node.outputs[0] for node in held]
         inputs = list(dict.fromkeys(

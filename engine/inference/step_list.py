@@ -50,6 +50,7 @@ class Step:
         operands: the places of two numbers each, and what they stand for.
         floats: the least and the greatest result, the inverse of a scale, and a zero point.
         work: about how many multiplications, by which threads share it or not.
+        function: of a MAP, the scalar function.
     """
 
     kind: int
@@ -58,6 +59,7 @@ class Step:
     operands: dict[int, Operand] = field(default_factory=dict)
     floats: tuple[float, float, float, float] = (-INFINITE, INFINITE, 1.0, 0.0)
     work: int = 0
+    function: str = ""
 
 
 class StepList:

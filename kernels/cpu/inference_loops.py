@@ -182,6 +182,37 @@ def combine(numbers: Any, a: int, b: int, out: int, as_bytes: int, first: int, l
             _to_bytes(carray(pointer8(as_bytes + at), count), target, numbers[2], numbers[3])
 
 
+@kernel(noalias=True)
+def _product_line(out: Any, a: Any, b: Any) -> None:
+    for c in range(out.size):
+        out[c] = a[c] * b[c]
+
+
+@kernel
+def scale(row: Any, x: int, factors: int, out: int, first: int, last: int) -> None:
+    """Pixels ``first`` to ``last`` times factors, of which there is one pixel for each image;
+    ``row``: pixels of an image, pitch."""
+    pixels, pitch = row[0], row[1]
+    for p in range(first, last):
+        _product_line(
+            carray(pointer32(out + p * pitch * 4), pitch),
+            carray(pointer32(x + p * pitch * 4), pitch),
+            carray(pointer32(factors + p // pixels * pitch * 4), pitch),
+        )
+
+
+@kernel
+def place_channels(row: Any, x: int, out: int, first: int, last: int) -> None:
+    """Some channels of pixels ``first`` to ``last``; ``row``: channels, pitch, the result's pitch,
+    the first channel there."""
+    channels, pitch, made, begin = row[0], row[1], row[2], row[3]
+    for p in range(first, last):
+        source = carray(pointer32(x + p * pitch * 4), channels)
+        target = carray(pointer32(out + (p * made + begin) * 4), channels)
+        for c in range(channels):
+            target[c] = source[c]
+
+
 # --- Winograd -------------------------------------------------------------------------------------
 
 

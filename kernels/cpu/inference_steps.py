@@ -19,9 +19,11 @@ from mindtorch.kernels.codegen.jit import entry_point, from_source, kernel
 from .inference_loops import (
     APART,
     combine,
+    place_channels,
     pointer8,
     pool_mean,
     read_image,
+    scale,
     turn_given,
     turn_made,
     write_image,
@@ -33,7 +35,8 @@ __all__ = ["CONVOLVE", "STEPS", "WIDTH", "runner"]
 
 WIDTH = 48  # whole numbers of a step
 # what a step does; the second number of its row is in how many units it can be parted
-(CONVOLVE, WINOGRAD2, WINOGRAD4, READ, WRITE, MEAN, COMBINE) = STEPS = range(7)
+(CONVOLVE, WINOGRAD2, WINOGRAD4, READ, WRITE, MEAN, SCALE, PLACE, COMBINE) = STEPS = range(9)
+MAP = 9  # a kernel of its own, between two calls (:mod:`.inference_maps`)
 # of tiles: a number of floats, and the one behind it of bytes
 FLOAT, BYTES, DEPTHWISE, DEPTHWISE_BYTES, LARGEST, LARGEST_BYTES = range(6)
 
@@ -192,6 +195,11 @@ def _runner(has_bytes: bool) -> Any:
                 write_image(row[27:], _at(bases, row, 2), _at(bases, row, 17), first, last)
             elif kind == MEAN:
                 pool_mean(row[27:], _at(bases, row, 2), _at(bases, row, 17), first, last)
+            elif kind == SCALE:
+                scale(row[27:], _at(bases, row, 2), _at(bases, row, 14), _at(bases, row, 17), first,
+                      last)  # fmt: skip
+            elif kind == PLACE:
+                place_channels(row[27:], _at(bases, row, 2), _at(bases, row, 17), first, last)
             else:
                 combine(floats, _at(bases, row, 2), _at(bases, row, 14), _at(bases, row, 17),
                         _at(bases, row, 20), first, last)  # fmt: skip

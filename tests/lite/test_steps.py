@@ -154,6 +154,37 @@ def test_no_step_reads_what_was_not_written() -> None:
     assert np.array_equal(results[0], results[2])
 
 
+def test_functions_and_factors() -> None:
+    torch.manual_seed(0)
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.second = nn.Conv2d(3, 12, 3), nn.Conv2d(12, 12, 1)
+            self.last = nn.Conv2d(27, 9, 1)
+
+        def forward(self, x: Any) -> Any:
+            given = x
+            x = nn.functional.silu(self.first(x))
+            factors = torch.sigmoid(self.second(nn.functional.adaptive_avg_pool2d(x, 1)))
+            y = nn.functional.hardswish(self.second(factors * x))
+            y = self.last(torch.cat([x, torch.exp(-y), given[:, :, 1:-1, 1:-1]], 1))
+            return y.mean((2, 3))
+
+    net, x = Net().eval(), _x(2, 3, 9, 8)
+    graph = finished(from_model(net, [x]))
+    for threads in (1, 2):
+        model = _model(graph, threads)
+        assert len(_segments(model)) >= 1
+        expected = eager(net, x)
+        assert np.abs(predicted(model, x) - expected).max() <= ROUNDED * np.abs(expected).max()
+    quantize(graph, Config(quant_type="FULL_QUANT", min_quant_weight_channel=0), [[x]])
+    with off("kernel_substitution"):
+        expected = predicted(_model(graph), x)
+    found = predicted(_model(graph), x)
+    assert np.abs(found - expected).max() <= 0.02 * np.abs(expected).max()
+
+
 def test_other_nodes_part_the_steps() -> None:
     torch.manual_seed(0)
     net = nn.Sequential(nn.Conv2d(3, 8, 3), nn.Softmax(1), nn.Conv2d(8, 4, 3), nn.ReLU())
