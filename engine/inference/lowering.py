@@ -302,7 +302,6 @@ class Lowering:
         as_bytes = kind != _FLOATS
         held = self._room(image, kind)
         image.held[kind] = held
-        self.list.has_bytes |= as_bytes
         params, pixel = node.params, x.pitch * (1 if as_bytes else 4)
         window = params["kernel_size"]
         places = packing.places_of(
@@ -398,7 +397,6 @@ class Lowering:
             layer.padding = layer.padding[0] + top, layer.padding[1] + left
             place = self.borders[place].inputs[0]
         kind = layer.quantization or _FLOATS
-        self.list.has_bytes |= kind != _FLOATS
         image = _Image(*_shape(self.avals[result]))
         more: list[Any] = []
         if layer.function:

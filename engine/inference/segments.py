@@ -36,7 +36,7 @@ class _Run:
         self._kept, self._inputs, self._outputs = steps.kept, inputs, outputs
         self.scratch = [aval((size + LINE,), dtypes.uint8)]
         self._bases = np.zeros(EXTERNAL + inputs + outputs, np.int64)
-        self._run = inference_steps.runner(steps.has_bytes)
+        self._run = inference_steps.runner()
         self._groups = list(_groups(steps.steps, parts))
         self._parts = parts
         self._arena: Any = None

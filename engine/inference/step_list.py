@@ -67,13 +67,11 @@ class StepList:
 
     Attributes:
         kept: arrays whose addresses are in steps.
-        has_bytes: whether a step works on quantised numbers.
     """
 
     def __init__(self) -> None:
         self.steps: list[Step] = []
         self.kept: list[np.ndarray] = []
-        self.has_bytes = False
         self._memory: list[Memory] = []
 
     def memory(self, size: int, front: int = 0) -> Memory:

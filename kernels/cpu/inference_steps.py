@@ -39,6 +39,7 @@ WIDTH = 48  # whole numbers of a step
 MAP = 9  # a kernel of its own, between two calls (:mod:`.inference_maps`)
 # of tiles: a number of floats, and the one behind it of bytes
 FLOAT, BYTES, DEPTHWISE, DEPTHWISE_BYTES, LARGEST, LARGEST_BYTES = range(6)
+KINDS = ("float", "bytes", "depthwise", "depthwise bytes", "largest", "largest bytes")
 
 
 @intrinsic
@@ -51,26 +52,35 @@ def _pointer64(context: Any, address: Any) -> Any:
     return types.CPointer(types.int64)(types.int64), generate
 
 
+# of a run of tiles: the first one and the one behind, where their rows begin and end at most
+_RUN = ("first", "last", "begin", "most", *ARGUMENTS[:-1], *NUMBERS)
+
+
 @functools.cache
 def _tiles(kind: str) -> Any:
-    """``tiles(panel kind, single, ...)``: one tile of a kind, of all rows or of one."""
-    names = ", ".join([*ARGUMENTS, *NUMBERS])
+    """``tiles(panel kind, single, ...)``: some tiles of a kind, of all rows or of one."""
+    names = ", ".join(_RUN)
     lines, scope = [f"def tiles(which, single, {names}):"], {}
     singles = kind in ("float", "bytes")
     for i, (vectors, width) in enumerate(panel_widths()):
         for rows in (1, tile_rows()) if singles else (tile_rows(),):
-            name = f"tile_{i}_{rows}"
-            scope[name] = _tile(kind, rows, vectors, width)
+            name = f"run_{i}_{rows}"
+            scope[name] = _run(kind, rows, vectors, width)
             one = f" and single == {int(rows == 1)}" if singles else ""
             lines.append(f"    if which == {i}{one}:\n        {name}({names})")
     return from_source("\n".join(lines), "tiles", scope)
 
 
 @functools.cache
-def _tile(kind: str, rows: int, vectors: int, width: int) -> Any:
-    names = ", ".join([*ARGUMENTS, *NUMBERS])
+def _run(kind: str, rows: int, vectors: int, width: int) -> Any:
+    """One tile after another."""
+    names = ", ".join([*ARGUMENTS[1:-1], f"min(begin + t * {rows}, most)", *NUMBERS])
+    lines = [
+        f"def run({', '.join(_RUN)}):", "    for t in range(first, last):",
+        f"        code(places + t * taps * {4 * tile_rows()}, {names})",
+    ]  # fmt: skip
     code = tile_code(kind, rows, vectors, width)
-    return from_source(f"def tile({names}):\n    code({names})", "tile", {"code": code})
+    return from_source("\n".join(lines), "run", {"code": code})
 
 
 @kernel
@@ -99,22 +109,32 @@ def _convolve(kind: str) -> Any:
                 outside[i] = given[i]
         count = whole + row[26]
         panels = carray(_pointer64(row[23]), 3 * row[24])
-        table = 4 * taps * rows
-        for unit in range(first, last):
-            panel, t = unit // count, unit % count
+        most = max(row[7] - rows, 0)
+        unit = first
+        while unit < last:
+            panel = unit // count
+            t, end = unit - panel * count, min(last - panel * count, count)
+            unit += end - t
             which, channel = panels[3 * panel], panels[3 * panel + 1]
             distance = panels[3 * panel + 2]
-            single = 1 if t >= whole else 0
-            at = min(t * rows, row[7] - rows) if not single else row[7] - count + t
             shift = channel * channel_bytes if each else 0
-            tiles(
-                which, single, row[5] + t * table, taps, row[9], x + shift,
-                row[10] + distance, row[11] + 4 * channel, row[12] + 4 * channel,
-                row[13] + 4 * channel, add + 4 * channel if add else 0, row[16],
-                out + 4 * channel if out else 0, row[19],
-                as_bytes + channel if as_bytes else 0, row[22], max(at, 0),
-                numbers[0], numbers[1], numbers[2], numbers[3],
-            )  # fmt: skip
+            more = add + 4 * channel if add else 0
+            to, to_bytes = out + 4 * channel if out else 0, as_bytes + channel if as_bytes else 0
+            if t < whole:
+                tiles(
+                    which, 0, t, min(end, whole), 0, most, row[5], taps, row[9], x + shift,
+                    row[10] + distance, row[11] + 4 * channel, row[12] + 4 * channel,
+                    row[13] + 4 * channel, more, row[16], to, row[19], to_bytes, row[22],
+                    numbers[0], numbers[1], numbers[2], numbers[3],
+                )  # fmt: skip
+            if end > whole:
+                tiles(
+                    which, 1, max(t - whole, 0), end - whole, row[7] - row[26], row[7],
+                    row[5] + whole * taps * rows * 4, taps, row[9], x + shift, row[10] + distance,
+                    row[11] + 4 * channel, row[12] + 4 * channel, row[13] + 4 * channel, more,
+                    row[16], to, row[19], to_bytes, row[22], numbers[0], numbers[1], numbers[2],
+                    numbers[3],
+                )  # fmt: skip
 
     return convolve
 
@@ -145,14 +165,12 @@ def _winograd(made: int) -> Any:
                 for panel in range(row[24]):
                     which, channel = panels[3 * panel], panels[3 * panel + 1]
                     right = row[10] + place * row[9] + panels[3 * panel + 2]
-                    for t in range(0, count, rows):
-                        tiles(
-                            which, 0, row[5] + 4 * t, 1, inner, turned + place * given_step * 4,
-                            right, row[4], row[4], row[4], 0, 0,
-                            sums + place * made_step * 4 + 4 * channel, outer * 4, 0, 0, t,
-                            -np.float32(np.inf), np.float32(np.inf), numbers[2],
-                            numbers[3],
-                        )  # fmt: skip
+                    tiles(
+                        which, 0, 0, (count + rows - 1) // rows, 0, together, row[5], 1, inner,
+                        turned + place * given_step * 4, right, row[4], row[4], row[4], 0, 0,
+                        sums + place * made_step * 4 + 4 * channel, outer * 4, 0, 0,
+                        -np.float32(np.inf), np.float32(np.inf), numbers[2], numbers[3],
+                    )  # fmt: skip
             results(sums, patch, row[12], target, numbers, add, out, as_bytes, begin,
                     begin + count, made_step)  # fmt: skip
 
@@ -160,17 +178,13 @@ def _winograd(made: int) -> Any:
 
 
 @functools.cache
-def _runner(has_bytes: bool) -> Any:
-    kinds = ["float", "depthwise", "largest"]
-    kinds += ["bytes", "depthwise bytes", "largest bytes"] if has_bytes else []
-    names = {"float": FLOAT, "bytes": BYTES, "depthwise": DEPTHWISE, "largest": LARGEST,
-             "depthwise bytes": DEPTHWISE_BYTES, "largest bytes": LARGEST_BYTES}  # fmt: skip
-    lines = ["def convolve(row, numbers, bases, first, last):"]
-    for kind in kinds:
-        name = f"convolve_{names[kind]}"
-        lines.append(f"    if row[25] == {names[kind]}:")
+def _runner() -> Any:
+    lines, scope = ["def convolve(row, numbers, bases, first, last):"], {}
+    for number, kind in enumerate(KINDS):
+        name = f"convolve_{number}"
+        scope[name] = _convolve(kind)
+        lines.append(f"    if row[25] == {number}:")
         lines.append(f"        {name}(row, numbers, bases, first, last)")
-    scope = {f"convolve_{names[kind]}": _convolve(kind) for kind in kinds}
     convolve = from_source("\n".join(lines), "convolve", scope)
     winograd2, winograd4 = _winograd(2), _winograd(4)
 
@@ -211,10 +225,6 @@ _SIGNATURE = "void(int64[:, ::1], float32[:, ::1], int64[::1], int64, int64, int
 
 
 @functools.cache
-def runner(has_bytes: bool) -> Any:
-    """The compiled ``run_steps(steps, numbers, bases, start, stop, part, parts)``.
-
-    Args:
-        has_bytes: with convolutions of bytes, which take longer to load.
-    """
-    return entry_point(_runner(has_bytes), _SIGNATURE)
+def runner() -> Any:
+    """The compiled ``run_steps(steps, numbers, bases, start, stop, part, parts)``."""
+    return entry_point(_runner(), _SIGNATURE)

@@ -265,9 +265,14 @@ class Program:
         finally:
             thread_pool.limit_of_this_thread(before)
 
-    def run(self, flats: Sequence[np.ndarray], seconds: list[float] | None = None) -> list[Any]:
+    def run(self, flats: Sequence[np.ndarray]) -> list[Any]:
         """The outputs' flat arrays, which are the caller's, for those of the inputs."""
-        with self.executable.lock:
-            made = self._in_threads(lambda: self.executable.run(flats))
-            self.executable.release()
-            return list(made)
+        executable = self.executable
+        with executable.lock:
+            before = thread_pool.limit_of_this_thread(self.threads)
+            try:
+                made = executable.run(flats)
+            finally:
+                thread_pool.limit_of_this_thread(before)
+                executable.release()
+            return made
