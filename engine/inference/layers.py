@@ -189,7 +189,7 @@ def suits(node: Any, avals: Any, arrays: Arrays, uses: Mapping[int, int]) -> boo
     """
     made = [avals[i] for i in node.outputs if i == node.outputs[0] or uses.get(i)]
     given = [avals[i] for i in node.inputs if i is not None and i not in arrays]
-    if len(made) != 1 or not made[0].size:
+    if len(made) != 1 or not all(a.size for a in (*made, *given)):
         return False
     for a in (*made, *given):
         if a.dtype is not dtypes.float32 or not a.contiguous or a.weak or _bytes(a) >= 1 << 31:

@@ -27,7 +27,6 @@ _FEW = 4  # channels of images whose pixels are read without a gap between
 _INFINITE = float("inf")
 _FLOATS = "floats"  # what layers of floats ask for; others (scale, zero point)
 _WINOGRAD_BYTES = 400_000  # of turned tiles that are kept at a time
-_PIECE = 60_000  # multiplications that one thread does sooner than two
 
 
 @dataclass
@@ -36,7 +35,6 @@ class _Image:
 
     Attributes:
         held: memory by what was asked for.
-        border: rows and columns around it, for images that a first layer reads.
     """
 
     count: int
@@ -159,9 +157,9 @@ class Lowering:
         """Bring an input into our order, as its readers want it."""
         image = self.images[place] = _Image(*_shape(self.avals[place]))
         for kind in self.asked[place] or [_FLOATS]:
-            border = self._first_layer(place, kind)
+            border = self._first_layer(place)
             down, across, top, left = border or (image.height, image.width, 0, 0)
-            pitch = self._pixel(image, border is not None)
+            pitch = image.pitch if border is None else image.channels
             as_bytes = kind != _FLOATS
             size = 1 if as_bytes else 4
             held = self.list.memory(image.count * down * across * pitch * size, pitch * size)
@@ -174,13 +172,7 @@ class Lowering:
                 image.pixels * image.channels,
             ))  # fmt: skip
 
-    def _pixel(self, image: _Image, bordered: bool) -> int:
-        """Channels of a pixel in memory."""
-        if not bordered:
-            return image.pitch
-        return image.channels
-
-    def _first_layer(self, place: int, kind: Any) -> Any:
+    def _first_layer(self, place: int) -> Any:
         """Rows and columns of a bordered image, and those before it, where the only layer that
         reads an input reads few channels: then a row of its window is one run of numbers."""
         readers = self.readers.get(place, [])
@@ -235,9 +227,13 @@ class Lowering:
                 (-_INFINITE, _INFINITE, *_to_bytes(kind)), count,
             ))  # fmt: skip
 
-    def _follow(self, number: int, place: int, limits: Any) -> tuple[int, int | None, Any]:
+    def _follow(self, place: int, limits: Any, adds: bool) -> tuple[int, int | None, Any]:
         """The value that a node's result becomes by what is computed with it: its place, the
-        value that is added, and limits."""
+        value that is added, and limits.
+
+        Args:
+            adds: whether a value may be added.
+        """
         added = None
         while True:
             readers = self.readers.get(place, [])
@@ -246,7 +242,7 @@ class Lowering:
             node = self.nodes[readers[0]]
             if limits == (-_INFINITE, _INFINITE) and is_limit(node.op):
                 limits = limits_of(node.op, node.inputs[1:], node.params, self.arrays)
-            elif node.op == "add" and added is None and limits == (-_INFINITE, _INFINITE):
+            elif node.op == "add" and adds and added is None and limits == (-_INFINITE, _INFINITE):
                 (other,) = [i for i in node.inputs if i != place]
                 if other is None or _FLOATS not in getattr(self.images.get(other), "held", ()):
                     return place, added, limits
@@ -272,7 +268,8 @@ class Lowering:
     @_for("add")
     def _add(self, number: int, node: Any) -> None:
         a, b = (self.images[i or 0] for i in node.inputs)
-        place, _, limits = self._follow(number, node.outputs[0], (-_INFINITE, _INFINITE))
+        # a second sum would have no operand left
+        place, _, limits = self._follow(node.outputs[0], (-_INFINITE, _INFINITE), adds=False)
         self._combine(a, b, place, limits)
 
     @_for("relu", "clamp", "hardtanh", "clamp_min", "clamp_max")
@@ -316,8 +313,8 @@ class Lowering:
         self.list.add(Step(
             steps.CONVOLVE, table.size // 3 * places.whole,
             {4: outside, 42: pixel, 5: self.list.address(places.table), 6: places.whole,
-             7: image.pixels,
-             8: window[0] * window[1], 9: 1, 10: zeros, 11: start, 12: zeros, 13: ones, 16: 0,
+             7: image.pixels, 8: window[0] * window[1], 9: 1, 10: zeros, 11: start, 12: zeros,
+             13: ones, 16: 0,
              19: image.pitch * 4, 22: image.pitch, 23: self.list.address(table),
              24: table.size // 3, 25: steps.LARGEST + int(as_bytes), 26: 0},
             {2: x.held[kind], 14: None, 17: None if as_bytes else held,
@@ -403,7 +400,7 @@ class Lowering:
             added, limits, chosen = None, layer.limits, None
             floats = self._room(image, _FLOATS)
         else:
-            result, added, limits = self._follow(number, result, layer.limits)
+            result, added, limits = self._follow(result, layer.limits, adds=True)
             floats, chosen, more = self._targets(result, image)
         bytes_kind, held = chosen or (_FLOATS, None)
         step = Step(
@@ -414,7 +411,7 @@ class Lowering:
         )  # fmt: skip
         step.operands[14] = None if added is None else self.images[added].held[_FLOATS]
         step.numbers[16] = image.pitch * 4
-        border = self._first_layer(place, kind) if place in self.inputs else None
+        border = self._first_layer(place) if place in self.inputs else None
         tiles = self._winograd_tile(layer, x, image)
         if tiles:
             self._winograd(step, node, layer, x, image, tiles)

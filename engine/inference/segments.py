@@ -135,6 +135,10 @@ def join_nodes(
     count = 0
     good = [suits(node, avals, arrays, uses) for node in given]
     for number, node in enumerate(given):
+        if good[number] and node.op == "view":
+            # channels of a flattened image lie last here: only products know how to read that
+            readers = [other for other in given if node.outputs[0] in other.inputs]
+            good[number] = all(other.op.endswith("linear") for other in readers)
         if good[number] and is_border(node.op):
             good[number] = number + 1 < len(given) and good[number + 1] and (
                 "convolution" in given[number + 1].op

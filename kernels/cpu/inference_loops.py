@@ -38,14 +38,19 @@ OUT = {
 APART = 16  # numbers between places, which a power of two apart would share cache sets
 
 
-@intrinsic
-def pointer8(context: Any, address: Any) -> Any:
-    """An address as a pointer to uint8."""
+def _pointer_to(kind: Any) -> Any:
+    @intrinsic
+    def pointer(context: Any, address: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
+        return types.CPointer(kind)(types.int64), generate
 
-    return types.CPointer(types.uint8)(types.int64), generate
+    return pointer
+
+
+# addresses as pointers to bytes and to whole numbers
+pointer8, pointer_long = _pointer_to(types.uint8), _pointer_to(types.int64)
 
 
 @kernel
@@ -84,12 +89,22 @@ def read_image(row: Any, numbers: Any, x: int, out: int, first: int, last: int) 
         right = max(0, min(width, across - left))
         if as_bytes:
             target = carray(pointer8(out + r * size), size)
+            if plane == 1 and down == 1:
+                for c in range(channels):
+                    target[c] = rounded(source[c], inverse, origin)
+                target[channels:] = zero
+                continue
             target[:] = zero
             if 0 <= y < height:
                 _row_in(target, source, channels, plane, y * width, right, left * pitch, pitch,
                         inverse, origin)  # fmt: skip
             continue
         line = carray(pointer32(out + r * size * 4), size)
+        if plane == 1 and down == 1:  # a row of numbers
+            for c in range(channels):
+                line[c] = source[c]
+            line[channels:] = np.float32(0)
+            continue
         if pitch != channels or y < 0 or y >= height:
             line[:] = np.float32(0)
         else:

@@ -11,8 +11,7 @@ import functools
 from typing import Any
 
 import numpy as np
-from numba import carray, types
-from numba.extending import intrinsic
+from numba import carray
 
 from mindtorch.kernels.codegen.jit import entry_point, from_source, kernel
 
@@ -21,6 +20,7 @@ from .inference_loops import (
     combine,
     place_channels,
     pointer8,
+    pointer_long,
     pool_mean,
     read_image,
     scale,
@@ -40,16 +40,6 @@ MAP = 9  # a kernel of its own, between two calls (:mod:`.inference_maps`)
 # of tiles: a number of floats, and the one behind it of bytes
 FLOAT, BYTES, DEPTHWISE, DEPTHWISE_BYTES, LARGEST, LARGEST_BYTES = range(6)
 KINDS = ("float", "bytes", "depthwise", "depthwise bytes", "largest", "largest bytes")
-
-
-@intrinsic
-def _pointer64(context: Any, address: Any) -> Any:
-    """An address as a pointer to int64."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
-
-    return types.CPointer(types.int64)(types.int64), generate
 
 
 # of a run of tiles: the first one and the one behind, where their rows begin and end at most
@@ -108,7 +98,7 @@ def _convolve(kind: str) -> Any:
             for i in range(outside.size):
                 outside[i] = given[i]
         count = whole + row[26]
-        panels = carray(_pointer64(row[23]), 3 * row[24])
+        panels = carray(pointer_long(row[23]), 3 * row[24])
         most = max(row[7] - rows, 0)
         unit = first
         while unit < last:
@@ -152,7 +142,7 @@ def _winograd(made: int) -> Any:
         )  # fmt: skip
         source, target = row[27:34], row[34:41]
         inner, outer, together = source[2], target[2], row[6]
-        panels = carray(_pointer64(row[23]), 3 * row[24])
+        panels = carray(pointer_long(row[23]), 3 * row[24])
         given_step, made_step = together * inner + APART, together * outer + APART
         turned = _at(bases, row, 41) + part * row[43]
         sums = turned + places * given_step * 4

@@ -17,6 +17,7 @@ import functools
 from typing import Any
 
 import llvmlite.binding
+import numba
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
@@ -37,6 +38,8 @@ PITCH = 8  # pixels have a multiple of so many channels
 @functools.cache
 def byte_form() -> str:
     """How this processor multiplies bytes: "vnni", "pairs" or "plain"."""
+    if numba.config.CPU_NAME or numba.config.CPU_FEATURES is not None:
+        return "plain"  # code for another processor, whose instructions are not known here
     try:
         features = llvmlite.binding.get_host_cpu_features()
     except RuntimeError:

@@ -185,6 +185,35 @@ def test_functions_and_factors() -> None:
     assert np.abs(found - expected).max() <= 0.02 * np.abs(expected).max()
 
 
+def test_sums_of_several_and_flattened_images() -> None:
+    """A second sum has its own operand; a flattened image is added in the order that it has."""
+    torch.manual_seed(0)
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.a, self.b, self.c = (nn.Conv2d(3, 5, 3, padding=1) for _ in range(3))
+            self.last = nn.Linear(5 * 12, 5 * 12)
+
+        def forward(self, x: Any) -> Any:
+            a, b, c = self.a(x), self.b(x), self.c(x)
+            y = torch.relu(torch.relu(a) + torch.relu(b) + torch.relu(c) + a)
+            flat = torch.flatten(y, 1)
+            return torch.relu(self.last(flat) + flat)
+
+    net, x = Net().eval(), _x(2, 3, 4, 3)
+    expected = eager(net, x)
+    found = predicted(_model(finished(from_model(net, [x]))), x)
+    assert np.abs(found - expected).max() <= ROUNDED * np.abs(expected).max()
+
+
+def test_a_network_of_products() -> None:
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(37, 21), nn.ReLU(), nn.Linear(21, 3), nn.Tanh())
+    _check(net, _x(1, 37))
+    _check(net, _x(13, 37))
+
+
 def test_other_nodes_part_the_steps() -> None:
     torch.manual_seed(0)
     net = nn.Sequential(nn.Conv2d(3, 8, 3), nn.Softmax(1), nn.Conv2d(8, 4, 3), nn.ReLU())
