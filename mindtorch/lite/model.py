@@ -18,7 +18,7 @@ from .execution import Program
 from .file import is_lite_file, read
 from .graph import LiteGraph, Size
 from .kinds import ModelType
-from .tensor import Tensor
+from .tensor import Format, Tensor
 
 __all__ = ["Model"]
 
@@ -103,6 +103,8 @@ class Model:
         for described, place in zip(avals, places, strict=True):
             tensor = Tensor(np.zeros(described.shape, described.dtype.np))
             tensor.name = self._built().tensors[place].name
+            if self._built().information.get("fmk") == "TFLITE":
+                tensor.format = Format.NHWC
             made.append(tensor)
         return made
 

@@ -31,7 +31,7 @@ class DataType(enum.Enum):
 
 
 class Format(enum.Enum):
-    """How axes are ordered, numbered as MindSpore Lite's; models here have NCHW."""
+    """How axes are ordered, numbered as MindSpore Lite's; models have NCHW, of TFLite NHWC."""
 
     DEFAULT_FORMAT = -1
     NCHW = 0

@@ -65,6 +65,7 @@ def test_a_float_network(tmp_path: Path) -> None:
     model = _converted(path)
     (given,) = model.get_inputs()
     assert (given.name, given.shape) == ("image", [1, 8, 10, 3])
+    assert given.format is lite.Format.NHWC
     x = _numbers(3, 8, 10, 3, seed=9)
     to = lambda name, *axes: mt.from_numpy(np.ascontiguousarray(w[name].transpose(axes)))  # noqa: E731
     image = functional.pad(mt.from_numpy(x).permute(0, 3, 1, 2), (0, 1, 0, 1))
