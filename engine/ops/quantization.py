@@ -20,7 +20,7 @@ __all__ = ["ROW", "quantize_levels", "quantized_convolution", "quantized_linear"
 
 ROW = 64  # rows of weights are filled up to multiples of it, with zeros
 
-# clamp(round(x * y) + z, w, v), nan being the highest
+# clamp(round(x * y + z), w, v), nan being the highest
 quantize_levels = Elementwise("quantize_levels", (None,) * 5)
 
 

@@ -561,7 +561,7 @@ def quantize_levels(
     x: Number, inverse: Number, zero: Number, low: Number, high: Number
 ) -> Number:
     """The level that stands for ``x``; nan is the highest."""
-    level = _round(x * inverse) + zero
+    level = _round(_fma(x, inverse, zero))
     below = level if level <= high else high
     return low if below < low else below
 
