@@ -169,6 +169,10 @@ GAPS: tuple[Gap, ...] = (
         "torch.ao.nn.quantizable (quantised LSTM and MultiheadAttention), torch.ao.nn.sparse, "
         "torch.ao.ns, torch.ao.pruning, PT2E, quantize_jit",
         "all", "raise; LSTM and GRU are quantised dynamically, see docs/quantization.md"),
+    Gap("feature",
+        "torch.ao.quantization.quantize_fx: backend_config, equalization, custom configs, "
+        "functional convolutions and linear maps, sums with numbers, float16 activations",
+        "all", "settings raise; such calls stay in floating point between dequantize and quantize"),
     Gap("feature", "state_dict and files of dynamically quantised LSTM, GRU and cells", "all",
         "hold objects of ours; torch's hold objects of C++, which are not read"),
     Gap("feature", "torch.fx: patterns, pickled GraphModules, containers in concrete_args",

@@ -114,7 +114,7 @@ class _Native:
     """
 
     def __init__(self, name: str, function: Callable[..., Any], space: str = "aten") -> None:
-        self.__name__ = name
+        self.__name__, self.__qualname__ = name, f"{space}.{name}"
         self._qualified_op_name = f"{space}::{name}"
         self._function, self._space = function, space
 

@@ -119,7 +119,7 @@ def _in_order(kind: Any) -> Callable[..., Any]:
     return lambda is_qat, *modules: kind(*modules)
 
 
-_DEFAULT_OP_LIST_TO_FUSER_METHOD: dict[tuple[Any, ...], Callable[..., Any]] = {
+DEFAULT_OP_LIST_TO_FUSER_METHOD: dict[tuple[Any, ...], Callable[..., Any]] = {
     (nn.Linear, nn.BatchNorm1d): fuse_linear_bn,
     (nn.Linear, nn.ReLU): _in_order(nni.LinearReLU),
     (nn.BatchNorm2d, nn.ReLU): _in_order(nni.BNReLU2d),
@@ -127,7 +127,7 @@ _DEFAULT_OP_LIST_TO_FUSER_METHOD: dict[tuple[Any, ...], Callable[..., Any]] = {
 }
 for _n in (1, 2, 3):
     _conv, _bn = getattr(nn, f"Conv{_n}d"), getattr(nn, f"BatchNorm{_n}d")
-    _DEFAULT_OP_LIST_TO_FUSER_METHOD |= {
+    DEFAULT_OP_LIST_TO_FUSER_METHOD |= {
         (_conv, _bn): fuse_conv_bn, (_conv, _bn, nn.ReLU): fuse_conv_bn_relu,
         (_conv, nn.ReLU): _in_order(getattr(nni, f"ConvReLU{_n}d")),
         (getattr(nn, f"ConvTranspose{_n}d"), _bn): fuse_convtranspose_bn,
@@ -145,7 +145,7 @@ def get_fuser_method(op_list: Any, additional_fuser_method_mapping: Any = None) 
         AssertionError: there is none.
     """
     known = get_combined_dict(
-        _DEFAULT_OP_LIST_TO_FUSER_METHOD, additional_fuser_method_mapping or {}
+        DEFAULT_OP_LIST_TO_FUSER_METHOD, additional_fuser_method_mapping or {}
     )
     found = known.get(op_list)
     if found is None:

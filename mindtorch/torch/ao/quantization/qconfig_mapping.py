@@ -25,7 +25,7 @@ from .qconfig import (
 
 __all__ = ["QConfigMapping", "get_default_qat_qconfig_mapping", "get_default_qconfig_mapping"]
 
-_FIXED_QPARAMS_OP_TO_OBSERVER: dict[Any, Any] = {
+FIXED_QPARAMS_OP_TO_OBSERVER: dict[Any, Any] = {
     **dict.fromkeys(
         (nn.Hardsigmoid, nn.functional.hardsigmoid, "hardsigmoid", "hardsigmoid_", nn.Sigmoid,
          torch.sigmoid, "sigmoid", "sigmoid_", nn.Softmax),
@@ -144,7 +144,7 @@ def _default_mapping(qconfig: QConfig, is_qat: bool, backend: str) -> QConfigMap
     made.set_object_type(nn.LayerNorm, normalised)
     made.set_object_type(nn.PReLU, default_quint8_weight_qconfig)
     known: dict[int, QConfig] = {}
-    for kind, observer in _FIXED_QPARAMS_OP_TO_OBSERVER.items():
+    for kind, observer in FIXED_QPARAMS_OP_TO_OBSERVER.items():
         activation = FixedQParamsFakeQuantize.with_args(observer=observer) if is_qat else observer
         fixed = known.setdefault(id(observer), QConfig(activation, weight))
         made.set_object_type(kind, fixed)

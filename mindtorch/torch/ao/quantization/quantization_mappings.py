@@ -11,6 +11,7 @@ from mindtorch.torch.ao.nn import qat as nnqat
 from mindtorch.torch.ao.nn import quantized as nnq
 from mindtorch.torch.ao.nn.intrinsic import qat as nniqat
 from mindtorch.torch.ao.nn.intrinsic import quantized as nniq
+from mindtorch.torch.ao.nn.intrinsic.quantized import dynamic as nniqd
 from mindtorch.torch.ao.nn.quantized import dynamic as nnqd
 
 from .fake_quantize import (
@@ -62,7 +63,7 @@ DEFAULT_QAT_MODULE_MAPPINGS: dict[Any, Any] = {
 }  # fmt: skip
 DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS: dict[Any, Any] = {
     **_by_name("GRUCell Linear LSTM GRU LSTMCell RNNCell", nn, nnqd), _PLAIN: nnqd.Linear,
-    **_by_name("EmbeddingBag Embedding", nn, nnq),
+    nni.LinearReLU: nniqd.LinearReLU, **_by_name("EmbeddingBag Embedding", nn, nnq),
 }  # fmt: skip
 DEFAULT_FLOAT_TO_QUANTIZED_OPERATOR_MAPPINGS: dict[Any, Any] = {
     getattr(nn.functional, name): getattr(torch.ops.quantized, name)
