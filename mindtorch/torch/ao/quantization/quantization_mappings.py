@@ -65,10 +65,9 @@ DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS: dict[Any, Any] = {
     **_by_name("GRUCell Linear LSTM GRU LSTMCell RNNCell", nn, nnqd), _PLAIN: nnqd.Linear,
     nni.LinearReLU: nniqd.LinearReLU, **_by_name("EmbeddingBag Embedding", nn, nnq),
 }  # fmt: skip
-DEFAULT_FLOAT_TO_QUANTIZED_OPERATOR_MAPPINGS: dict[Any, Any] = {
-    getattr(nn.functional, name): getattr(torch.ops.quantized, name)
-    for name in ("elu", "hardswish", "instance_norm", "layer_norm", "leaky_relu")
-}
+DEFAULT_FLOAT_TO_QUANTIZED_OPERATOR_MAPPINGS: dict[Any, Any] = _by_name(
+    "elu hardswish instance_norm layer_norm leaky_relu", nn.functional, torch.ops.quantized
+)
 DEFAULT_MODULE_TO_ACT_POST_PROCESS: dict[Any, Any] = {
     nn.Hardsigmoid: default_fixed_qparams_range_0to1_fake_quant,
     nn.Sigmoid: default_fixed_qparams_range_0to1_fake_quant,
