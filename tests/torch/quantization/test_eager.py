@@ -196,7 +196,8 @@ def test_dynamic_linear(dtype: str) -> None:
     for t in (mt, torch):
         model = network(t).eval()
         made = t.ao.quantization.quantize_dynamic(model, {t.nn.Linear}, getattr(t, dtype))
-        found.append((text(made), made, made.fc1(t.tensor(IMAGES.reshape(25, 64))).detach().numpy()))
+        result = made.fc1(t.tensor(IMAGES.reshape(25, 64))).detach().numpy()
+        found.append((text(made), made, result))
     assert found[0][0] == found[1][0]
     compare_states(found[0][1], found[1][1])
     np.testing.assert_allclose(found[0][2], found[1][2], rtol=1e-5, atol=1e-5)

@@ -16,7 +16,7 @@ import mindtorch.torch as mt
 
 pytestmark = [
     pytest.mark.filterwarnings(f"ignore:{text}:UserWarning")
-    for text in ("torch.quantize_per_tensor", "TypedStorage is deprecated", "All inputs of this cat")
+    for text in ("torch.quantize_per_tensor", "TypedStorage is deprecated", "All inputs of this")
 ]
 ROWS = [[-1.0, 0.5, 2.0], [3.0, -0.25, 0.1]]
 
@@ -79,7 +79,8 @@ ALIKE: dict[str, Call] = {
                          t.nn.functional.pad(one_scale(t), (1, 1))],
     "written": lambda t: [one_scale(t).fill_(0.5), one_scale(t).relu_(),
                           one_scale(t).copy_(t.tensor(ROWS) * 2),
-                          one_scale(t).copy_(t.quantize_per_tensor(t.tensor(ROWS), 0.2, 5, t.quint8))],
+                          one_scale(t).copy_(
+                              t.quantize_per_tensor(t.tensor(ROWS), 0.2, 5, t.quint8))],
     "made of levels": lambda t: [
         t._make_per_tensor_quantized_tensor(t.tensor([1, 2], dtype=t.uint8), 0.5, 1),
         t._make_per_channel_quantized_tensor(
@@ -89,7 +90,7 @@ ALIKE: dict[str, Call] = {
     "nothing": lambda t: [t.quantize_per_tensor(t.empty(0, 3), 0.1, 0, t.quint8),
                           t.quantize_per_tensor(t.tensor(1.5), 0.1, 0, t.quint8)],
     "no numbers": lambda t: t.quantize_per_tensor(
-        t.tensor([float("nan"), float("inf"), -float("inf")] * 11), 0.1, 3, t.quint8).int_repr()[:33],
+        t.tensor([float("nan"), float("inf"), -float("inf")] * 11), 0.1, 3, t.quint8).int_repr(),
     "a sum that wraps": lambda t: t._make_per_tensor_quantized_tensor(
         t.tensor([2**31 - 1, -(2**31), 2**24 + 1], dtype=t.int32), 0.1, 3).dequantize(),
     "floating zero points": lambda t: t.quantize_per_channel(
