@@ -167,8 +167,9 @@ GAPS: tuple[Gap, ...] = (
     Gap("feature",
         "torch.ao.quantization: reference modules (convert(is_reference=True)), quint4x2, "
         "torch.ao.nn.quantizable (quantised LSTM and MultiheadAttention), torch.ao.nn.sparse, "
-        "torch.ao.ns, torch.ao.pruning, PT2E, quantize_jit",
-        "all", "raise; LSTM and GRU are quantised dynamically, see docs/quantization.md"),
+        "torch.ao.ns, torch.ao.pruning, PT2E, quantize_jit, dynamic convolutions, ConvAdd2d, "
+        "ConvAddReLU2d, LinearLeakyReLU, LinearTanh",
+        "all", "LSTM and GRU are quantised dynamically, see docs/quantization.md"),
     Gap("feature",
         "torch.ao.quantization.quantize_fx: backend_config, equalization, custom configs, "
         "functional convolutions and linear maps, sums with numbers, float16 activations",

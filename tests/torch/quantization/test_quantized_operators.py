@@ -76,6 +76,16 @@ def two(t: Any, name: str) -> Any:
 
 
 Call = Callable[[Any], Any]
+
+
+def _two(name: str) -> Call:
+    return lambda t: two(t, name)
+
+
+def _flat(name: str, number: float) -> Call:
+    return lambda t: flat(t, name, number)
+
+
 CALLS: dict[str, Call] = {
     "linear": lambda t: linear(t, "linear", levels(t, "rows"), 0.05, 90),
     "linear relu": lambda t: linear(t, "linear_relu", levels(t, "rows"), 0.05, 90),
@@ -98,9 +108,9 @@ CALLS: dict[str, Call] = {
         levels(t, "images"), t.ops.quantized.conv_transpose2d_prepack(
             weight(t, NUMBERS["filters"][:8, :6], False), None, [2, 2], [1, 1], [1, 1], [1, 1], 1),
         0.1, 70),
-    **{name: lambda t, name=name: two(t, name) for name in ("add", "mul", "add_relu", "mul_relu")},
+    **{name: _two(name) for name in ("add", "mul", "add_relu", "mul_relu")},
     **{
-        f"{name} {number}": lambda t, name=name, number=number: flat(t, name, number)
+        f"{name} {number}": _flat(name, number)
         for name in ("add_scalar", "mul_scalar", "add_scalar_relu", "mul_scalar_relu")
         for number in (0.5, -0.5, 10.0, -10.0)
     },

@@ -26,7 +26,7 @@ from .quantization_mappings import DEFAULT_STATIC_QUANT_MODULE_MAPPINGS
 
 __all__ = ["convert_graph"]
 
-_QUANTIZE, _DEQUANTIZE = torch.quantize_per_tensor, "dequantize"  # type: ignore[attr-defined]
+_QUANTIZE, _DEQUANTIZE = torch.quantize_per_tensor, "dequantize"
 
 
 class _Converter:

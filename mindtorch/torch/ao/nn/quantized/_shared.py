@@ -5,12 +5,36 @@ from __future__ import annotations
 from typing import Any
 
 import mindtorch.torch as torch
+from mindtorch.torch import nn
 from mindtorch.torch._quantized._creation import quantize_per_channel, quantize_per_tensor
 
 __all__ = [
-    "class_of", "float_module", "output_parameters", "quantize_weight", "weight_levels",
+    "Scaled", "class_of", "float_module", "output_parameters", "quantize_weight", "weight_levels",
     "weight_observer",
 ]  # fmt: skip
+
+
+class Scaled(nn.Module):
+    """A module whose results have levels.
+
+    Attributes:
+        scale, zero_point: what they mean.
+    """
+
+    scale: float
+    zero_point: int
+
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        destination[prefix + "scale"] = torch.tensor(self.scale)
+        destination[prefix + "zero_point"] = torch.tensor(self.zero_point)
+
+    def _load_from_state_dict(
+        self, state_dict: Any, prefix: str, local_metadata: Any, strict: bool, *args: Any
+    ) -> None:
+        self.scale = float(state_dict.pop(prefix + "scale"))
+        self.zero_point = int(state_dict.pop(prefix + "zero_point"))
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, False, *args)
 
 
 def quantize_weight(weight: Any, observer: Any) -> Any:

@@ -11,7 +11,7 @@ from mindtorch.torch.ao.nn import intrinsic as nni
 from mindtorch.torch.ao.nn.intrinsic import qat as nniqat
 from mindtorch.torch.nn.utils.fusion import fuse_conv_bn_weights
 
-from ._shared import float_module, output_parameters, weight_levels
+from ._shared import Scaled, float_module, output_parameters, weight_levels
 
 __all__ = [
     "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d",
@@ -24,7 +24,7 @@ def _lengths(value: Any, spatial: int) -> tuple[int, ...]:
     return (value,) * spatial if isinstance(value, int) else tuple(value)
 
 
-class ConvNd(nn.Module):
+class ConvNd(Scaled):
     """What quantised convolutions have in common.
 
     Args:
@@ -119,18 +119,14 @@ class ConvNd(nn.Module):
         return self._packed_params.run(x, self.scale, self.zero_point, self._relu)
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
-        super()._save_to_state_dict(destination, prefix, keep_vars)
         destination[prefix + "weight"], destination[prefix + "bias"] = self._weight_bias()
-        destination[prefix + "scale"] = torch.tensor(self.scale)
-        destination[prefix + "zero_point"] = torch.tensor(self.zero_point)
+        super()._save_to_state_dict(destination, prefix, keep_vars)
 
     def _load_from_state_dict(
         self, state_dict: Any, prefix: str, local_metadata: Any, strict: bool, *args: Any
     ) -> None:
         weight, bias = (state_dict.pop(prefix + name) for name in ("weight", "bias"))
         self.set_weight_bias(weight, bias)
-        self.scale = float(state_dict.pop(prefix + "scale"))
-        self.zero_point = int(state_dict.pop(prefix + "zero_point"))
         super()._load_from_state_dict(state_dict, prefix, local_metadata, False, *args)
 
     @classmethod

@@ -7,7 +7,7 @@ from typing import Any
 import mindtorch.torch as torch
 from mindtorch.torch import nn
 
-from ._shared import output_parameters
+from ._shared import Scaled, output_parameters
 
 __all__ = ["FXFloatFunctional", "FloatFunctional", "QFunctional"]
 
@@ -74,7 +74,7 @@ class FloatFunctional(FXFloatFunctional):
         return self.activation_post_process(x)
 
 
-class QFunctional(nn.Module):
+class QFunctional(Scaled):
     """The same of quantised tensors.
 
     Attributes:
@@ -92,18 +92,6 @@ class QFunctional(nn.Module):
 
     def extra_repr(self) -> str:
         return f"scale={self.scale}, zero_point={self.zero_point}"
-
-    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
-        super()._save_to_state_dict(destination, prefix, keep_vars)
-        destination[prefix + "scale"] = torch.tensor(self.scale)
-        destination[prefix + "zero_point"] = torch.tensor(self.zero_point)
-
-    def _load_from_state_dict(
-        self, state_dict: Any, prefix: str, local_metadata: Any, strict: bool, *args: Any
-    ) -> None:
-        self.scale = float(state_dict.pop(prefix + "scale"))
-        self.zero_point = int(state_dict.pop(prefix + "zero_point"))
-        super()._load_from_state_dict(state_dict, prefix, local_metadata, False, *args)
 
     def forward(self, x: Any) -> Any:
         """Not for use: it says which methods are.

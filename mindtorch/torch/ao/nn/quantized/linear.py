@@ -12,7 +12,7 @@ from mindtorch.torch.ao.nn import qat as nnqat
 from mindtorch.torch.ao.nn.intrinsic import qat as nniqat
 from mindtorch.torch.nn.utils.fusion import fuse_linear_bn_weights
 
-from ._shared import float_module, output_parameters, weight_levels
+from ._shared import Scaled, float_module, output_parameters, weight_levels
 
 __all__ = ["Linear", "LinearPackedParams"]
 
@@ -71,7 +71,7 @@ class LinearPackedParams(nn.Module):
         return repr(self._weight_bias())
 
 
-class Linear(nn.Module):
+class Linear(Scaled):
     """A linear map of quantised tensors.
 
     Args:
@@ -117,18 +117,6 @@ class Linear(nn.Module):
 
     def forward(self, x: Any) -> Any:
         return ops.linear(x, self._packed_params._packed_params, self.scale, self.zero_point)
-
-    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
-        super()._save_to_state_dict(destination, prefix, keep_vars)
-        destination[prefix + "scale"] = torch.tensor(self.scale)
-        destination[prefix + "zero_point"] = torch.tensor(self.zero_point)
-
-    def _load_from_state_dict(
-        self, state_dict: Any, prefix: str, local_metadata: Any, strict: bool, *args: Any
-    ) -> None:
-        self.scale = float(state_dict.pop(prefix + "scale"))
-        self.zero_point = int(state_dict.pop(prefix + "zero_point"))
-        super()._load_from_state_dict(state_dict, prefix, local_metadata, False, *args)
 
     def _weight_bias(self) -> Any:
         return self._packed_params._weight_bias()

@@ -44,6 +44,12 @@ class WithBatchNorm(nni._FusedModule):
         nn.init.uniform_(self.bn.weight)
         nn.init.zeros_(self.bn.bias)
 
+    def _following(self, bn: Any) -> Any:
+        """With the parameters and statistics of a batch norm."""
+        for name in ("weight", "bias", "running_mean", "running_var", "num_batches_tracked"):
+            setattr(self.bn, name, getattr(bn, name))
+        return self
+
     def _factor(self) -> Any:
         return self.bn.weight / torch.sqrt(self.bn.running_var + self.bn.eps)
 
@@ -156,9 +162,7 @@ class ConvBn(WithBatchNorm):
         )  # fmt: skip
         given: Any = made
         given.weight, given.bias = conv.weight, conv.bias
-        for name in ("weight", "bias", "running_mean", "running_var", "num_batches_tracked"):
-            setattr(made.bn, name, getattr(bn, name))
-        return made
+        return made._following(bn)
 
 
 def _conv_bn(spatial: int, relu: bool) -> Any:
@@ -250,9 +254,7 @@ class LinearBn1d(WithBatchNorm, nn.Linear):
             False, mod.qconfig,
         )  # fmt: skip
         made.weight, made.bias = linear.weight, linear.bias
-        for name in ("weight", "bias", "running_mean", "running_var", "num_batches_tracked"):
-            setattr(made.bn, name, getattr(bn, name))
-        return made
+        return made._following(bn)
 
 
 def update_bn_stats(mod: Any) -> None:
