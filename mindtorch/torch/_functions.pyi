@@ -1532,7 +1532,7 @@ def full(size: _Sequence[_int], fill_value: _float | _complex, *, out: Tensor | 
 def full_like(input: Tensor, fill_value: _float | _complex, *, dtype: _DType | type | None = None, layout: _layout | None = None, device: _Device | _str | _int | None = None, pin_memory: _bool | None = None, memory_format: _memory_format | None = None, requires_grad: _bool = False) -> Tensor:
     """``fill_value`` in the shape, and unless given the type, layout and device, of ``input``."""
 
-def fused_moving_avg_obs_fake_quant(input: Tensor, observer_on: _Any, fake_quant_on: _Any, running_min: _Any, running_max: _Any, scale: _Any, zero_point: _Any, averaging_const: _float, quant_min: _int, quant_max: _int, ch_axis: _int, per_row_fake_quant: _bool = False, symmetric_quant: _bool = False) -> _Any:
+def fused_moving_avg_obs_fake_quant(input: Tensor, observer_on: Tensor, fake_quant_on: Tensor, running_min: Tensor, running_max: Tensor, scale: Tensor, zero_point: Tensor, averaging_const: _float, quant_min: _int, quant_max: _int, ch_axis: _int, per_row_fake_quant: _bool = False, symmetric_quant: _bool = False) -> _Any:
     """Follow the range of a tensor, and put it on the levels that the range asks for."""
 
 def gather(input: Tensor, dim: _int, index: Tensor, *, sparse_grad: _bool = False, out: Tensor | None = None) -> Tensor:

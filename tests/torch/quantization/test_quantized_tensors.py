@@ -129,6 +129,10 @@ REFUSED: dict[str, Call] = {
         t.tensor(ROWS), t.tensor([0.1, 0.2, 1]), t.tensor([0, 3]), 0, t.qint8),
     "gradient": lambda t: one_scale(t).requires_grad_(),
     "copied from other levels": lambda t: one_scale(t).copy_(one_scale(t, "qint32")),
+    "no scale": lambda t: t.quantize_per_tensor(t.ones(2), "a", 0, t.quint8),
+    "no scales": lambda t: t.quantize_per_channel(t.ones(2), 0.1, 0, 0, t.quint8),
+    "no tensor": lambda t: t.int_repr(3),
+    "one argument less": lambda t: t.quantize_per_tensor_dynamic(t.ones(2), t.quint8),
     "signed?": lambda t: one_scale(t).is_signed(),
 }  # fmt: skip
 
