@@ -201,7 +201,7 @@ def retyped(x: Aval, dtype: DType) -> Aval:
 def _why_name_only(dtype: DType) -> str:
     """Why a type that is known by name has no tensors."""
     if dtype.name.startswith(("q", "bits")):
-        return "there are no kernels for quantised numbers"
+        return "quantised numbers are made by torch.quantize_per_tensor and its like"
     return "there are no kernels for integers of fewer than 8 bits"
 
 

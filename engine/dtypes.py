@@ -100,13 +100,18 @@ FLOATS_OF_8_BITS = (
     float8_e4m3fn, float8_e4m3fnuz, float8_e5m2, float8_e5m2fnuz, float8_e8m0fnu,
 )  # fmt: skip
 STORED = (*FLOATS_OF_8_BITS, complex32)
-# Known by name, for libraries that mention them; there are no tensors of these types.
+# Levels of quantised tensors, by the type that stores them: tensors of their own class have them.
+qint8 = DType("qint8", np.int8, INTEGER)
+quint8 = DType("quint8", np.uint8, INTEGER)
+qint32 = DType("qint32", np.int32, INTEGER)
+QUANTIZED = (qint8, quint8, qint32)
+# Known by name, for libraries that mention them; there are no plain tensors of these types.
 NAMES_ONLY = (
-    DType("qint32", "V4", INTEGER),
+    *QUANTIZED,
     DType("bits16", "V2", INTEGER),
     *(
         DType(name, "V1", INTEGER)
-        for name in ("qint8", "quint8", "quint4x2", "quint2x4", "bits1x8", "bits2x4", "bits4x2",
+        for name in ("quint4x2", "quint2x4", "bits1x8", "bits2x4", "bits4x2",
                      "bits8", *(f"{kind}{n}" for kind in ("int", "uint") for n in range(1, 8)))
     ),
 )  # fmt: skip
@@ -240,6 +245,7 @@ _SCALAR_TYPE_NAMES = {
     "int64": "Long", "float16": "Half", "bfloat16": "BFloat16", "float32": "Float",
     "float64": "Double", "complex64": "ComplexFloat", "complex128": "ComplexDouble",
     "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64", "complex32": "ComplexHalf",
+    "qint8": "QInt8", "quint8": "QUInt8", "qint32": "QInt32",
     **{dtype.name: dtype.name.capitalize() for dtype in FLOATS_OF_8_BITS},
 }  # fmt: skip
 

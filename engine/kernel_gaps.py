@@ -34,6 +34,7 @@ KERNEL_GAPS: tuple[Gap, ...] = (
     Gap("host", "linear_solvers.*", "cuda", _LIBRARY),
     Gap("host", "detection.*", "cuda", "no kernels yet; the CPU's run on copies"),
     Gap("host", "histogram.*", "cuda", "no kernel yet; the CPU's runs on copies"),
+    Gap("host", "quantized.*", "cuda", "no kernels yet; the CPU's run on copies"),
     Gap("host", "sparse_indices.*", "cuda", "no kernel yet; the CPU's runs on copies"),
     Gap("host", "complex numbers", "cuda",
         "scans, norms, scatter_reduce and a few functions: the CPU's kernels run on copies; "

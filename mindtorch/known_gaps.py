@@ -163,14 +163,19 @@ GAPS: tuple[Gap, ...] = (
         "raise: what is counted is our own ops (products, linear layers, convolutions)"),
     Gap("argument", "create_selective_checkpoint_contexts(policy_fn_or_list)", "all",
         "warns once: everything is computed again, whatever a policy prefers"),
+    Gap("feature", "torch.classes", "all", "there are no libraries of C++"),
     Gap("feature",
-        "quantized tensors (torch.quantize_per_tensor, torch.quantize_per_channel, "
-        "torch.quantize_per_tensor_dynamic, torch.int_repr, torch.q_scale, torch.q_zero_point, "
-        "torch.ao.quantization, torch.ao.nn, torch.nn.intrinsic, torch.nn.qat, qint8), "
-        "torch.classes",
-        "all", "there are no quantised kernels and no libraries of C++; fake_quantize_per_* run"),
-    Gap("argument", "fake_quantize_per_channel_affine(zero_point of a floating type)", "all",
-        "NotImplementedError: torch rounds it together with x / scale"),
+        "torch.ao.quantization: reference modules (convert(is_reference=True)), quint4x2, "
+        "torch.ao.nn.quantizable (quantised LSTM and MultiheadAttention), torch.ao.nn.sparse, "
+        "torch.ao.ns, torch.ao.pruning, PT2E, quantize_jit, dynamic convolutions, ConvAdd2d, "
+        "ConvAddReLU2d, LinearLeakyReLU, LinearTanh",
+        "all", "LSTM and GRU are quantised dynamically, see docs/quantization.md"),
+    Gap("feature",
+        "torch.ao.quantization.quantize_fx: backend_config, equalization, custom configs, "
+        "functional convolutions and linear maps, sums with numbers, float16 activations",
+        "all", "settings raise; such calls stay in floating point between dequantize and quantize"),
+    Gap("feature", "state_dict and files of dynamically quantised LSTM, GRU and cells", "all",
+        "hold objects of ours; torch's hold objects of C++, which are not read"),
     Gap("feature", "torch.fx: patterns, pickled GraphModules, containers in concrete_args",
         "all", "graphs are traced, changed, run and printed; see torch.fx for what raises"),
     Gap("feature", "__torch_function__ of objects that are no tensors", "all",

@@ -557,6 +557,15 @@ def fake_quantize_gradient(
     return g if (level >= low) and (level <= high) else 0
 
 
+def quantize_levels(
+    x: Number, inverse: Number, zero: Number, low: Number, high: Number
+) -> Number:
+    """The level that stands for ``x``; nan is the highest."""
+    level = _round(_fma(x, inverse, zero))
+    below = level if level <= high else high
+    return low if below < low else below
+
+
 def nan_to_num(x: Number, nan: Number, high: Number, low: Number) -> Number:
     big = high if x > 0 else low
     finite = big if _isinf(x) else x

@@ -22,7 +22,6 @@ from mindtorch.kernels.cpu import thread_pool
 
 from .errors import LiteFileError
 from .graph import LiteGraph, LiteNode, LiteTensor, Size, Then
-from .quantized_ops import QUANTIZED_OPS
 from .sizes import evaluated
 
 __all__ = ["Program", "dequantized", "engine_op", "packed"]
@@ -94,7 +93,7 @@ def engine_op(name: str) -> Any:
     Raises:
         LiteFileError: there is none.
     """
-    op = QUANTIZED_OPS.get(name) or OPS.get(name)
+    op = OPS.get(name)
     if op is None:
         raise LiteFileError(f"the op {name!r} is not known")
     return op

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from mindtorch.engine.ops.quantization import ROW
+
 from .errors import ConvertError
 from .graph import LiteGraph, LiteNode
 from .importing import Shapes, chosen_shape, from_model
 from .passes import drop_unused
-from .quantized_ops import ROW
 from .tflite.model import TFLiteModel, read_model
 from .tflite.module import TFLiteModule
 from .tflite.operators import quantized_weight

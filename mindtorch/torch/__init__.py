@@ -151,7 +151,7 @@ def set_default_dtype(d: dtype) -> None:
 
 _LAZY = (
     "_C", "__config__", "__future__", "_custom_ops", "_dynamo", "_higher_order_ops",
-    "_jit_internal", "_ops",
+    "_jit_internal", "_ops", "_quantized",
     "_subclasses", "_tensor", "_tensor_str", "_utils", "accelerator", "amp", "ao", "backends",
     "classes", "compiler", "cpu", "distributed", "distributions", "export", "fft", "func",
     "functional", "futures", "fx", "hub", "jit", "library", "linalg", "masked", "mps", "mtia",
@@ -173,6 +173,11 @@ _LAZY_NAMES = {
 _LAZY_NAMES |= dict.fromkeys(
     ("sparse_coo_tensor", "sparse_csc_tensor", "sparse_csr_tensor"), "sparse._creation"
 )
+_LAZY_NAMES |= dict.fromkeys((
+    "_empty_affine_quantized", "_empty_per_channel_affine_quantized",
+    "_make_per_channel_quantized_tensor", "_make_per_tensor_quantized_tensor",
+    "quantize_per_channel", "quantize_per_tensor", "quantize_per_tensor_dynamic",
+), "_quantized._creation")  # fmt: skip
 _LAZY_NAMES |= dict.fromkeys((
     "PyTorchFileReader", "SymBool", "SymFloat", "SymInt", "_assert", "_assert_async", "_check",
     "_check_index",
@@ -264,6 +269,7 @@ def _found_later(name: str) -> Any:
 
 
 if TYPE_CHECKING:  # what is made or found at run time, for editors and mypy
+    from . import _quantized as _quantized
     from ._functions import *  # noqa: F403
 else:
     __getattr__ = _found_later

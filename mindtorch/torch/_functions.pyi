@@ -29,6 +29,7 @@ from mindtorch.torch import _dynamo as _dynamo
 from mindtorch.torch import _higher_order_ops as _higher_order_ops
 from mindtorch.torch import _jit_internal as _jit_internal
 from mindtorch.torch import _ops as _ops
+from mindtorch.torch import _quantized as _quantized
 from mindtorch.torch import _subclasses as _subclasses
 from mindtorch.torch import _tensor as _tensor
 from mindtorch.torch import _tensor_str as _tensor_str
@@ -165,6 +166,9 @@ from mindtorch.torch._compat.runtime_checks import sym_not as sym_not
 from mindtorch.torch._compat.runtime_checks import sym_sqrt as sym_sqrt
 from mindtorch.torch._compat.runtime_checks import sym_sum as sym_sum
 from mindtorch.torch._higher_order_ops.cond import cond as cond
+from mindtorch.torch._quantized._creation import quantize_per_channel as quantize_per_channel
+from mindtorch.torch._quantized._creation import quantize_per_tensor as quantize_per_tensor
+from mindtorch.torch._quantized._creation import quantize_per_tensor_dynamic as quantize_per_tensor_dynamic
 from mindtorch.torch._streams import Event as Event
 from mindtorch.torch._streams import Stream as Stream
 from mindtorch.torch.amp import GradScaler as GradScaler
@@ -226,11 +230,12 @@ __all__ = [
     "ComplexFloatStorage", "DisableTorchFunctionSubclass", "DoubleStorage", "DoubleTensor", "Event",
     "FloatStorage", "FloatTensor", "Future", "GradScaler", "HalfStorage", "HalfTensor",
     "IntStorage", "IntTensor", "LongStorage", "LongTensor", "OutOfMemoryError", "PyTorchFileReader",
-    "ScriptFunction", "ScriptModule", "ShortStorage", "ShortTensor", "Stream", "SymBool",
-    "SymFloat", "SymInt", "TensorType", "TypedStorage", "UntypedStorage", "_C", "__config__",
-    "__future__", "_convert_indices_from_coo_to_csr", "_convert_indices_from_csr_to_coo",
-    "_custom_ops", "_dynamo", "_foreach_abs", "_foreach_abs_", "_foreach_acos", "_foreach_acos_",
-    "_foreach_add", "_foreach_add_", "_foreach_addcdiv", "_foreach_addcdiv_", "_foreach_addcmul",
+    "QInt32Storage", "QInt8Storage", "QUInt8Storage", "ScriptFunction", "ScriptModule",
+    "ShortStorage", "ShortTensor", "Stream", "SymBool", "SymFloat", "SymInt", "TensorType",
+    "TypedStorage", "UntypedStorage", "_C", "__config__", "__future__",
+    "_convert_indices_from_coo_to_csr", "_convert_indices_from_csr_to_coo", "_custom_ops",
+    "_dynamo", "_foreach_abs", "_foreach_abs_", "_foreach_acos", "_foreach_acos_", "_foreach_add",
+    "_foreach_add_", "_foreach_addcdiv", "_foreach_addcdiv_", "_foreach_addcmul",
     "_foreach_addcmul_", "_foreach_asin", "_foreach_asin_", "_foreach_atan", "_foreach_atan_",
     "_foreach_ceil", "_foreach_ceil_", "_foreach_clamp_max", "_foreach_clamp_max_",
     "_foreach_clamp_min", "_foreach_clamp_min_", "_foreach_clone", "_foreach_copy_", "_foreach_cos",
@@ -248,10 +253,10 @@ __all__ = [
     "_foreach_sin", "_foreach_sin_", "_foreach_sinh", "_foreach_sinh_", "_foreach_sqrt",
     "_foreach_sqrt_", "_foreach_sub", "_foreach_sub_", "_foreach_tan", "_foreach_tan_",
     "_foreach_tanh", "_foreach_tanh_", "_foreach_trunc", "_foreach_trunc_", "_foreach_zero_",
-    "_higher_order_ops", "_int_mm", "_jit_internal", "_ops", "_segment_reduce", "_subclasses",
-    "_tensor", "_tensor_str", "_utils", "abs", "abs_", "absolute", "absolute_", "accelerator",
-    "acos", "acos_", "acosh", "acosh_", "adaptive_avg_pool1d", "adaptive_max_pool1d", "add",
-    "addbmm", "addbmm_", "addcdiv", "addcmul", "addmm", "addmm_", "addmv", "addmv_", "addr",
+    "_higher_order_ops", "_int_mm", "_jit_internal", "_ops", "_quantized", "_segment_reduce",
+    "_subclasses", "_tensor", "_tensor_str", "_utils", "abs", "abs_", "absolute", "absolute_",
+    "accelerator", "acos", "acos_", "acosh", "acosh_", "adaptive_avg_pool1d", "adaptive_max_pool1d",
+    "add", "addbmm", "addbmm_", "addcdiv", "addcmul", "addmm", "addmm_", "addmv", "addmv_", "addr",
     "addr_", "adjoint", "affine_grid_generator", "alias_copy", "all", "allclose", "alpha_dropout",
     "alpha_dropout_", "amax", "amin", "aminmax", "amp", "angle", "any", "ao", "arange", "arccos",
     "arccos_", "arccosh", "arccosh_", "arcsin", "arcsin_", "arcsinh", "arcsinh_", "arctan",
@@ -288,60 +293,63 @@ __all__ = [
     "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "float_power", "float_power_", "floor",
     "floor_", "floor_divide", "floor_divide_", "fmax", "fmin", "fmod", "fmod_", "frac", "frac_",
     "frexp", "frobenius_norm", "from_dlpack", "from_file", "from_numpy", "frombuffer", "full",
-    "full_like", "func", "functional", "functions", "futures", "fx", "gather", "gcd", "gcd_", "ge",
-    "ge_", "geqrf", "ger", "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype",
-    "get_device", "gradient", "greater", "greater_", "greater_equal", "greater_equal_",
-    "grid_sampler", "grid_sampler_2d", "grid_sampler_3d", "group_norm", "gru", "gru_cell", "gt",
-    "gt_", "hamming_window", "hann_window", "hardshrink", "hash_tensor", "heaviside", "heaviside_",
-    "hinge_embedding_loss", "histc", "histogram", "histogramdd", "hsmm", "hsplit", "hspmm",
-    "hstack", "hub", "hypot", "hypot_", "i0", "i0_", "igamma", "igamma_", "igammac", "igammac_",
-    "imag", "index_add", "index_add_", "index_copy", "index_copy_", "index_fill", "index_fill_",
-    "index_put", "index_put_", "index_reduce", "index_reduce_", "index_select", "info",
-    "init_num_threads", "inner", "instance_norm", "int1", "int2", "int3", "int4", "int5", "int6",
-    "int7", "inverse", "is_autocast_cache_enabled", "is_autocast_cpu_enabled",
-    "is_autocast_enabled", "is_complex", "is_conj", "is_distributed", "is_floating_point",
-    "is_inference", "is_neg", "is_nonzero", "is_same_size", "is_signed", "is_storage", "is_tensor",
-    "is_vulkan_available", "isclose", "isfinite", "isin", "isinf", "isnan", "isneginf", "isposinf",
-    "isreal", "istft", "jit", "kaiser_window", "kl_div", "kron", "kthvalue", "layer_norm", "lcm",
-    "lcm_", "ldexp", "ldexp_", "le", "le_", "lerp", "less", "less_", "less_equal", "less_equal_",
-    "lgamma", "lgamma_", "library", "linspace", "load", "lobpcg", "log", "log10", "log10_", "log1p",
-    "log1p_", "log2", "log2_", "log_", "log_softmax", "logaddexp", "logaddexp2", "logcumsumexp",
-    "logdet", "logical_and", "logical_and_", "logical_not", "logical_not_", "logical_or",
-    "logical_or_", "logical_xor", "logical_xor_", "logit", "logit_", "logspace", "logsumexp",
-    "lstm", "lstm_cell", "lstsq", "lt", "lt_", "lu", "lu_solve", "lu_unpack", "margin_ranking_loss",
-    "masked", "masked_fill", "masked_fill_", "masked_scatter", "masked_scatter_", "masked_select",
-    "matmul", "matrix_exp", "matrix_power", "matrix_rank", "max", "max_pool1d",
-    "max_pool1d_with_indices", "max_pool2d", "max_pool3d", "maximum", "mean", "median", "meshgrid",
-    "min", "minimum", "mm", "mode", "moveaxis", "movedim", "mps", "msort", "mtia", "mul", "mul_",
-    "multinomial", "multiply", "multiply_", "multiprocessing", "mv", "mvlgamma", "mvlgamma_",
-    "nan_to_num", "nan_to_num_", "nanmean", "nanmedian", "nanquantile", "nansum", "narrow",
-    "narrow_copy", "native_batch_norm", "native_channel_shuffle", "native_dropout",
-    "native_group_norm", "native_layer_norm", "ne", "ne_", "neg", "neg_", "negative", "negative_",
-    "nested", "nextafter", "nextafter_", "nn", "nonzero", "nonzero_static", "norm",
-    "norm_except_dim", "normal", "not_equal", "not_equal_", "nuclear_norm", "numel", "ones",
-    "ones_like", "onnx", "ops", "optim", "orgqr", "ormqr", "outer", "overrides", "package",
-    "pairwise_distance", "pca_lowrank", "pdist", "permute", "permute_copy", "pinverse",
-    "pixel_shuffle", "pixel_unshuffle", "poisson", "poisson_nll_loss", "polar", "polygamma",
-    "polygamma_", "positive", "pow", "prelu", "prod", "profiler", "promote_types", "put", "put_",
-    "qint32", "qint8", "qr", "quantile", "quantization", "quasirandom", "quint2x4", "quint4x2",
-    "quint8", "rad2deg", "rad2deg_", "rand", "rand_like", "randint", "randint_like", "randn",
-    "randn_like", "randperm", "range", "ravel", "real", "reciprocal", "reciprocal_", "relu",
-    "relu_", "remainder", "remainder_", "renorm", "renorm_", "repeat_interleave", "reshape",
-    "resize_as_", "resolve_conj", "resolve_neg", "result_type", "rms_norm", "rnn_relu",
-    "rnn_relu_cell", "rnn_tanh", "rnn_tanh_cell", "roll", "rot90", "round", "round_", "row_stack",
-    "rrelu", "rrelu_", "rsqrt", "rsqrt_", "rsub", "saddmm", "save", "scalar_tensor", "scatter",
-    "scatter_", "scatter_add", "scatter_add_", "scatter_reduce", "scatter_reduce_", "searchsorted",
-    "segment_reduce", "select", "select_copy", "select_scatter", "selu", "selu_", "serialization",
-    "set_autocast_cache_enabled", "set_autocast_cpu_dtype", "set_autocast_cpu_enabled",
-    "set_autocast_dtype", "set_autocast_enabled", "set_autocast_gpu_dtype", "settings", "sgn",
-    "sgn_", "sigmoid", "sigmoid_", "sign", "sign_", "signal", "signbit", "sin", "sin_", "sinc",
-    "sinc_", "sinh", "sinh_", "slice_copy", "slice_scatter", "slogdet", "smm", "softmax", "solve",
-    "sort", "sparse", "sparse_coo_tensor", "sparse_csc_tensor", "sparse_csr_tensor", "split",
-    "split_copy", "split_with_sizes", "split_with_sizes_copy", "spmm", "sqrt", "sqrt_", "square",
-    "square_", "squeeze", "squeeze_copy", "sspaddmm", "stack", "std", "std_mean", "stft", "storage",
-    "sub", "subtract", "sum", "svd", "svd_lowrank", "swapaxes", "swapdims", "sym_float", "sym_int",
-    "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum", "symeig", "t", "t_copy",
-    "take", "take_along_dim", "tan", "tan_", "tanh", "tanh_", "tensor", "tensor_split", "tensordot",
+    "full_like", "func", "functional", "functions", "fused_moving_avg_obs_fake_quant", "futures",
+    "fx", "gather", "gcd", "gcd_", "ge", "ge_", "geqrf", "ger", "get_autocast_cpu_dtype",
+    "get_autocast_dtype", "get_autocast_gpu_dtype", "get_device", "gradient", "greater", "greater_",
+    "greater_equal", "greater_equal_", "grid_sampler", "grid_sampler_2d", "grid_sampler_3d",
+    "group_norm", "gru", "gru_cell", "gt", "gt_", "hamming_window", "hann_window", "hardshrink",
+    "hash_tensor", "heaviside", "heaviside_", "hinge_embedding_loss", "histc", "histogram",
+    "histogramdd", "hsmm", "hsplit", "hspmm", "hstack", "hub", "hypot", "hypot_", "i0", "i0_",
+    "igamma", "igamma_", "igammac", "igammac_", "imag", "index_add", "index_add_", "index_copy",
+    "index_copy_", "index_fill", "index_fill_", "index_put", "index_put_", "index_reduce",
+    "index_reduce_", "index_select", "info", "init_num_threads", "inner", "instance_norm", "int1",
+    "int2", "int3", "int4", "int5", "int6", "int7", "int_repr", "inverse",
+    "is_autocast_cache_enabled", "is_autocast_cpu_enabled", "is_autocast_enabled", "is_complex",
+    "is_conj", "is_distributed", "is_floating_point", "is_inference", "is_neg", "is_nonzero",
+    "is_same_size", "is_signed", "is_storage", "is_tensor", "is_vulkan_available", "isclose",
+    "isfinite", "isin", "isinf", "isnan", "isneginf", "isposinf", "isreal", "istft", "jit",
+    "kaiser_window", "kl_div", "kron", "kthvalue", "layer_norm", "lcm", "lcm_", "ldexp", "ldexp_",
+    "le", "le_", "lerp", "less", "less_", "less_equal", "less_equal_", "lgamma", "lgamma_",
+    "library", "linspace", "load", "lobpcg", "log", "log10", "log10_", "log1p", "log1p_", "log2",
+    "log2_", "log_", "log_softmax", "logaddexp", "logaddexp2", "logcumsumexp", "logdet",
+    "logical_and", "logical_and_", "logical_not", "logical_not_", "logical_or", "logical_or_",
+    "logical_xor", "logical_xor_", "logit", "logit_", "logspace", "logsumexp", "lstm", "lstm_cell",
+    "lstsq", "lt", "lt_", "lu", "lu_solve", "lu_unpack", "margin_ranking_loss", "masked",
+    "masked_fill", "masked_fill_", "masked_scatter", "masked_scatter_", "masked_select", "matmul",
+    "matrix_exp", "matrix_power", "matrix_rank", "max", "max_pool1d", "max_pool1d_with_indices",
+    "max_pool2d", "max_pool3d", "maximum", "mean", "median", "meshgrid", "min", "minimum", "mm",
+    "mode", "moveaxis", "movedim", "mps", "msort", "mtia", "mul", "mul_", "multinomial", "multiply",
+    "multiply_", "multiprocessing", "mv", "mvlgamma", "mvlgamma_", "nan_to_num", "nan_to_num_",
+    "nanmean", "nanmedian", "nanquantile", "nansum", "narrow", "narrow_copy", "native_batch_norm",
+    "native_channel_shuffle", "native_dropout", "native_group_norm", "native_layer_norm", "ne",
+    "ne_", "neg", "neg_", "negative", "negative_", "nested", "nextafter", "nextafter_", "nn",
+    "nonzero", "nonzero_static", "norm", "norm_except_dim", "normal", "not_equal", "not_equal_",
+    "nuclear_norm", "numel", "ones", "ones_like", "onnx", "ops", "optim", "orgqr", "ormqr", "outer",
+    "overrides", "package", "pairwise_distance", "pca_lowrank", "pdist", "permute", "permute_copy",
+    "pinverse", "pixel_shuffle", "pixel_unshuffle", "poisson", "poisson_nll_loss", "polar",
+    "polygamma", "polygamma_", "positive", "pow", "prelu", "prod", "profiler", "promote_types",
+    "put", "put_", "q_per_channel_axis", "q_per_channel_scales", "q_per_channel_zero_points",
+    "q_scale", "q_zero_point", "qint32", "qint8", "qr", "quantile", "quantization",
+    "quantize_per_channel", "quantize_per_tensor", "quantize_per_tensor_dynamic", "quasirandom",
+    "quint2x4", "quint4x2", "quint8", "rad2deg", "rad2deg_", "rand", "rand_like", "randint",
+    "randint_like", "randn", "randn_like", "randperm", "range", "ravel", "real", "reciprocal",
+    "reciprocal_", "relu", "relu_", "remainder", "remainder_", "renorm", "renorm_",
+    "repeat_interleave", "reshape", "resize_as_", "resolve_conj", "resolve_neg", "result_type",
+    "rms_norm", "rnn_relu", "rnn_relu_cell", "rnn_tanh", "rnn_tanh_cell", "roll", "rot90", "round",
+    "round_", "row_stack", "rrelu", "rrelu_", "rsqrt", "rsqrt_", "rsub", "saddmm", "save",
+    "scalar_tensor", "scatter", "scatter_", "scatter_add", "scatter_add_", "scatter_reduce",
+    "scatter_reduce_", "searchsorted", "segment_reduce", "select", "select_copy", "select_scatter",
+    "selu", "selu_", "serialization", "set_autocast_cache_enabled", "set_autocast_cpu_dtype",
+    "set_autocast_cpu_enabled", "set_autocast_dtype", "set_autocast_enabled",
+    "set_autocast_gpu_dtype", "settings", "sgn", "sgn_", "sigmoid", "sigmoid_", "sign", "sign_",
+    "signal", "signbit", "sin", "sin_", "sinc", "sinc_", "sinh", "sinh_", "slice_copy",
+    "slice_scatter", "slogdet", "smm", "softmax", "solve", "sort", "sparse", "sparse_coo_tensor",
+    "sparse_csc_tensor", "sparse_csr_tensor", "split", "split_copy", "split_with_sizes",
+    "split_with_sizes_copy", "spmm", "sqrt", "sqrt_", "square", "square_", "squeeze",
+    "squeeze_copy", "sspaddmm", "stack", "std", "std_mean", "stft", "storage", "sub", "subtract",
+    "sum", "svd", "svd_lowrank", "swapaxes", "swapdims", "sym_float", "sym_int", "sym_ite",
+    "sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum", "symeig", "t", "t_copy", "take",
+    "take_along_dim", "tan", "tan_", "tanh", "tanh_", "tensor", "tensor_split", "tensordot",
     "testing", "threshold", "threshold_", "tile", "to_dlpack", "topk", "torch_version", "trace",
     "transpose", "transpose_copy", "trapezoid", "trapz", "triangular_solve", "tril", "tril_",
     "tril_indices", "triplet_margin_loss", "triu", "triu_", "triu_indices", "true_divide",
@@ -393,6 +401,12 @@ IntTensor: _Any
 LongStorage: _Any
 
 LongTensor: _Any
+
+QInt32Storage: _Any
+
+QInt8Storage: _Any
+
+QUInt8Storage: _Any
 
 ShortStorage: _Any
 
@@ -1396,7 +1410,7 @@ def eye(n: _int, *, out: Tensor | None = None, dtype: _DType | type | None = Non
 @_overload
 def eye(n: _int, m: _int, *, out: Tensor | None = None, dtype: _DType | type | None = None, layout: _layout | None = None, device: _Device | _str | _int | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor: ...
 
-def fake_quantize_per_channel_affine(input: Tensor, scale: Tensor, zero_point: Tensor, axis: _int, quant_min: _int, quant_max: _int) -> _Any:
+def fake_quantize_per_channel_affine(input: Tensor, scale: Tensor, zero_point: Tensor, axis: _int, quant_min: _int, quant_max: _int) -> Tensor:
     """``fake_quantize_per_tensor_affine`` with a scale and a zero point for each index of ``axis``."""
 
 @_overload
@@ -1517,6 +1531,9 @@ def full(size: _Sequence[_int], fill_value: _float | _complex, *, out: Tensor | 
 
 def full_like(input: Tensor, fill_value: _float | _complex, *, dtype: _DType | type | None = None, layout: _layout | None = None, device: _Device | _str | _int | None = None, pin_memory: _bool | None = None, memory_format: _memory_format | None = None, requires_grad: _bool = False) -> Tensor:
     """``fill_value`` in the shape, and unless given the type, layout and device, of ``input``."""
+
+def fused_moving_avg_obs_fake_quant(input: Tensor, observer_on: Tensor, fake_quant_on: Tensor, running_min: Tensor, running_max: Tensor, scale: Tensor, zero_point: Tensor, averaging_const: _float, quant_min: _int, quant_max: _int, ch_axis: _int, per_row_fake_quant: _bool = False, symmetric_quant: _bool = False) -> _Any:
+    """Follow the range of a tensor, and put it on the levels that the range asks for."""
 
 def gather(input: Tensor, dim: _int, index: Tensor, *, sparse_grad: _bool = False, out: Tensor | None = None) -> Tensor:
     """``out[i][j] = input[index[i][j]][j]`` for ``dim`` 0."""
@@ -1736,6 +1753,9 @@ int5: _DType
 int6: _DType
 
 int7: _DType
+
+def int_repr(input: Tensor) -> _Any:
+    """The levels of a quantised tensor, as int8, uint8 or int32."""
 
 def inverse(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse of square matrices; LinAlgError where one is singular."""
@@ -2283,6 +2303,21 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: _bool = False,
 
 def put_(input: Tensor, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
     """``input`` read as one row, with ``source`` written (added) at ``index``."""
+
+def q_per_channel_axis(input: Tensor) -> _int:
+    """The axis by which a tensor was quantised."""
+
+def q_per_channel_scales(input: Tensor) -> _Any:
+    """The scale for each index of the axis by which a tensor was quantised."""
+
+def q_per_channel_zero_points(input: Tensor) -> _Any:
+    """The level that stands for 0, for each index of the axis by which a tensor was quantised."""
+
+def q_scale(input: Tensor) -> _float:
+    """What lies between two levels of a tensor that was quantised with one scale."""
+
+def q_zero_point(input: Tensor) -> _int:
+    """The level that stands for 0 in a tensor that was quantised with one scale."""
 
 qint32: _DType
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from mindtorch import torch
+
 from ._compat.utils_helpers import element_size as _element_size
 from ._compat.utils_helpers import flatten_dense_tensors as _flatten_dense_tensors
 from ._compat.utils_helpers import get_available_device_type as _get_available_device_type
@@ -42,6 +44,16 @@ def _rebuild_sparse_tensor(layout: Any, data: Any) -> Any:
     if repr(layout) not in makers:
         raise NotImplementedError(f"rebuilding sparse tensor for layout {layout}")
     return makers[repr(layout)](*data)
+
+
+@rebuilder
+def _rebuild_qtensor(
+    storage: Any, storage_offset: int, size: Any, stride: Any, quantizer_params: Any,
+    requires_grad: bool, backward_hooks: Any,
+) -> Any:  # fmt: skip
+    """A quantised tensor from its levels and what they mean."""
+    del requires_grad, backward_hooks  # to load the class makes functions ask for its tensors
+    return torch._quantized.of_storage(storage, storage_offset, size, stride, quantizer_params)
 
 
 globals().update(REBUILDERS)

@@ -108,12 +108,15 @@ _PLAIN_METHODS = ("copy_", "to")
 
 
 class _Native:
-    """`torch.ops.aten.name` where it is one of our own functions: called with its arguments."""
+    """`torch.ops.aten.name` where it is one of our own functions: called with its arguments.
 
-    def __init__(self, name: str, function: Callable[..., Any]) -> None:
-        self.__name__ = name
-        self._qualified_op_name = f"aten::{name}"
-        self._function = function
+    So is that of ``torch.ops.quantized``, which is another ``space``.
+    """
+
+    def __init__(self, name: str, function: Callable[..., Any], space: str = "aten") -> None:
+        self.__name__, self.__qualname__ = name, f"{space}.{name}"
+        self._qualified_op_name = f"{space}::{name}"
+        self._function, self._space = function, space
 
     def __getattr__(self, name: str) -> _Native:
         """An overload; our functions tell torch's overloads from the arguments."""
@@ -121,19 +124,21 @@ class _Native:
             raise AttributeError(name)
         if name not in _OVERLOADS or "." in self.__name__:
             raise AttributeError(f"The underlying op of '{self}' has no overload name '{name}'")
-        made = self.__dict__[name] = _Native(f"{self.__name__}.{name}", self._function)
+        made = self.__dict__[name] = _Native(
+            f"{self.__name__}.{name}", self._function, self._space
+        )
         return made
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._function(*args, **kwargs)
 
     def __str__(self) -> str:
-        return f"aten.{self.__name__}"
+        return f"{self._space}.{self.__name__}"
 
     def __repr__(self) -> str:
-        op, _, overload = str(self).removeprefix("aten.").partition(".")
+        op, _, overload = self.__name__.partition(".")
         if overload:
-            return f"<OpOverload(op='aten.{op}', overload='{overload}')>"
+            return f"<OpOverload(op='{self._space}.{op}', overload='{overload}')>"
         return f"<OpOverloadPacket(op='{self}')>"
 
 
@@ -153,11 +158,14 @@ def _native(name: str) -> _Native | None:
 class _Namespace:
     """`torch.ops.namespace`. An operator appears when it is declared."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, name: str, functions: dict[str, Callable[..., Any]] | None = None) -> None:
+        self.name, self._functions = name, functions or {}
 
     def __getattr__(self, name: str) -> Any:
         operator = OPERATORS.get(f"{self.name}::{name}")
+        if operator is None and name in self._functions:
+            made = self.__dict__[name] = _Native(name, self._functions[name], self.name)
+            return made
         if operator is None and self.name == "aten" and (native := _native(name)) is not None:
             self.__dict__[name] = native
             return native
@@ -168,7 +176,7 @@ class _Namespace:
 
     def __dir__(self) -> list[str]:
         own = (name.partition("::") for name, each in OPERATORS.items() if each.schema)
-        return sorted(name for space, _, name in own if space == self.name)
+        return sorted([*self._functions, *[name for space, _, name in own if space == self.name]])
 
     def __repr__(self) -> str:
         return f"<torch.ops.{self.name}>"
@@ -181,5 +189,8 @@ def __getattr__(name: str) -> _Namespace:
         from ._compat.aten_operators import declare
 
         declare()
-    namespace = globals()[name] = _Namespace(name)
+    functions = None
+    if name == "quantized":
+        functions = torch._quantized.OPERATORS
+    namespace = globals()[name] = _Namespace(name, functions)
     return namespace

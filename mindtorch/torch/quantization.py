@@ -5,9 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from .ao import quantization as _quantization
-from .ao.quantization import DeQuantStub as DeQuantStub
-from .ao.quantization import QConfig as QConfig
-from .ao.quantization import QuantStub as QuantStub
 
 
 def __getattr__(name: str) -> Any:

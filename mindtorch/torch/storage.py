@@ -22,7 +22,7 @@ __all__ = ["TypedStorage", "UntypedStorage"]
 UNTYPED_IN_FILES = (dtypes.uint16, dtypes.uint32, dtypes.uint64, *dtypes.STORED)
 STORAGE_NAMES = {
     f"{dtypes.scalar_type_name(dtype)}Storage": dtype
-    for dtype in dtypes.ALL
+    for dtype in (*dtypes.ALL, *dtypes.QUANTIZED)
     if dtype not in UNTYPED_IN_FILES
 }
 _NAME_OF_TYPE = {dtype: name for name, dtype in STORAGE_NAMES.items()}

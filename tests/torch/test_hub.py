@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mindtorch.torch import ao, fx, hub, jit, onnx, package
+from mindtorch.torch import fx, hub, jit, onnx, package
 
 
 class QuietHandler(SimpleHTTPRequestHandler):
@@ -124,7 +124,6 @@ def absent_things() -> list[Any]:
         package.PackageExporter,
         package.PackageImporter,
         onnx.ExportableModule,
-        ao.quantization.prepare,
     ]
 
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from mindtorch.engine.ops.quantization import ROW
 from mindtorch.engine.tensor import from_array
 
 from ..config import Config
 from ..execution import engine_op
 from ..graph import LiteGraph, LiteNode
-from ..quantized_ops import ROW
 from .calibration import observed, ranges
 from .weights import candidates, difference, rounded
 

@@ -20,7 +20,7 @@ from mindtorch.engine.tensor import Tensor
 from .. import _utils
 from .._compat.mindspore_bridge import cast_to_adapter_tensor
 from .._tensor import size_and_formats
-from .._tensor.size_and_formats import Size, layout, memory_format
+from .._tensor.size_and_formats import Size, layout, memory_format, qscheme
 from ..storage import LEGACY_CLASSES, TypedStorage, UntypedStorage
 
 OURS = "mindtorch.torch"
@@ -64,7 +64,7 @@ def torch_name(thing: Any, name: str | None = None) -> tuple[str, str] | None:
     """
     if isinstance(thing, DType):
         return "torch", thing.name
-    if isinstance(thing, memory_format):
+    if isinstance(thing, (memory_format, qscheme)):
         return "torch", repr(thing).removeprefix("torch.")
     if isinstance(thing, (type, FunctionType)) and thing in _SPECIAL_NAMES:
         return _SPECIAL_NAMES[thing]
@@ -120,7 +120,14 @@ BY_FULL_NAME: dict[str, Any] = {
     "torch.UntypedStorage": UntypedStorage,
     "torch.storage.TypedStorage": TypedStorage,
     "torch._tensor._rebuild_from_type_v2": _utils._rebuild_from_type_v2,
-    **{f"torch.{dtype.name}": dtype for dtype in (*dtypes.ALL, *dtypes.STORED)},
+    **{
+        f"torch.{dtype.name}": dtype
+        for dtype in (*dtypes.ALL, *dtypes.STORED, *dtypes.QUANTIZED)
+    },
+    **{
+        repr(each): each
+        for each in vars(size_and_formats).values() if isinstance(each, qscheme)
+    },
     **{f"torch.{name}": kind for name, kind in LEGACY_CLASSES.items()},
     **{f"torch.storage.{name}": kind for name, kind in LEGACY_CLASSES.items()},
     **{f"torch._utils.{name}": function for name, function in _utils.REBUILDERS.items()},
@@ -197,6 +204,7 @@ def _reduce_device(device: Device) -> Any:
 REDUCERS: dict[type, Any] = {
     DType: _by_name,
     memory_format: _by_name,
+    qscheme: _by_name,
     layout: lambda value: (get_layout, (repr(value),)),
     Device: _reduce_device,
     Size: lambda size: (Size, (tuple(size),)),

@@ -20,7 +20,7 @@ from .._tensor.size_and_formats import Size
 from .pickle_names import BY_FULL_NAME, get_layout, resolve, torch_name
 
 _FOREIGN_TYPES = (
-    "float4_e2m1fn_x2", "quint8", "qint8", "qint32", "quint4x2", "quint2x4",
+    "float4_e2m1fn_x2", "quint4x2", "quint2x4",
     "bits1x8", "bits2x4", "bits4x2", "bits8", "bits16",
     *(f"{kind}{width}" for kind in ("int", "uint") for width in range(1, 8)),
 )  # fmt: skip

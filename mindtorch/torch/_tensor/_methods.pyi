@@ -984,6 +984,9 @@ class Methods:
     def int(self, *, memory_format: _Any = None, _dtype: _Any = ..., _name: _str = 'int') -> _Any:
         """The tensor as torch.int32, laid out in ``memory_format``."""
 
+    def int_repr(self) -> _Any:
+        """The levels of a quantised tensor, as int8, uint8 or int32."""
+
     def inverse(self) -> Tensor:
         """The inverse of square matrices; LinAlgError where one is singular."""
 
@@ -1515,8 +1518,26 @@ class Methods:
     def put_(self, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
         """``input`` read as one row, with ``source`` written (added) at ``index``."""
 
+    def q_per_channel_axis(self) -> _int:
+        """The axis by which a tensor was quantised."""
+
+    def q_per_channel_scales(self) -> _Any:
+        """The scale for each index of the axis by which a tensor was quantised."""
+
+    def q_per_channel_zero_points(self) -> _Any:
+        """The level that stands for 0, for each index of the axis by which a tensor was quantised."""
+
+    def q_scale(self) -> _float:
+        """What lies between two levels of a tensor that was quantised with one scale."""
+
+    def q_zero_point(self) -> _int:
+        """The level that stands for 0 in a tensor that was quantised with one scale."""
+
     def qr(self, some: _bool = True) -> _return_types.qr:
         """The QR factors."""
+
+    def qscheme(self) -> _Any:
+        """How a quantised tensor's numbers are put on levels."""
 
     @_overload
     def quantile(self, q: Tensor, dim: _int | None = None, keepdim: _bool = False, *, interpolation: _str = ...) -> Tensor:

@@ -263,6 +263,15 @@ def _reduce_plain(tensor: Any) -> tuple[Any, tuple[Any, ...]]:
     return _rebuild_tensor_v2, (typed, *layout)
 
 
+def _reduce_quantized(tensor: Any) -> tuple[Any, tuple[Any, ...]]:
+    levels, shape = tensor.levels, tuple(tensor.aval.shape)
+    untyped = UntypedStorage._wrap(_storage_of(levels))
+    typed = TypedStorage(wrap_storage=untyped, dtype=tensor.aval.dtype, _internal=True)
+    layout = (typed, levels._offset, shape, tuple(levels.aval.strides))
+    parts: tuple[Any, ...] = (tensor.quantizer_parts(), False, OrderedDict())
+    return REBUILDERS["_rebuild_qtensor"], (*layout, *parts)
+
+
 def _warn_of_hooks(tensor: Any) -> None:
     """Hooks do not go into files: say so, unless the hook is marked as one that need not."""
     node = tape.node_of(tensor)
@@ -281,6 +290,8 @@ def reduce_tensor(tensor: Any) -> tuple[Any, tuple[Any, ...]]:
     """What ``Tensor.__reduce_ex__`` gives: a rebuilding function and its arguments."""
     if hasattr(type(tensor), "sparse_parts"):
         return REBUILDERS["_rebuild_sparse_tensor"], (tensor.layout, tensor.sparse_parts())
+    if tensor.is_quantized:
+        return _reduce_quantized(tensor)
     function, args = _reduce_plain(tensor)
     state = user_state(tensor)
     if type(tensor) is engine.result_class() and not state:

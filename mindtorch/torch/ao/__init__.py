@@ -1,9 +1,12 @@
-"""torch.ao: only what packages import to offer quantised models."""
+"""torch.ao: quantisation, and the modules that it needs."""
+
+from __future__ import annotations
 
 from typing import Any
 
 from mindtorch.torch._compat.missing_names import missing
 
+from . import nn as nn
 from . import quantization as quantization
 
 

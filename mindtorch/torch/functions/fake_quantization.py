@@ -15,10 +15,11 @@ from mindtorch.engine.ops import elementwise as el
 from mindtorch.engine.ops import movement
 from mindtorch.engine.ops.reduction import amax, amin
 from mindtorch.engine.tensor import Tensor as EngineTensor
-from mindtorch.engine.tensor import constant
+from mindtorch.engine.tensor import constant, from_array
 
 from .._api.arguments import normalize_axis
 from .._api.publish import function
+from .quantization_parameters import choose_parameters
 
 _FLOATS = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64)
 
@@ -87,14 +88,12 @@ def fake_quantize_per_channel_affine(
     Args:
         input: floating-point.
         scale: one-dimensional, of float32 or bfloat16.
-        zero_point: one-dimensional, of int32.
+        zero_point: one-dimensional, of int32; of a floating type it is added before rounding.
         axis: of ``input``, as long as both.
         quant_min, quant_max: the lowest and the highest level.
 
     Raises:
         RuntimeError: other shapes or types, an empty range of levels, a zero point outside of it.
-        NotImplementedError: a zero point of a floating type, which torch rounds together with
-            ``x / scale``.
     """
     names = {
         "Scale must be Float or BFloat16": (scale, (dtypes.float32, dtypes.bfloat16)),
@@ -104,8 +103,6 @@ def fake_quantize_per_channel_affine(
     for text, (tensor, allowed) in names.items():
         if tensor.aval.dtype not in allowed:
             raise RuntimeError(f"{text}, found {dtypes.scalar_type_name(tensor.aval.dtype)}")
-    if zero_point.aval.dtype is not dtypes.int32:
-        raise NotImplementedError("fake_quantize_per_channel_affine: zero_point has to be int32")
     for text, tensor in (("scale", scale), ("zero point", zero_point)):
         if tensor.aval.ndim != 1:
             raise RuntimeError(f"{text} should be a 1-D tensor")
@@ -120,7 +117,8 @@ def fake_quantize_per_channel_affine(
         raise RuntimeError("`axis` must be between 0 and number of dimensions of input")
     _check(input, quant_min, quant_max, "fake_quantize_channel_cachemask_cpu_type_handling")
     _require_constants("per_channel_affine_cachemask", scale, zero_point)
-    if scale.aval.size and not (
+    whole = zero_point.aval.dtype is dtypes.int32
+    if scale.aval.size and whole and not (
         quant_min <= amin(zero_point, axis=(0,), keepdims=False).item()
         and amax(zero_point, axis=(0,), keepdims=False).item() <= quant_max
     ):
@@ -131,8 +129,99 @@ def fake_quantize_per_channel_affine(
         for t in (scale, zero_point)
     )
     inverse = el.divide(constant(1.0), width)
+    if not whole:
+        return _rounded_together(input, width, inverse, zero, quant_min, quant_max)
     return _quantized(input, width, inverse, zero, quant_min, quant_max,
                       "FakeQuantizePerChannelAffineCachemask")  # fmt: skip
+
+
+def _rounded_together(x: Any, width: Any, inverse: Any, zero: Any, low: int, high: int) -> Any:
+    """Zero points that need not be whole are a part of what is rounded."""
+    moved = el.add(el.multiply(movement.cast(x, dtype=dtypes.float32), inverse), zero)
+    one, none = constant(1.0), constant(0.0)
+    level = act.fake_quantize(moved, one, one, none, constant(float(low)), constant(float(high)))
+    result = movement.cast(el.multiply(el.subtract(level, zero), width), dtype=x.aval.dtype)
+    return tape.named(result, "FakeQuantizePerChannelAffineCachemaskBackward0")
+
+
+@function(method=False)
+def fused_moving_avg_obs_fake_quant(
+    input: Any,  # noqa: A002
+    observer_on: Any,
+    fake_quant_on: Any,
+    running_min: Any,
+    running_max: Any,
+    scale: Any,
+    zero_point: Any,
+    averaging_const: float,
+    quant_min: int,
+    quant_max: int,
+    ch_axis: int,
+    per_row_fake_quant: bool = False,
+    symmetric_quant: bool = False,
+) -> Any:
+    """Follow the range of a tensor, and put it on the levels that the range asks for.
+
+    Where observed, ``running = running + averaging_const * (found - running)`` for both ends (the
+    first range is taken as it is), and scale and zero point are chosen anew.
+
+    Args:
+        input: floating-point.
+        observer_on, fake_quant_on: of one element: whether to observe, whether to quantise.
+        running_min, running_max: the range; written.
+        scale, zero_point: what levels mean; written.
+        averaging_const: the weight of a new range.
+        quant_min, quant_max: the lowest and the highest level.
+        ch_axis: the axis that has a range for each index, with ``per_row_fake_quant``.
+        per_row_fake_quant: one range for each index, not one for all.
+        symmetric_quant: 0 lies in the middle of the levels.
+    """
+    if ch_axis >= input.aval.ndim:
+        raise RuntimeError(
+            "Error in fused_moving_avg_obs_fake_quant_cpu: ch_axis must be < self.dim()"
+        )
+    if observer_on.item():
+        with grad_mode(False):
+            _observe(input, running_min, running_max, averaging_const, ch_axis, per_row_fake_quant)
+            _choose(running_min, running_max, scale, zero_point, quant_min, quant_max,
+                    symmetric_quant)  # fmt: skip
+    if not fake_quant_on.item():
+        return movement.alias_view(input)
+    if per_row_fake_quant:
+        whole = zero_point.to(dtypes.int32)
+        made = fake_quantize_per_channel_affine(
+            input, scale, whole, ch_axis, quant_min, quant_max
+        )
+    else:
+        made = fake_quantize_per_tensor_affine(input, scale, zero_point, quant_min, quant_max)
+    return tape.named(made, "FusedMovingAvgObsFqHelperBackward0")
+
+
+def _observe(
+    x: Any, low: Any, high: Any, weight: float, axis: int, by_rows: bool
+) -> None:
+    axes = tuple(i for i in range(x.aval.ndim) if not by_rows or i != axis)
+    ends = [fold(x.detach(), axis=axes, keepdims=False) for fold in (amin, amax)]
+    for running, found in zip((low, high), ends, strict=True):
+        known = running.array()
+        new = found.array().reshape(-1 if by_rows else known.shape).astype(known.dtype)
+        if known.size == new.size and known.size and not np.isinf(known).all():
+            new = known + (new - known) * known.dtype.type(weight)
+        if known.shape != new.shape:
+            running.resize_(new.shape)
+        running.copy_(from_array(np.array(new, order="C")))
+
+
+def _choose(
+    low: Any, high: Any, scale: Any, zero_point: Any, first: int, last: int, symmetric: bool
+) -> None:
+    ends = zip(low.array().reshape(-1).tolist(), high.array().reshape(-1).tolist(), strict=True)
+    made = [choose_parameters(a, b, first, last, symmetric=symmetric) for a, b in ends]
+    for tensor, place in ((scale, 0), (zero_point, 1)):
+        values = np.array([each[place] for each in made])
+        if tensor.aval.shape != values.shape:
+            tensor.resize_(values.shape)
+        tensor.copy_(from_array(values.astype(tensor.aval.dtype.np)))
 
 
 def _check(x: Any, low: int, high: int, kernel: str) -> None:

@@ -24,7 +24,7 @@ from .parameter import UninitializedParameter as UninitializedParameter
 
 def _found_later(name: str) -> Any:
     """What few programs use is imported when first used."""
-    if name in ("attention", "common_types", "grad", "parallel", "quantized"):
+    if name in ("attention", "common_types", "grad", "intrinsic", "parallel", "qat", "quantized"):
         return importlib.import_module(f"{__name__}.{name}")
     if name == "DataParallel":
         return importlib.import_module(f"{__name__}.parallel").DataParallel
@@ -35,7 +35,9 @@ if TYPE_CHECKING:
     from . import attention as attention
     from . import common_types as common_types
     from . import grad as grad
+    from . import intrinsic as intrinsic
     from . import parallel as parallel
+    from . import qat as qat
     from . import quantized as quantized
     from .parallel import DataParallel as DataParallel
 else:

@@ -66,6 +66,7 @@ RUNS = [
     "vq_vae --epochs 1 --moving",
     "real_nvp --steps 12",
     "translation_transformer --epochs 1",
+    "quantized_digits --epochs 1",
 ]
 
 
