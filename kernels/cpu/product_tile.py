@@ -14,13 +14,29 @@ from typing import Any
 from numba import types
 from numba.extending import intrinsic
 
-from .simd import Vectors, data_of, long_of
+from .masked_vectors import MaskedVectors
+from .simd import data_of, long_of
 
 
 def tile_shape(vector_bytes: int) -> tuple[int, int]:
     """Rows, and vectors of columns, of a tile that fits into registers: 32 of them, or 16."""
     many = vector_bytes == 64 or platform.machine().lower() in ("aarch64", "arm64")
     return (8, 3) if many else (6, 2)
+
+
+HEIGHTS = (1, 2, 3, 4, 6, 8)  # rows that tiles may have: each more takes longer to compile
+
+
+@functools.cache
+def heights(rows: int) -> tuple[int, ...]:
+    """Of how many rows the next tile is where so many are left, ``2 * rows`` for more: few tiles,
+    none of them low."""
+    allowed = [height for height in HEIGHTS if height <= rows]
+    best: list[tuple[int, ...]] = [()]
+    for left in range(1, 2 * rows):
+        ways = [(h, *best[left - h]) for h in allowed if h <= left]
+        best.append(min(ways, key=lambda way: (len(way), -min(way), -way[0])))
+    return (0, *(way[0] for way in best[1:]), rows)
 
 
 def dots_shape(width: int) -> tuple[int, int]:
@@ -37,7 +53,7 @@ class _Tile:
         given: the arguments.
     """
 
-    def __init__(self, form: Vectors, place: Any, given: Any, width: int) -> None:
+    def __init__(self, form: MaskedVectors, place: Any, given: Any, width: int) -> None:
         self.form, self.builder, self.count = form, form.builder, given[2]
         self.left, self.left_down, self.left_along = place(3), given[5], given[6]
         self.right, self.right_down = place(7), given[9]
@@ -85,7 +101,8 @@ class _Tile:
 
 @functools.cache
 def tiles_of(rows: int, vectors: int, width: int) -> Any:
-    """The kernel of all tiles of up to ``rows`` rows and ``vectors`` vectors of ``width`` numbers.
+    """The kernel of all tiles of up to ``rows`` rows and ``vectors`` vectors of ``width`` numbers;
+    rows are of :data:`HEIGHTS`.
 
     ``tile(down, across, count, left, left_at, left_down, left_along, right, right_at, right_down,
     out, out_at, out_down, columns, start, start_at, start_down)`` computes for ``down`` rows and
@@ -107,12 +124,12 @@ def tiles_of(rows: int, vectors: int, width: int) -> Any:
             def place(i: int) -> Any:
                 return data_of(context, builder, signature.args[i], arguments[i], arguments[i + 1])
 
-            form = Vectors(builder, left.dtype, width)
+            form = MaskedVectors(builder, left.dtype, width)
             made = _Tile(form, place, arguments, width)
             end = builder.append_basic_block("tiles.end")
             number = builder.add(builder.mul(arguments[0], long_of(vectors + 1)), arguments[1])
             switch = builder.switch(number, end)
-            for i in range(1, rows + 1):
+            for i in [height for height in HEIGHTS if height <= rows]:
                 for v in range(1, vectors + 1):
                     block = builder.append_basic_block(f"tile.{i}.{v}")
                     switch.add_case(long_of(i * (vectors + 1) + v), block)
@@ -130,6 +147,50 @@ def tiles_of(rows: int, vectors: int, width: int) -> Any:
         return signature, generate
 
     return tile
+
+
+@functools.cache
+def copy_lanes_of(width: int) -> Any:
+    """The kernel that copies ``count`` numbers, of which the first ``width`` at most, and fills the
+    vector up with zeros: ``copy(to, to_at, source, at, count)``."""
+
+    @intrinsic
+    def copy(context: Any, to: Any, to_at: Any, source: Any, at: Any, count: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            form = MaskedVectors(builder, to.dtype, width)
+            target, given = (
+                data_of(context, builder, signature.args[i], arguments[i], arguments[i + 1])
+                for i in (0, 2)
+            )
+            form.store(form.load_some(given, form.first_lanes(arguments[4])), target)
+            return context.get_dummy_value()
+
+        long = types.int64
+        return types.void(to, long, source, long, long), generate
+
+    return copy
+
+
+@intrinsic
+def address_of(context: Any, array: Any) -> Any:
+    """Where an array lies."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = data_of(context, builder, signature.args[0], arguments[0], long_of(0))
+        return builder.ptrtoint(data, long_of(0).type)
+
+    return types.int64(array), generate
+
+
+def _lines(builder: Any, data: Any, number: int, pitch: Any, count: Any) -> list[Any]:
+    """Where ``number`` rows of an operand begin; the last of ``count`` stands for those beyond."""
+    last = builder.sub(count, long_of(1))
+    made = []
+    for j in range(number):
+        is_one = builder.icmp_signed("<", long_of(j), last)
+        row = builder.select(is_one, long_of(j), last)
+        made.append(builder.gep(data, [builder.mul(row, pitch)]))
+    return made
 
 
 @functools.cache
@@ -153,19 +214,12 @@ def dots_of(width: int) -> Any:
         right_at: Any, right_across: Any, across: Any, count: Any,
     ) -> Any:  # fmt: skip
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            form = Vectors(builder, left.dtype, width)
+            form = MaskedVectors(builder, left.dtype, width)
             count = arguments[9]
 
             def lines(i: int, number: int) -> list[Any]:
-                """Where the rows of an operand begin."""
                 data = data_of(context, builder, signature.args[i], arguments[i], arguments[i + 1])
-                last = builder.sub(arguments[i + 3], long_of(1))
-                made = []
-                for j in range(number):
-                    is_one = builder.icmp_signed("<", long_of(j), last)
-                    row = builder.select(is_one, long_of(j), last)
-                    made.append(builder.gep(data, [builder.mul(row, arguments[i + 2])]))
-                return made
+                return _lines(builder, data, number, *arguments[i + 2 : i + 4])
 
             down, across = lines(1, rows), lines(5, columns)
 

@@ -25,6 +25,7 @@ from .simd import lanes, vector_bytes
 from .thread_pool import get_num_threads, parallel_for
 
 _SERIAL = 1_500_000  # multiplications that one thread does sooner than two
+_FILLED = 0.9  # of the vectors' lanes, for a result with few columns
 _BLOCK = 192  # terms of a sum that are added up before they are added to others
 _WIDE = 128  # columns that are divided, be there more rows or not
 _FEWEST = 5  # terms; fewer ones are rounded apart elsewhere
@@ -64,6 +65,9 @@ def layout(a: Matrix, b: Matrix) -> str:
 
 def chosen(dtype: Any, m: int, n: int, k: int, a: Matrix, b: Matrix) -> str:
     """The letter of the form that the table has for a product; "b" for OpenBLAS's."""
+    filled = n / (-(-n // lanes(dtype)) * lanes(dtype))
+    if filled < _FILLED and n < _WIDE and k <= _BLOCK:  # OpenBLAS has narrower vectors at edges
+        return "b"
     table = FORMS.get(f"{instruction_set()} {dtype.name} {layout(a, b)}")
     if table is None:
         return "b"
@@ -141,7 +145,7 @@ def plan(
         form == loops.DOTS and (a.across != 1 or b.down != 1)
     ):
         form = loops.PACKED
-    run = loops.product(dtype, vector_bytes())
+    run = loops.product(dtype, vector_bytes(), form == loops.DOTS)
     numbers, shares = _numbers(dtype, size, a, b, form, batch, has_bias)
     nothing = _nothing(dtype)
     count = 1 if batch is None else shares

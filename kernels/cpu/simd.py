@@ -99,42 +99,6 @@ class Vectors:
         typed = self.builder.bitcast(place, self._vector.as_pointer())
         self.builder.store(value, typed, align=self._align)
 
-    def at(self, data: Any, number: int) -> Any:
-        """The place of vector ``number`` from ``data`` on."""
-        return self.builder.gep(data, [long_of(number * self._width)])
-
-    def first_lanes(self, count: Any) -> Any:
-        """A mask of the first ``count`` lanes."""
-        numbers = ir.Constant(ir.VectorType(_LONG, self._width), [*range(self._width)])
-        return self.builder.icmp_signed("<", numbers, _spread(self.builder, numbers.type, count))
-
-    def load_some(self, place: Any, mask: Any) -> Any:
-        """The elements of lanes in ``mask``, else 0; others are not read."""
-        typed = self.builder.bitcast(place, self._vector.as_pointer())
-        kinds = [typed.type, _WORD, mask.type, self._vector]
-        load = self._masked("load", ir.FunctionType(self._vector, kinds))
-        return self.builder.call(load, [typed, _word(self._align), mask, self.zero])
-
-    def store_some(self, value: Any, place: Any, mask: Any) -> None:
-        """Write lanes in ``mask``; others stay as they are."""
-        typed = self.builder.bitcast(place, self._vector.as_pointer())
-        kinds = [self._vector, typed.type, _WORD, mask.type]
-        store = self._masked("store", ir.FunctionType(ir.VoidType(), kinds))
-        self.builder.call(store, [value, typed, _word(self._align), mask])
-
-    def prefetch(self, place: Any) -> None:
-        """Have the cache line of a place fetched meanwhile."""
-        kind = ir.FunctionType(ir.VoidType(), [place.type, _WORD, _WORD, _WORD])
-        name = "llvm.prefetch.p0"
-        known = self.builder.module.globals.get(name)
-        function = known or ir.Function(self.builder.module, kind, name)
-        self.builder.call(function, [place, _word(0), _word(3), _word(1)])
-
-    def _masked(self, what: str, kind: Any) -> Any:
-        name = f"llvm.masked.{what}.v{self._width}f{8 * self._align}.p0"
-        module = self.builder.module
-        return module.globals.get(name) or ir.Function(module, kind, name)
-
     def spread(self, value: Any) -> Any:
         """``value`` in every lane."""
         return _spread(self.builder, self._vector, value)
@@ -164,31 +128,6 @@ class Vectors:
             )
             vector = step(high, low)
         return self.builder.extract_element(vector, _word(0))
-
-    def lane_totals(self, vectors: list[Any]) -> Any:
-        """The sums of the lanes of as many vectors as one has lanes, in one vector."""
-        builder, width, block = self.builder, self._width, 1
-        kind = ir.VectorType(_WORD, width)
-        while len(vectors) > 1:
-            numbers = [*range(2 * width)]
-            low, high = (
-                [
-                    n + source * width
-                    for at in range(first, width, 2 * block)
-                    for source in (0, 1)
-                    for n in numbers[at : at + block]
-                ]
-                for first in (0, block)
-            )
-            vectors = [
-                builder.fadd(*(
-                    builder.shuffle_vector(a, b, ir.Constant(kind, places))
-                    for places in (low, high)
-                ))
-                for a, b in zip(vectors[::2], vectors[1::2], strict=True)
-            ]  # fmt: skip
-            block *= 2
-        return vectors[0]
 
     def sum_over(self, count: Any, initial: Any, step: Any) -> Any:
         """Registers ``initial``, renewed by ``step(i, registers)`` for each ``i < count``."""
