@@ -18,6 +18,8 @@ class MaskedVectors(Vectors):
         super().__init__(builder, dtype, width)
         self.width, self.kind = width, self.zero.type
         self._bytes = 4 if isinstance(self.kind.element, ir.FloatType) else 8
+        # others write some lanes ten times as slowly as all
+        self.has_masks = width * self._bytes == 64
 
     def _intrinsic(self, name: str, result: Any, given: list[Any]) -> Any:
         kind = ir.FunctionType(result, [value.type for value in given])

@@ -60,13 +60,26 @@ class _Tile:
         self.out, self.out_down = place(10), given[12]
         self.start, self.start_down = place(14), given[16]
         before = self.builder.mul(self.builder.sub(given[1], long_of(1)), long_of(width))
-        self._mask = form.first_lanes(self.builder.sub(given[13], before))
+        lanes = self.builder.sub(given[13], before)
+        self._mask = form.first_lanes(lanes)
+        self._is_whole = self.builder.icmp_signed(">=", lanes, long_of(width))
 
     def _loaded(self, line: Any, vectors: int) -> list[Any]:
         """Vectors of a line; of the last one the lanes that there are."""
         places = [self.form.at(line, v) for v in range(vectors)]
         last = self.form.load_some(places[-1], self._mask)
         return [*map(self.form.load, places[:-1]), last]
+
+    def _store_last(self, value: Any, place: Any) -> None:
+        """Write the last vector of a line."""
+        if self.form.has_masks:
+            self.form.store_some(value, place, self._mask)
+            return
+        with self.builder.if_else(self._is_whole) as (whole, some):
+            with whole:
+                self.form.store(value, place)
+            with some:
+                self.form.store_some(value, place, self._mask)
 
     def _line(self, data: Any, pitch: Any, number: int) -> Any:
         return self.builder.gep(data, [self.builder.mul(pitch, long_of(number))])
@@ -96,7 +109,7 @@ class _Tile:
             out = self._line(self.out, self.out_down, i)
             for v, total in enumerate(totals[:-1]):
                 form.store(total, form.at(out, v))
-            form.store_some(totals[-1], form.at(out, vectors - 1), self._mask)
+            self._store_last(totals[-1], form.at(out, vectors - 1))
 
 
 @functools.cache

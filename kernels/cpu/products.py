@@ -18,10 +18,10 @@ import numpy as np
 from mindtorch.kernels.codegen.jit import bound
 
 from . import product_loops as loops
+from . import simd
 from .processor import cache_bytes
 from .product_table import FORMS, LIMITS
 from .product_tile import tile_shape
-from .simd import lanes, vector_bytes
 from .thread_pool import get_num_threads, parallel_for
 
 _SERIAL = 1_500_000  # multiplications that one thread does sooner than two
@@ -55,7 +55,7 @@ def enabled() -> bool:
 
 def instruction_set() -> str:
     """The name of this processor's vectors in the table of forms."""
-    return {64: "avx512", 32: "avx2"}.get(vector_bytes(), "128 bits")
+    return {64: "avx512", 32: "avx2"}.get(simd.vector_bytes(), "128 bits")
 
 
 def layout(a: Matrix, b: Matrix) -> str:
@@ -65,7 +65,7 @@ def layout(a: Matrix, b: Matrix) -> str:
 
 def chosen(dtype: Any, m: int, n: int, k: int, a: Matrix, b: Matrix) -> str:
     """The letter of the form that the table has for a product; "b" for OpenBLAS's."""
-    filled = n / (-(-n // lanes(dtype)) * lanes(dtype))
+    filled = n / (-(-n // simd.lanes(dtype)) * simd.lanes(dtype))
     if filled < _FILLED and n < _WIDE and k <= _BLOCK:  # OpenBLAS has narrower vectors at edges
         return "b"
     table = FORMS.get(f"{instruction_set()} {dtype.name} {layout(a, b)}")
@@ -88,15 +88,15 @@ def block_of(k: int) -> int:
 @functools.cache
 def _breadth(dtype: Any) -> int:
     """How many vectors wide a packed block is: a third of the second cache."""
-    vectors = tile_shape(vector_bytes())[1]
-    most = cache_bytes(2) // 3 // (_BLOCK * vector_bytes())
+    vectors = tile_shape(simd.vector_bytes())[1]
+    most = cache_bytes(2) // 3 // (_BLOCK * simd.vector_bytes())
     return max(most // vectors, 1) * vectors
 
 
 @functools.cache
 def _nothing(dtype: Any) -> Any:
     """What is added to a product without a bias, for all panels."""
-    return np.zeros(tile_shape(vector_bytes())[1] * lanes(dtype), dtype)
+    return np.zeros(tile_shape(simd.vector_bytes())[1] * simd.lanes(dtype), dtype)
 
 
 def _numbers(
@@ -105,14 +105,14 @@ def _numbers(
 ) -> tuple[Any, int]:  # fmt: skip
     """The array that describes a product to its loops, and into how many shares it divides."""
     m, n, k = size
-    width = lanes(dtype)
+    width = simd.lanes(dtype)
     breadth = min(_breadth(dtype), -(-n // width))
     if batch is not None:
         divided, unit, shares = loops.BATCH, 1, int(np.prod(batch.shape))
     elif n >= m or n >= _WIDE:
         divided, unit, shares = loops.COLUMNS, width, -(-n // width)
     else:
-        rows = tile_shape(vector_bytes())[0]
+        rows = tile_shape(simd.vector_bytes())[0]
         divided, unit, shares = loops.ROWS, rows, -(-m // rows)
     axes = [0] if batch is None else [len(batch.shape), *batch.shape, *batch.a, *batch.b]
     given = [m, n, k, *a, *b, int(has_bias), form, block_of(k), breadth, divided, unit, *axes]
@@ -145,7 +145,7 @@ def plan(
         form == loops.DOTS and (a.across != 1 or b.down != 1)
     ):
         form = loops.PACKED
-    run = loops.product(dtype, vector_bytes(), form == loops.DOTS)
+    run = loops.product(dtype, simd.vector_bytes(), form == loops.DOTS)
     numbers, shares = _numbers(dtype, size, a, b, form, batch, has_bias)
     nothing = _nothing(dtype)
     count = 1 if batch is None else shares
