@@ -8,6 +8,42 @@ of a product's rows, columns and terms among ``LIMITS``.
 
 LIMITS = ((3, 11, 23, 47, 95, 383), (3, 11, 23, 47, 95, 383), (15, 63, 255, 1023))
 FORMS: dict[str, tuple[str, ...]] = {
+    "avx2 float32 nn": (
+        "prrrr rrrrr rrrrr rrrrr rrrrr rrrrr rrrrb",
+        "rrrrr rrrrr rrrrr rrrrr rrrrr rrrrr rrrrb",
+        "rrrrr rrrrr rrrrr rrrrr rrrrr rrrrr rrrrp",
+        "rrrbb rrrrr rrrrr rrrrr rrrrr rrrrr rbrpb",
+        "bbbbb rrrrr rrrrr rrrrr rrrrr rrrrr rbbrb",
+        "bbbbb rrrrr rrrrr rrrrr rrrrp rrrrp rppbb",
+        "bbbbb brbrp rrrrr rrppr prppp prprp bpppp",
+    ),
+    "avx2 float32 nt": (
+        "ddddd ddddd ddddd bdddd bdddd bpddd ppddd",
+        "ddddd bbddd pppdd bppdp bppdp bppdd bppdp",
+        "bdddd pbddd ppppp ppppp ppppp ppppp ppppp",
+        "bbddd bbbdd ppppp ppppp bpppp ppppp bpppp",
+        "bbddd bbbdd ppppp ppppp ppbpp ppppp bbppp",
+        "bbddd bbbdd ppppp ppppp pppbp bpppp bpppp",
+        "bbddd bbbdp ppppp ppppp ppbpp ppppp ppppp",
+    ),
+    "avx2 float32 tn": (
+        "rrrrr rrrrr rrrrr rrrrr rrrrr rrrrr rrrrb",
+        "rrrrr rrrrr rrrrr rrrrr rrrrr rrrrr rrrrr",
+        "rrrrr rrrrr rrrrr rrrrr rrrrr rrrrr rrrrb",
+        "rrrrr rrrrr rrrrr rrrrr rrrrr rrrrr bbrrb",
+        "bbbbb rrrrr rrrrr rrrrr rrrpp rrrrp rbbpb",
+        "bbbbb brrbb rrprr rrrrr rrrrr bbppp bpbpb",
+        "bbbbb bbbbp prrrr pprpp ppbrp rrppp prbbb",
+    ),
+    "avx2 float32 tt": (
+        "bbbbb pbbbb ppppp bpppp bpppp bpppp ppppb",
+        "bbbbb bbbbb ppppp bpppp ppppp bpppp bppbp",
+        "bbbbb pbbbb ppppp ppppp ppppp pbppb ppppp",
+        "bbbbb bbbbb ppppp ppppp ppppp ppbpp bpppp",
+        "bbbbb bbbbb ppppp ppppp bpppp ppppp bpbpb",
+        "bbbbb bbbbb ppppp ppppp ppppp bpppp ppppp",
+        "bbbbb bbbbp ppppp ppppp pbbpp bbbbp bbbbb",
+    ),
     "avx512 float32 nn": (
         "bbbbb bbbbb bbbbb bbbbb bbbbb bbbbb bbbbb",
         "bbbbb bbbbb bbbrr bbbrr bbbrr bbbrr bbbrr",
