@@ -30,7 +30,6 @@ _BLOCK = 192  # terms of a sum that are added up before they are added to others
 _WIDE = 128  # columns that are divided, be there more rows or not
 _FEWEST = 5  # terms; fewer ones are rounded apart elsewhere
 _LETTERS = {"d": loops.DOTS, "r": loops.READ, "p": loops.PACKED}
-FAST = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 class Matrix(NamedTuple):
@@ -86,7 +85,7 @@ def block_of(k: int) -> int:
 
 
 @functools.cache
-def _breadth(dtype: Any) -> int:
+def _breadth() -> int:
     """How many vectors wide a packed block is: a third of the second cache."""
     vectors = tile_shape(simd.vector_bytes())[1]
     most = cache_bytes(2) // 3 // (_BLOCK * simd.vector_bytes())
@@ -106,7 +105,7 @@ def _numbers(
     """The array that describes a product to its loops, and into how many shares it divides."""
     m, n, k = size
     width = simd.lanes(dtype)
-    breadth = min(_breadth(dtype), -(-n // width))
+    breadth = min(_breadth(), -(-n // width))
     if batch is not None:
         divided, unit, shares = loops.BATCH, 1, int(np.prod(batch.shape))
     elif n >= m or n >= _WIDE:
