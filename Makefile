@@ -75,7 +75,7 @@ test-all: $(STAMP)
 # the tables of ops with every mechanism off (docs/guide/wrong-number.md): the plain way alone
 test-plain: $(STAMP)
 	MINDTORCH_CALL_CACHE=0 MINDTORCH_VJP_CACHE=0 MINDTORCH_FUSION=0 MINDTORCH_LAZY=0 \
-	MINDTORCH_KERNEL_SUBSTITUTION=0 MINDTORCH_GRAD_BUFFER_REUSE=0 MINDTORCH_COMPILE=0 \
+	MINDTORCH_KERNEL_SUBSTITUTION=0 MINDTORCH_GRAD_BUFFER_REUSE=0 MINDTORCH_COMPILE=0 MINDTORCH_PRODUCTS=0 \
 		$(BIN)/python -m pytest -n 2 --dist worksteal -m 'not exhaustive' $(PYTEST_ARGS) \
 			tests/tables/test_ops.py
 

@@ -1,4 +1,5 @@
-"""Matrix products through BLAS: no operand that has a unit stride is copied.
+"""Matrix products through loops of our own (:mod:`products`) or BLAS: no operand is copied that
+these can read as it lies.
 
 A batch is a loop of products inside one compiled function; its axes are given by strides, 0 where
 an operand is broadcast.
@@ -15,7 +16,7 @@ import numpy as np
 from mindtorch.kernels.codegen.fused_loop import Step
 from mindtorch.kernels.codegen.jit import bound, entry_point, kernel
 
-from . import openblas
+from . import openblas, products
 from .elementwise import Layouts, Operand, broadcast_strides, fused_plan, strided
 from .openblas import gemm, gemv
 from .thread_pool import get_num_threads, parallel_for
@@ -271,6 +272,9 @@ def _plan(out_layouts: Layouts, in_layouts: Layouts) -> Callable[..., None] | No
     (m, k), n = a.shape[-2:], b.shape[-1]
     if k == 0:
         return _zeros
+    own = _own_plan(out, a, b)
+    if own is not None:
+        return own
     left, right = leading(a.shape[-2:], a.strides[-2:]), leading(b.shape[-2:], b.strides[-2:])
     if left is None or right is None:
         return None
@@ -282,10 +286,8 @@ def _plan(out_layouts: Layouts, in_layouts: Layouts) -> Callable[..., None] | No
             step = Step("multiply", (0, 1), out.dtype, out.dtype)
             return fused_plan((step,), (0,), out_layouts, in_layouts)
         return _whole(name, m, n, k, ta, lda, tb, ldb)
-    batch = out.shape[:-2]
-    own = [_Part(x.shape[:-2], x.strides[:-2]) for x in (a, b)]
-    strides = [broadcast_strides(part, batch) for part in own]
-    if m * n * k and _folds(batch, strides, m, k, ta, lda):
+    batch, strides = _batch(out, a, b)
+    if m * n * k and not ta and _folds(batch, strides, m, k, lda):
         return _whole(name, m * int(np.prod(batch)), n, k, ta, lda, tb, ldb)
     count = int(np.prod(batch))
     if count == 1:
@@ -310,9 +312,28 @@ def _plan(out_layouts: Layouts, in_layouts: Layouts) -> Callable[..., None] | No
     return shared
 
 
-def _folds(batch: Any, strides: Any, m: int, k: int, ta: int, lda: int) -> bool:
+def _batch(out: Any, a: Any, b: Any) -> tuple[Any, list[Any]]:
+    """The axes of a batch, and the operands' steps along them."""
+    batch = out.shape[:-2]
+    parts = [_Part(x.shape[:-2], x.strides[:-2]) for x in (a, b)]
+    return batch, [broadcast_strides(part, batch) for part in parts]
+
+
+def _own_plan(out: Any, a: Any, b: Any) -> Callable[..., None] | None:
+    """The plan of our own loops, if they serve these operands."""
+    (m, k), n = a.shape[-2:], b.shape[-1]
+    batch, strides = _batch(out, a, b)
+    left, right = products.Matrix(*a.strides[-2:]), products.Matrix(*b.strides[-2:])
+    count = int(np.prod(batch))
+    if count > 1 and not _folds(batch, strides, m, k, left.down if left.across == 1 else 0):
+        axes = products.Batch(tuple(batch), *map(tuple, strides))
+        return products.plan(a.dtype, (m, n, k), left, right, batch=axes)
+    return products.plan(a.dtype, (count * m, n, k), left, right)
+
+
+def _folds(batch: Any, strides: Any, m: int, k: int, lda: int) -> bool:
     """One matrix on the right and dense matrices on the left: a single tall product."""
-    if ta or lda != k or any(strides[1]):
+    if lda != k or any(strides[1]):
         return False
     expected = m * k
     for n, s in zip(reversed(batch), reversed(strides[0]), strict=True):
@@ -413,6 +434,13 @@ def _linear_plan(out_layouts: Layouts, in_layouts: Layouts) -> Callable[..., Non
         rows_in_order = rows_in_order and (length == 1 or stride == expected)
         expected *= length
     step = x.strides[-2] if len(x.shape) > 1 else k
+    if rows_in_order and k and (bias is None or bias.strides == (1,)):
+        own = products.plan(
+            x.dtype, (m, n, k), products.Matrix(step, x.strides[-1]),
+            products.Matrix(weight.strides[1], weight.strides[0]), has_bias=bias is not None,
+        )  # fmt: skip
+        if own is not None:
+            return own if bias is not None else _bare(own)
     left = leading((m, k), (max(step, k) if m == 1 else step, x.strides[-1]))
     right = leading((k, n), (weight.strides[1], weight.strides[0]))
     if not rows_in_order or left is None or right is None or k == 0:

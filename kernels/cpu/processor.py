@@ -30,6 +30,11 @@ def has_avx512() -> bool:
     return flags() >= _AVX512
 
 
+def vendor() -> str:
+    """Who made it, as the list names them ("GenuineIntel", "AuthenticAMD"); empty if not known."""
+    return _facts().get("vendor_id", "")
+
+
 @functools.cache
 def mkl_kernels() -> str:
     """The kernel set of elementwise functions that Intel's MKL takes here: "sse", "avx2", "avx512".
@@ -38,7 +43,22 @@ def mkl_kernels() -> str:
     heeds the variable ``MKL_ENABLE_INSTRUCTIONS``.
     """
     most = os.environ.get("MKL_ENABLE_INSTRUCTIONS", "")
-    intel = _facts().get("vendor_id") == "GenuineIntel"
+    intel = vendor() == "GenuineIntel"
     if not intel or not flags() >= _AVX2 or most in ("AVX", "SSE4_2"):
         return "sse"
     return "avx512" if has_avx512() and not most.startswith("AVX2") else "avx2"
+
+
+@functools.cache
+def cache_bytes(level: int) -> int:
+    """The size of a core's data cache of a level; 32 KiB and 1 MiB where it is not known."""
+    for path in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*"):
+        try:
+            kind = (path / "type").read_text().strip()
+            if kind != "Instruction" and int((path / "level").read_text()) == level:
+                text = (path / "size").read_text().strip()
+                unit = {"K": 1 << 10, "M": 1 << 20}.get(text[-1], 1)
+                return int(text.rstrip("KM")) * unit
+        except (OSError, ValueError):
+            continue
+    return (32 << 10) if level == 1 else (1 << 20)
