@@ -28,9 +28,11 @@ class Aval:
         contiguous: laid out in C order.
         dense: elements fill ``size`` places without gaps, in some order of the axes.
         sharded: of the class: whether it lies over several processes.
+        answered: of the class: whether the tensor's class answers for ops.
     """
 
     sharded = False
+    answered = False
 
     __slots__ = (
         "__weakref__", "contiguous", "dense", "device", "dtype", "ndim", "shape", "size",
@@ -78,6 +80,17 @@ class UnstridedAval(Aval):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (unstrided, (self.shape, self.dtype, self.device))
+
+
+class AnsweredAval(Aval):
+    """That of a tensor whose class answers for ops (torch's ``__torch_dispatch__``): equal to that
+    of no other tensor, so that no plan is kept for it."""
+
+    __slots__ = ()
+    answered = True
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (answered, (unanswered(self),))
 
 
 Described = TypeVar("Described", bound=Aval)
@@ -186,6 +199,17 @@ def described_as(
                 finish(found)
                 _interned[key] = found
     return found
+
+
+def answered(whole: Aval) -> AnsweredAval:
+    """The description like ``whole`` of a tensor whose class answers for ops."""
+    key = (AnsweredAval, whole.shape, whole.dtype, whole.strides, whole.device)
+    return described_as(AnsweredAval, whole, key, lambda made: None)
+
+
+def unanswered(x: Aval) -> Aval:
+    """The description of a plain tensor with the same sizes, strides, type and device."""
+    return aval(x.shape, x.dtype, x.strides, x.device, x.weak) if x.answered else x
 
 
 def dense_like(x: Aval) -> Aval:

@@ -17,6 +17,11 @@ class Callbacks:
         redraw_sharded: ``redraw_sharded(target, fill, inputs)``, random numbers for such a tensor.
         call_sharded, plan_sharded, copy_sharded: of sharding/dispatch.py, a call of an op, its
             plan, and a copy, where a tensor lies over several processes; None: there are none yet.
+        call_answered: ``call_answered(op, mode, inputs, params)``, a call where a tensor's class
+            answers for ops; None: there is no such class yet.
+        root_gradient_answered: ``root_gradient(output)``, the gradient of ones of such a tensor.
+        accumulate_answered: ``accumulate(variable, gradient)``, such a gradient.
+        write_answered: the same for ``apply_in_place(op, target, inputs, params)``.
     """
 
     apply_in_place: Callable[..., Any]
@@ -27,6 +32,10 @@ class Callbacks:
     call_sharded: Callable[..., Any] | None = None
     plan_sharded: Callable[..., Any] | None = None
     copy_sharded: Callable[..., Any] | None = None
+    call_answered: Callable[..., Any] | None = None
+    write_answered: Callable[..., Any] | None = None
+    root_gradient_answered: Callable[..., Any]
+    accumulate_answered: Callable[..., Any]
 
 
 callbacks = Callbacks()

@@ -213,6 +213,9 @@ class Dispatch:
             inputs = state.autocast(self, *inputs)
         if callbacks.call_sharded is not None and holds_sharded(inputs):
             return callbacks.call_sharded(self, mode & GRAD, inputs, params)
+        if callbacks.call_answered is not None and not mode & INTERPRETED:
+            if holds_answered(inputs):
+                return callbacks.call_answered(self, mode & GRAD, inputs, params)
         if mode & RECORDING_CALL:
             return state.recorder.apply(self, inputs, params)
         if mode & INTERPRETED:
@@ -247,6 +250,8 @@ class Dispatch:
         """Make the plan and run it; one that fails is not kept, since 2.0 would stand for 2."""
         if callbacks.call_sharded is not None and holds_sharded(inputs):
             return callbacks.call_sharded(self, mode, inputs, params)
+        if callbacks.call_answered is not None and holds_answered(inputs):
+            return callbacks.call_answered(self, mode, inputs, params)
         plan = self.plan(inputs, params)
         result = self.follow(plan, mode, inputs, params)
         self._plans.keep(key, plan)
@@ -263,7 +268,7 @@ class Dispatch:
             mode &= GRAD  # views have no policy of autocast
         plan = self._plans.get((x.aval, kind))
         if plan is None:
-            if x.aval.sharded:
+            if x.aval.sharded or x.aval.answered:
                 result = self(x, **params)
                 return result
             plan = self._plans.keep((x.aval, kind), self.plan((x,), params))
@@ -280,6 +285,11 @@ class Dispatch:
 def holds_sharded(inputs: tuple[Any, ...]) -> bool:
     """Whether one of the inputs lies over several processes."""
     return any(x is not None and x.aval.sharded for x in inputs)
+
+
+def holds_answered(inputs: tuple[Any, ...]) -> bool:
+    """Whether the class of one of the inputs answers for ops."""
+    return any(x is not None and x.aval.answered for x in inputs)
 
 
 def recorded(

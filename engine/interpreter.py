@@ -36,6 +36,8 @@ class Interpreter:
         hosting: whether such a call is under way.
         draws: whether it takes random draws; otherwise they are made as ever.
         observes_nodes: whether it is told of each node of a backward pass.
+        sees_writes: whether optimizers' steps are to be made of ops, which it takes.
+        leaves_first: whether a leaf takes its gradient as soon as it has all of it, as in torch.
     """
 
     thread: int = 0
@@ -45,6 +47,8 @@ class Interpreter:
     hosting = False
     draws = False
     observes_nodes = False
+    sees_writes = False
+    leaves_first = False
 
     def outside(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call ``function`` without this interpreter and those within it."""
@@ -131,6 +135,21 @@ class Interpreter:
     def around_node(self, node: Any) -> contextlib.AbstractContextManager[None]:
         """A block in which a node's gradients are computed; asked where :attr:`observes_nodes`."""
         return contextlib.nullcontext()
+
+    def gradients_of(self, node: Any, gradients: Any, needed: Any) -> Any:
+        """The gradients of a node's inputs by another rule than its own; None: there is none.
+        Asked where :attr:`observes_nodes`."""
+        return None
+
+    def root_gradient(self, output: Tensor) -> Tensor | None:
+        """The gradient, of ones, of what is differentiated; None: it is made as ever. Asked where
+        :attr:`observes_nodes`."""
+        return None
+
+    def accumulate(self, variable: Tensor, gradient: Tensor, alone: bool) -> bool:
+        """Whether it added to ``variable.grad`` itself; ``alone``: nobody else holds the gradient.
+        Asked where :attr:`observes_nodes`."""
+        return False
 
     # --- captures -----------------------------------------------------------------------------
 

@@ -15,11 +15,11 @@ from mindtorch.kernels.support.first_use_clock import clock as first_use
 
 from . import dtypes, kernel_gaps, stored_types
 from .autograd import tape
-from .aval import Aval, dense_like, is_channels_last
+from .aval import Aval, dense_like, is_channels_last, unanswered
 from .bounded_cache import Bounded
 from .callbacks import callbacks
 from .devices.device import backend_of, cpu, empty_on, meta
-from .dispatch import KERNEL, SEVERAL, VIEW, Dispatch, holds_sharded
+from .dispatch import KERNEL, SEVERAL, VIEW, Dispatch, holds_answered, holds_sharded
 from .result_strides import Rule, with_layout
 from .tensor import as_array as host_view
 
@@ -209,8 +209,16 @@ class Op(Dispatch):
             if callbacks.plan_sharded is not None and holds_sharded(inputs):
                 sharded: Plan = callbacks.plan_sharded(self, inputs, params)
                 return sharded
+            if callbacks.call_answered is not None and holds_answered(inputs):
+                raise TypeError(f"{self.name}: the class of a tensor answers for ops")
             plan = self._plans.keep(key, self.plan(inputs, params))
         return plan
+
+    def plan_without_kernel(self, inputs: tuple[Any, ...], params: dict[str, Any]) -> Plan:
+        """The results' avals alone, where something else computes them."""
+        in_avals = tuple(None if x is None else unanswered(x.aval) for x in inputs)
+        avals = self.aval(*in_avals, **params)
+        return Plan(avals if isinstance(avals, tuple) else (avals,), in_avals)
 
     def plan(self, inputs: tuple[Any, ...], params: dict[str, Any]) -> Plan:
         """Derive the results' avals and bind the kernel."""

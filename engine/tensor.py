@@ -294,6 +294,8 @@ class Tensor:
     _interpreter: Any = None
     # whether only some elements are stored: such tensors come as gradients, never to kernels
     _sparse = False
+    # whether gradients of the class are added up by its methods: it is sparse, or answers for ops
+    _by_methods = False
 
     if TYPE_CHECKING:
         # torch's methods, which the namespace's subclass has
@@ -403,6 +405,20 @@ class _NoData:
 NO_DATA: Any = _NoData()
 
 
+class _Wrapper:
+    """Stands for the data of a tensor that wraps others."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name[:2] == "__":
+            raise AttributeError(name)
+        raise RuntimeError(
+            "a tensor has no data of its own: it wraps others, and its class answers for ops"
+        )
+
+
+WRAPPER: Any = _Wrapper()
+
+
 def make(data: Any, description: Aval, storage: Storage | None = None, offset: int = 0) -> Tensor:
     """A tensor without history over flat ``data``; a view when ``storage`` is given."""
     result = _new(result_types[0])
@@ -423,6 +439,15 @@ def make(data: Any, description: Aval, storage: Storage | None = None, offset: i
 def alias(tensor: Tensor) -> Tensor:
     """Another tensor over the same storage and version counter, without history."""
     return make(tensor.flat, tensor.aval, tensor._shared, tensor._offset)
+
+
+def again(tensor: Tensor) -> Tensor:
+    """Another object of the tensor's class with the same attributes, without history."""
+    result = make(tensor.flat, tensor.aval, tensor._shared, tensor._offset)
+    change_class(result, type(tensor))
+    for name, value in (*Attributes(tensor).items(), *own_slots(tensor).items()):
+        setattr(result, name, value)
+    return result
 
 
 def from_array(array: Any, device: Device = cpu) -> Tensor:

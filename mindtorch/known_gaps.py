@@ -96,8 +96,10 @@ GAPS: tuple[Gap, ...] = (
         "torch.profiler times ops, nodes and named blocks on the CPU, with shapes, bytes, stacks"),
     Gap("feature", "profiler rows of torch.addmm, baddbmm and other composed functions", "all",
         "a profile has the ops that they are composed of (matmul and mm, add)"),
-    Gap("feature", "torch.compile(backend=<function>), torch._dynamo.export", "all",
-        "graphs are ours, not torch.fx's, which a backend function takes"),
+    Gap("feature", "torch.compile(backend=<function>): graph breaks, recurrent layers, "
+        "MultiheadAttention, functions of torch.autograd.Function; torch._dynamo.export", "all",
+        "a call that is not one graph of torch's functions runs op by op, and a warning says why; "
+        "export raises (torch.export.export is there)"),
     Gap("argument", "torch.compile(mode, options)", "all",
         "checked; there is one way to compile"),
     Gap("argument", "torch._dynamo.mark_dynamic(min, max)", "all",
@@ -148,9 +150,16 @@ GAPS: tuple[Gap, ...] = (
         "PipelineStage takes parts that were cut by hand"),
     Gap("argument", "torchrun: --rdzv-backend=etcd, etcd-v2; --max-restarts of several machines "
         "without c10d", "all", "machines meet at a store that one of the launchers keeps (c10d)"),
-    Gap("feature", "torch.utils._python_dispatch, __torch_dispatch__", "all",
-        "names that libraries import; no dispatcher sees the calls: modes and tensors that ask for "
-        "it raise"),
+    Gap("feature", "__torch_dispatch__: steps of einsum, one_hot, cross_entropy(label_smoothing), "
+        "kl_div, cosine_similarity, cdist, torch.linalg, torch.fft, recurrent layers, "
+        "MultiheadAttention", "all",
+        "seen as other overloads than torch's, or as mindtorch::name where torch has no such op; "
+        "so are the gradients of pow(tensor, tensor), prod, addcdiv, as_strided and others without "
+        "a formula. Results and gradients are as ever"),
+    Gap("feature", "__torch_dispatch__ under autocast and vmap", "all",
+        "the casts and the ops for all examples are seen; new tensors are not"),
+    Gap("argument", "_make_wrapper_subclass(memory_format, _extra_dispatch_keys); "
+        "TorchDispatchMode(_dispatch_key)", "all", "raise: there are no dispatch keys"),
     Gap("feature", "torch.export: ExportedProgram.graph and graph_module, decomposition tables, "
         "unflatten, draft_export, ShapesCollection, register_dataclass", "all",
         "raise: a program's nodes are the engine's ops, print(program) shows them"),
@@ -306,8 +315,13 @@ GAPS: tuple[Gap, ...] = (
         "scripts and traces are compiled from Python, and save pickles them for our load; real "
         "torch's files are loaded, run, trained and saved again, without quantized operators"),
     Gap("module", "torch.package", "all", "its names import; archives of code raise"),
-    Gap("feature", "torch.nested: the jagged layout, views and most functions", "all",
+    Gap("feature", "torch.nested in the strided layout: views and most functions", "all",
         "lists of tensors: arithmetic, linear, softmax, products, padding; others raise"),
+    Gap("feature", "torch.nested in the jagged layout: attention masks, cat and cumsum along the "
+        "ragged axis, padding of transposed tensors, flex_attention, torch.compile", "all",
+        "raise; elementwise functions, layers, products, reductions, softmax and attention are "
+        "there. No overload of such tensors is seen by __torch_dispatch__ but those of their "
+        "values; from_jagged's result is a leaf where the values are"),
     Gap("feature", "torch.utils.data.datapipes", "all",
         "DataPipe classes are deprecated in torch; Dataset and IterableDataset take their place"),
     Gap("argument", "mindspore.jit(jit_level, dynamic, backend, ...)", "all",

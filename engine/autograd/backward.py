@@ -13,6 +13,7 @@ from operator import is_not
 from typing import Any
 
 from ..call_cache import vjp_cache
+from ..callbacks import callbacks
 from ..dispatch import VIEW
 from ..op_nodes import NodeValue
 from ..ops.elementwise import add
@@ -142,8 +143,9 @@ class Pass:
         hooks = hooks_of_thread() if saved_tensor_hooks else ()
         if self.targets is not None:
             self.reaching = _reaching([r[0] for r in roots], {n for n, _ in self.targets})
-        if AccumulateGrad.had_hooks:
-            self.uses = _uses_of_leaves_with_hooks([r[0] for r in roots])
+        every = bool(state.interpreters) and state.interpreters[-1].leaves_first
+        if AccumulateGrad.had_hooks or every:
+            self.uses = _uses_of_leaves([r[0] for r in roots], every)
         for node, index, gradient in roots:
             self.send(node, index, gradient)
         while self.heap:
@@ -267,8 +269,8 @@ class Pass:
             self._used(node)
 
     def _used(self, node: Any) -> None:
-        """Nothing more comes from ``node``: leaves with hooks that have all of their gradient are
-        next, so that hooks run in torch's order, where a bias comes before linear's weight."""
+        """Nothing more comes from ``node``: leaves that are counted and have all of their gradient
+        are next, so that hooks run in torch's order, where a bias comes before linear's weight."""
         if not self.uses:
             return
         linear = getattr(getattr(node, "op", None), "name", "") == "linear"
@@ -286,7 +288,12 @@ class Pass:
         if variable is None or gradient is None:
             return
         alone = holders(gradient) == 1
-        accumulate(variable, gradient, self.create_graph, alone)
+        top = state.interpreters[-1] if state.interpreters else None
+        if not (
+            top is not None and top.observes_nodes and not self.create_graph
+            and top.accumulate(variable, gradient, alone)
+        ):
+            accumulate(variable, gradient, self.create_graph, alone)
         if node.hooks is not None:
             run_leaf_hooks(node, variable, gradient)
 
@@ -302,7 +309,7 @@ def _gradients_of(node: Any, gradients: list[Any], needed: list[bool]) -> Any:
             return node.apply_observed(gradients, needed)
         return node.apply(gradients, needed)
     for g in gradients:
-        if g is not None and g._sparse:
+        if g is not None and g._by_methods:
             return node.apply(gradients, needed)
     saved = node.saved
     if saved:
@@ -359,8 +366,8 @@ def add_signature(key: list[Any], tensors: Iterable[Any], node: Any = None) -> l
     return given
 
 
-def _uses_of_leaves_with_hooks(roots: list[Any]) -> dict[int, int]:
-    """How many edges lead to each leaf with hooks, by its node's ``id``."""
+def _uses_of_leaves(roots: list[Any], every: bool) -> dict[int, int]:
+    """How many edges lead to each leaf, with hooks or ``every`` one, by its node's ``id``."""
     found: dict[int, int] = {}
     known = {id(node) for node in roots}
     nodes = list(roots)
@@ -370,7 +377,7 @@ def _uses_of_leaves_with_hooks(roots: list[Any]) -> dict[int, int]:
             if node is None:
                 continue
             if type(node) is AccumulateGrad:
-                if node.hooks:
+                if node.hooks or every:
                     found[id(node)] = found.get(id(node), 0) + 1
             elif id(node) not in known:
                 known.add(id(node))
@@ -393,6 +400,8 @@ def _tell_the_caller(node: Any) -> None:
 
 def _refuse_nan(node: Any, results: Sequence[Any]) -> None:
     for index, result in enumerate(results):
+        if result is not None and result.aval.answered:
+            continue
         stored = result._values() if result is not None and result._sparse else result
         data = None if stored is None else stored.array()
         if data is not None and (data != data).any():
@@ -408,7 +417,7 @@ def accumulate(variable: Tensor, gradient: Tensor, create_graph: bool, alone: bo
     if captures:
         note_leaf(variable, True)
     held = variable._grad
-    if gradient._sparse or (held is not None and held._sparse):
+    if gradient._by_methods or (held is not None and held._by_methods):
         _accumulate_sparse(variable, gradient, create_graph)
     elif held is None:
         if create_graph:
@@ -441,8 +450,12 @@ def _is_all_that_is_left(view: Tensor) -> bool:
 
 
 def _accumulate_sparse(variable: Tensor, gradient: Tensor, create_graph: bool) -> None:
-    """What :func:`accumulate` does where the gradient, or what is there already, is sparse."""
+    """What :func:`accumulate` does where the gradient, or what is there already, is sparse, or of
+    a class that answers for ops."""
     held = variable._grad
+    if not create_graph and (gradient.aval.answered or (held is not None and held.aval.answered)):
+        callbacks.accumulate_answered(variable, gradient)
+        return
     if held is None:
         variable._grad = gradient if create_graph else gradient.detach().clone()
     elif create_graph or (held._sparse and not gradient._sparse):
@@ -452,7 +465,7 @@ def _accumulate_sparse(variable: Tensor, gradient: Tensor, create_graph: bool) -
 
 
 def sum_of(a: Tensor, b: Tensor) -> Tensor:
-    if a._sparse or b._sparse:
+    if a._by_methods or b._by_methods:
         first: Any = b if a._sparse and not b._sparse else a
         return first + (a if first is b else b)
     return add(a, b)

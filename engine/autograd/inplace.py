@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from .. import dtypes
@@ -169,6 +170,9 @@ def apply_in_place(op: Op, target: Tensor, *inputs: Any, **params: Any) -> Tenso
     try:
         plan = op.plan_for(inputs, params)
     except Exception:
+        if target.aval.answered and callbacks.write_answered is not None:
+            found: Tensor = callbacks.write_answered(op, target, inputs, params)
+            return found
         check_target(target, inputs)
         raise
     tracked = mode == GRAD and target._node is not None
@@ -198,6 +202,31 @@ def apply_in_place(op: Op, target: Tensor, *inputs: Any, **params: Any) -> Tenso
         replace(target, result)  # a comparison: what was there before has a gradient of 0
     elif tracked:
         rebase(target, result)
+    return target
+
+
+def written(
+    op: Op, target: Tensor, inputs: Any, params: Any, write: Callable[[], object]
+) -> Tensor:
+    """:func:`apply_in_place` where ``write`` overwrites the elements and counts the write."""
+    plan = op.plan_without_kernel(inputs, params)
+    check_target(target, () if op.updates else inputs)
+    check_result(target, plan.aval.shape, plan.aval.dtype)
+    tracked = state.mode & GRAD and any(
+        x is not None and x._node is not None for x in (target, *inputs)
+    )
+    if not tracked:
+        write()
+        return target
+    inputs = _keep_old_value(op, target, inputs)
+    stand_in = tape.detached(target)
+    node = _record(op, plan, inputs, params, stand_in)
+    write()
+    if node is not None:
+        _expect_new_version(node, target._shared)
+        rebase(target, stand_in)
+    elif type(target._node) is not tape.ViewHistory:
+        replace(target, stand_in)
     return target
 
 
@@ -370,6 +399,12 @@ def copy_(target: Tensor, source: Tensor, filling: bool = False) -> Tensor:
     check_writable(target)
     copy_data(target, source)
     target._shared.version += 1
+    note_copied(target, source)
+    return target
+
+
+def note_copied(target: Tensor, source: Tensor) -> None:
+    """Make ``target`` derive from ``source``, whose elements were put there."""
     if state.mode & GRAD and (target._node is not None or source._node is not None):
         if tape.requires_grad(source) or tape.requires_grad(target) or (
             type(target._node) is tape.ViewHistory and tape.requires_grad(target._node.base)
@@ -378,7 +413,6 @@ def copy_(target: Tensor, source: Tensor, filling: bool = False) -> Tensor:
                 rebase(target, source)
             else:
                 replace(target, source)
-    return target
 
 
 def forget_history(target: Tensor) -> None:

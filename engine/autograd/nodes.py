@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from .. import dtypes
 from ..state import state
-from ..tensor import Tensor, alias, change_class, version_of
+from ..tensor import Tensor, again, alias, change_class, version_of
 from .hooks import add_hook, kept_hooks
 from .rules import Rule
 from .saved_tensors import DETACHED, PackedTensor, saved_value
@@ -144,6 +144,10 @@ class Node:
             for interpreter in state.interpreters:
                 if interpreter.observes_nodes:
                     blocks.enter_context(interpreter.around_node(self))
+            if state.interpreters and state.interpreters[-1].observes_nodes:
+                found: Any = state.interpreters[-1].gradients_of(self, gradients, needed)
+                if found is not None:
+                    return found
             return self.apply(gradients, needed)
 
     def ruled(
@@ -209,7 +213,7 @@ class Node:
                 if kind == "in" and tensor._node is None and was_computed(self.edges[index]):
                     raise RuntimeError(DETACHED)
             if kind == "out":
-                tensor = alias(tensor)
+                tensor = again(tensor) if tensor.aval.answered else alias(tensor)
                 tensor._node = self
                 if index:
                     tensor._output_index = index

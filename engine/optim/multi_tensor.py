@@ -23,23 +23,31 @@ from .. import dtypes
 from ..autograd.inplace import copy_data
 from ..devices import cuda
 from ..devices.device import cpu
-from ..dispatch import graph_under_way
+from ..dispatch import graph_under_way, state
 from ..sharding.sharded import local_part
 from ..tensor import Tensor, constant, full_flat, make
 
 _TYPES = (dtypes.float32, dtypes.float64)
 
 
+def _made_of_ops() -> bool:
+    """Whether an interpreter is to have the ops: a graph that is captured, or one that sees all."""
+    if not state.interpreters:
+        return False
+    return graph_under_way() is not None or any(x.sees_writes for x in state.interpreters)
+
+
 def fits(tensors: Sequence[Tensor]) -> bool:
     """Whether a kernel can take them together: one type, on the CPU, without gaps; and now, not
     when a graph that is being captured, or lazy mode, comes to it."""
-    if not tensors or graph_under_way() is not None:
+    if not tensors or _made_of_ops():
         return False
     dtype = tensors[0].aval.dtype
     if dtype not in _TYPES:
         return False
     return all(
-        t.aval.dtype is dtype and t.aval.dense and t.aval.device is cpu for t in tensors
+        t.aval.dtype is dtype and t.aval.dense and t.aval.device is cpu and not t.aval.answered
+        for t in tensors
     )
 
 
@@ -196,7 +204,7 @@ class Fused:
     ) -> bool:
         """Whether the last step was of this update, and all that it was made of is where it was,
         so that :meth:`again` may follow; the other arguments are those of :meth:`watch`."""
-        if self._unmoved is None or update is not self._made or graph_under_way() is not None:
+        if self._unmoved is None or update is not self._made or _made_of_ops():
             return False
         try:
             return self._unmoved(state, parameters)
@@ -255,7 +263,7 @@ class Fused:
         self, update: Update, parameters: Sequence[Tensor], gradients: Sequence[Tensor],
         states: Sequence[Sequence[Tensor]], counters: Sequence[Tensor],
     ) -> bool:  # fmt: skip
-        if graph_under_way() is not None:
+        if _made_of_ops():
             return False
         if parameters[0].aval.device is not cpu:
             return _same_on_device(gradients, parameters, *states)
@@ -393,6 +401,7 @@ def split(
             and described.dtype in _TYPES
             and described.dtype is first
             and described.device is cpu
+            and not described.answered
             and all(many[i].aval is described for many in others)
         )
         (together if fit else rest).append(i)

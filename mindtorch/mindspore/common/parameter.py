@@ -10,6 +10,7 @@ from mindtorch.engine import dtypes
 from mindtorch.engine.autograd import api, inplace
 from mindtorch.engine.tensor import from_array
 from mindtorch.torch.nn.parameter import Parameter as TorchParameter
+from mindtorch.torch.nn.parameter import ParameterMeta
 from mindtorch.torch.optim._parameter_tuple import ParameterTuple, copy_of_parameter
 
 from ._adopting import OURS, TorchTensor, adopt
@@ -21,7 +22,7 @@ __all__ = ["Parameter", "ParameterTuple"]
 DEFAULT_NAME = "Parameter"
 
 
-class _AnyParameter(AnyTensor):
+class _AnyParameter(AnyTensor, ParameterMeta):
     def __instancecheck__(cls, value: Any) -> bool:
         return isinstance(value, TorchParameter)
 

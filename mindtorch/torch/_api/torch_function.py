@@ -28,6 +28,8 @@ __all__ = ["TorchFunctionMode", "handler_of", "install"]
 
 # compiled calls run op by op where there is one
 modes: list[TorchFunctionMode] = intercepting
+# what calls functions where ``__torch_dispatch__`` is to see them, once there is such a class
+dispatching: list[Any] = []
 _installed = False
 _handlers: dict[type, Any] = {}
 _ASKED_FOR = (list, tuple)
@@ -116,14 +118,20 @@ def _answer(public: Any, function: Any, args: Any, kwargs: Any) -> Any:
     )
 
 
-def _asking(function: Any, name: str, public: Any = None) -> Callable[..., Any]:
-    """``function``, which asks first: handlers are given ``public``, or the result itself."""
+def _asking(function: Any, name: str, public: Any = None, place: str = "") -> Callable[..., Any]:
+    """``function``, which asks first: handlers are given ``public``, or the result itself.
+
+    Args:
+        place: of the name, with a dot at its end; "" for torch itself.
+    """
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if Disabled.depth or (not modes and not _relevant(args, kwargs)):
-            return function(*args, **kwargs)
-        return _answer(public or call, function, args, kwargs)
+        if not Disabled.depth and (modes or _relevant(args, kwargs)):
+            return _answer(public or call, function, args, kwargs)
+        if dispatching and dispatching[0].needed(args, kwargs):
+            return dispatching[0].call(place, name, function, args, kwargs)
+        return function(*args, **kwargs)
 
     call.__name__ = name
     return call
@@ -143,14 +151,15 @@ def _leave_to_file(function: Any) -> None:
 
 def _wrap_namespaces() -> None:
     torch: Any = NAMESPACE
-    places = ("nn.functional", "linalg", "special", "fft")
+    places = {"nn.functional": "F.", "linalg": "linalg.", "special": "special.", "fft": "fft."}
     modules = [torch, *(importlib.import_module(f"mindtorch.torch.{place}") for place in places)]
+    prefixes = dict(zip(modules, ("", *places.values()), strict=True))
     wrapped: dict[Any, Any] = {}
 
     def ask_first(module: Any, name: str, function: Any) -> None:
         made = wrapped.get(function)
         if made is None:
-            made = wrapped[function] = _asking(function, name)
+            made = wrapped[function] = _asking(function, name, place=prefixes[module])
             if module in modules[:2]:  # where pickle finds it
                 made.__module__, made.__qualname__ = module.__name__, name
             if module is modules[1]:
@@ -170,7 +179,7 @@ def _wrap_namespaces() -> None:
 
 def _wrap_methods() -> None:
     torch: Any = NAMESPACE
-    names = {*torch.METHODS, "detach"}
+    names = {*torch.METHODS, "backward", "detach", "new_empty_strided"}
     for part in (Conversions, Writing, Operators):
         names |= {n for n, f in vars(part).items() if callable(f)}
     every = names - _LEFT_ALONE | _SPECIAL | _DESCRIBING
@@ -179,12 +188,16 @@ def _wrap_methods() -> None:
         private = name.startswith("_") and not name.startswith("__")
         if found is not None and not private and not isinstance(found, type):
             if name in _OPERATORS:
-                setattr(Tensor, name, _asking(found, name, getattr(Tensor, _OPERATORS[name])))
+                public, name_ = getattr(Tensor, _OPERATORS[name]), _OPERATORS[name]
+                asking = _asking(found, name_, public, "Tensor.")
+                asking.__name__ = name
+                setattr(Tensor, name, asking)
             else:
-                setattr(Tensor, name, _asking(found, _DIVISION.get(name, name)))
+                setattr(Tensor, name, _asking(found, _DIVISION.get(name, name), place="Tensor."))
     for name in _PROPERTIES:
         found = getattr(Tensor, name)
-        getter = _asking(found.fget, "__get__")
+        getter = _asking(found.fget, name, place="Tensor.")
+        getter.__name__ = "__get__"
         setattr(Tensor, name, property(getter, found.fset, found.fdel, found.__doc__))
 
 

@@ -23,3 +23,10 @@ def disabled_torch_function_impl(
     """The ``__torch_function__`` of classes that want none: results are plain tensors."""
     with DisableTorchFunctionSubclass():
         return func(*args, **(kwargs or {}))
+
+
+def disabled_torch_dispatch_impl(
+    func: Any, types: Any, args: Any = (), kwargs: Any = None
+) -> Any:
+    """The ``__torch_dispatch__`` of classes that have none: the call itself."""
+    return func(*args, **(kwargs or {}))

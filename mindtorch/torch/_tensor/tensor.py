@@ -15,12 +15,14 @@ import numpy as np
 
 from mindtorch.engine import dtypes, stored_types
 from mindtorch.engine.autograd import api, tape
-from mindtorch.engine.aval import aval
+from mindtorch.engine.aval import answered, aval, unanswered
 from mindtorch.engine.devices.device import cpu
 from mindtorch.engine.ops import movement
 from mindtorch.engine.tensor import (
     NEW_LEAF,
+    WRAPPER,
     Attributes,
+    Storage,
     alias,
     check_made_here,
     from_array,
@@ -35,8 +37,10 @@ from mindtorch.engine.transforms import vmap
 from .._api.arguments import as_device, as_shape, refuse_other_device
 from .._api.public_names import is_public
 from .._api.signatures import wrong_call
-from .._api.torch_function_mode import DisableTorchFunctionSubclass
-from .._compat.unsupported_names import refuse
+from .._api.torch_function_mode import (
+    DisableTorchFunctionSubclass,
+    disabled_torch_dispatch_impl,
+)
 from .._tensor_str import tensor_repr
 from ..autograd._forward_levels import current
 from ..functions.creation import new_empty
@@ -60,9 +64,6 @@ if TYPE_CHECKING:
     from ._methods import Methods
 else:
     Methods = object  # the methods are attached when the namespace is imported
-_NO_DISPATCHER = (
-    "ops do not pass through torch's dispatcher; see torch.Tensor.__torch_function__"
-)
 
 
 def _as_class(result: Any, cls: type) -> Any:
@@ -73,6 +74,12 @@ def _as_class(result: Any, cls: type) -> Any:
         made = [_as_class(each, cls) for each in result]
         return type(result)(*made) if hasattr(result, "_fields") else type(result)(made)
     return result
+
+
+def answers_for_ops(cls: Any) -> bool:
+    """Whether a class of tensors has a ``__torch_dispatch__`` of its own."""
+    found = getattr(cls, "__torch_dispatch__", None)
+    return found is not None and found is not disabled_torch_dispatch_impl
 
 
 class TensorMeta(type):
@@ -86,6 +93,9 @@ class TensorMeta(type):
             functions = importlib.import_module("mindtorch.torch._api.torch_function")
             if not cls.__module__.startswith("torchvision."):  # whose classes may stay unused
                 functions.needed_by(cls)
+            if answers_for_ops(cls):
+                cls._by_methods = True
+                importlib.import_module("mindtorch.torch._aten.stage").start_classes()
 
     def __repr__(cls) -> str:
         module = cls.__module__.removeprefix("mindtorch.").removesuffix("._tensor.tensor")
@@ -117,6 +127,8 @@ class Tensor(
             return NotImplemented
         with DisableTorchFunctionSubclass():
             return _as_class(func(*args, **(kwargs or {})), cls)
+
+    __torch_dispatch__: Any = staticmethod(disabled_torch_dispatch_impl)
 
     def __new__(cls, *data: Any, device: Any = None, **options: Any) -> Any:
         if options:
@@ -150,10 +162,11 @@ class Tensor(
             from .._api.torch_function import needed_by
 
             needed_by(cls)
-        if hasattr(cls, "__torch_dispatch__"):
-            refuse(f"{cls.__name__}.__torch_dispatch__", _NO_DISPATCHER)
         result = object.__new__(cls)
-        result.flat, result.aval, result._node = data.flat, data.aval, None
+        described = unanswered(data.aval)
+        if answers_for_ops(cls):
+            described = answered(described)
+        result.flat, result.aval, result._node = data.flat, described, None
         result._storage = data._shared
         if data._offset:
             result._offset = data._offset
@@ -164,9 +177,37 @@ class Tensor(
         return api.track(result)
 
     @staticmethod
-    def _make_wrapper_subclass(cls: Any, *args: Any, **kwargs: Any) -> Any:
-        """Not available: a tensor without memory, whose class answers for every op."""
-        refuse("Tensor._make_wrapper_subclass", _NO_DISPATCHER)
+    def _make_wrapper_subclass(
+        cls: Any, size: Any, strides: Any = None, storage_offset: Any = None,
+        memory_format: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+        pin_memory: bool = False, requires_grad: bool = False,
+        dispatch_sizes_strides_policy: Any = None, dispatch_device: bool = False,
+        dispatch_layout: bool = False, **others: Any,
+    ) -> Any:  # fmt: skip
+        """A tensor of class ``cls`` without memory, whose ``__torch_dispatch__`` answers for ops.
+
+        Args:
+            size, strides, dtype, device: what it says of itself; C order, the default type and the
+                CPU unless told otherwise.
+            storage_offset, pin_memory, dispatch_sizes_strides_policy, dispatch_device,
+                dispatch_layout: taken; sizes and the device are those given here, unless the class
+                defines the properties itself.
+        """
+        if not answers_for_ops(cls):
+            raise RuntimeError(
+                f"{cls.__name__} must define __torch_dispatch__ to be made a wrapper"
+            )
+        if memory_format is not None or others:
+            given = next(iter(others), "memory_format")
+            raise NotImplementedError(f"_make_wrapper_subclass({given}=...)")
+        whole = aval(
+            tuple(size), dtypes.default if dtype is None else dtype,
+            None if strides is None else tuple(strides), as_device(device),
+        )  # fmt: skip
+        result = object.__new__(cls)
+        result.flat, result.aval, result._node = WRAPPER, answered(whole), None
+        result._storage = Storage(WRAPPER, whole.device)
+        return api.track(result) if requires_grad else result
 
     def as_subclass(self, cls: Any) -> Any:
         """The same tensor, history included, as an object of ``cls``."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from mindtorch import torch
 
@@ -20,12 +20,14 @@ from ..autograd.function import Function
 from ..autograd.grad_mode import is_grad_enabled
 
 __all__ = [
-    "AUTOCAST_KEYS", "OPERATORS", "Argument", "Operator", "Schema", "excluded", "operator_named",
-    "parse_schema",
+    "AUTOCAST_KEYS", "OPERATORS", "AliasInfo", "Argument", "Operator", "Returned", "Schema",
+    "excluded", "operator_named", "parse_schema",
 ]  # fmt: skip
 
 _SCHEMA = re.compile(r"\s*(?:(\w+)::)?(\w+)(?:\.(\w+))?\s*\((.*)\)\s*->\s*(.+?)\s*$", re.DOTALL)
-_ARGUMENT = re.compile(r"(\w+)(?:\((\w+)(!?)[^)]*\))?(\[\d*\])?(\?)?\s+(\w+)(?:\s*=\s*(.+))?$")
+_TYPE = r"(\w+)(?:\((\w+)(!?)([^)]*)\))?(\??\[\d*\])?(\?)?"
+_ARGUMENT = re.compile(rf"{_TYPE}\s+(\w+)(?:\s*=\s*(.+))?$")
+_RETURN = re.compile(rf"{_TYPE}(?:\s+(\w+))?$")
 
 
 # The key of what casts the arguments on a device while autocast is on.
@@ -44,8 +46,27 @@ def excluded(keys: Iterable[str]) -> Iterator[None]:
 
 
 @dataclass(frozen=True)
+class AliasInfo:
+    """Which argument's memory a value has: both have the same names in their sets."""
+
+    before_set: frozenset[str]
+    after_set: frozenset[str]
+    is_write: bool
+
+
+@dataclass(frozen=True)
+class Returned:
+    """One result of a schema."""
+
+    name: str
+    type: str
+    alias_info: AliasInfo | None = None
+
+
+@dataclass(frozen=True)
 class Argument:
-    """One argument of a schema. `type` is without the marks of aliasing."""
+    """One argument of a schema. `type` is without the marks of aliasing; `length` is that of a
+    list which one number may stand for."""
 
     name: str
     type: str
@@ -53,6 +74,19 @@ class Argument:
     has_default: bool = False
     keyword_only: bool = False
     is_mutable: bool = False
+    alias_info: AliasInfo | None = None
+    length: int | None = None
+
+    @property
+    def kwarg_only(self) -> bool:
+        return self.keyword_only
+
+    @property
+    def default_value(self) -> Any:
+        return self.default
+
+    def has_default_value(self) -> bool:
+        return self.has_default
 
     def accepts(self, value: Any) -> bool:
         """Whether `value` may stand here; only tensors are looked at."""
@@ -73,11 +107,19 @@ class Schema:
     name: str
     overload: str
     arguments: tuple[Argument, ...]
-    returns: str
+    returns: tuple[Returned, ...]
     text: str
 
     def __str__(self) -> str:
         return self.text
+
+    @property
+    def overload_name(self) -> str:
+        return self.overload
+
+    @property
+    def is_mutable(self) -> bool:
+        return any(each.is_mutable for each in self.arguments)
 
 
 def _split(text: str) -> Iterator[str]:
@@ -117,10 +159,39 @@ def _argument(text: str, keyword_only: bool, schema: str) -> Argument:
     match = _ARGUMENT.match(text)
     if match is None:
         raise RuntimeError(f"cannot read {text!r} in the schema {schema!r}")
-    kind, _, mutable, list_, optional, name, default = match.groups()
-    written = kind + ("[]" if list_ else "") + (optional or "")
+    *kind, name, default = match.groups()
     value = None if default is None else _default(default.strip())
-    return Argument(name, written, value, default is not None, keyword_only, mutable == "!")
+    info, length = _alias_of(kind), (kind[4] or "").strip("?[]")
+    mutable = info is not None and info.is_write
+    return Argument(
+        name, _written(kind), value, default is not None, keyword_only, mutable, info,
+        int(length) if length else None,
+    )  # fmt: skip
+
+
+def _written(kind: Sequence[str]) -> str:
+    """A type without the marks of aliasing and the lengths of lists."""
+    return kind[0] + re.sub(r"\d", "", kind[4] or "") + (kind[5] or "")
+
+
+def _alias_of(kind: Sequence[str]) -> AliasInfo | None:
+    if kind[1] is None:
+        return None
+    before, after = frozenset({kind[1]}), kind[3].replace("->", "").split("|")
+    return AliasInfo(before, frozenset(x.strip() for x in after if x.strip()) or before,
+                     kind[2] == "!")  # fmt: skip
+
+
+def _returned(text: str, schema: str) -> tuple[Returned, ...]:
+    listed = text.startswith("(") and text.endswith(")")
+    found = []
+    for part in _split(text[1:-1]) if listed else [text]:
+        match = _RETURN.match(part)
+        if match is None:
+            raise RuntimeError(f"cannot read {part!r} in the schema {schema!r}")
+        *kind, name = match.groups()
+        found.append(Returned(name or "", _written(kind), _alias_of(kind)))
+    return tuple(found)
 
 
 def parse_schema(text: str, namespace: str = "") -> Schema:
@@ -141,7 +212,7 @@ def parse_schema(text: str, namespace: str = "") -> Schema:
             arguments.append(_argument(part, keyword_only, text))
     qualified = f"{space or namespace}::{name}"
     shown = f"{qualified}{'.' + overload if overload else ''}({inside}) -> {returns}"
-    return Schema(qualified, overload or "", tuple(arguments), returns, shown)
+    return Schema(qualified, overload or "", tuple(arguments), _returned(returns, text), shown)
 
 
 def _no_formula(operator: Operator) -> Callable[..., Any]:
@@ -161,9 +232,11 @@ class Operator:
 
     `kernels` are by torch's dispatch keys: "CPU", "CUDA", "CompositeImplicitAutograd",
     "CompositeExplicitAutograd", "Autograd", and those of :data:`AUTOCAST_KEYS`. `opaque` says
-    that autograd must not look inside.
+    that autograd must not look inside. `packet` is what `torch.ops` shows of it, `hand(operator,
+    values)` what a mode says of a call, NotImplemented where there is none.
     """
 
+    hand: ClassVar[Callable[[Operator, Sequence[Any]], Any] | None] = None
     name: str
     schema: Schema | None = None
     origin: str = ""
@@ -172,6 +245,7 @@ class Operator:
     backward: Callable[..., Any] | None = None
     setup_context: Callable[..., Any] | None = None
     opaque: bool = False
+    packet: Any = None
 
     def bind(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
         """The values of all arguments in the schema's order.
@@ -248,6 +322,10 @@ class Operator:
         Raises:
             NotImplementedError: there is none.
         """
+        if Operator.hand is not None:
+            found = Operator.hand(self, values)
+            if found is not NotImplemented:
+                return found
         device = next((t.device.type for t in _tensors(values)), "cpu")
         if device == "meta" and self.fake is not None:
             return self.call_kernel(self.fake, values)

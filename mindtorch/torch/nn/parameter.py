@@ -14,13 +14,23 @@ from .._api.arguments import as_device, as_dtype
 from .._api.torch_function_mode import disabled_torch_function_impl
 from .._tensor import shared_memory
 from .._tensor.rebuild import rebuilder, set_state, user_state
-from .._tensor.tensor import Tensor
+from .._tensor.tensor import Tensor, TensorMeta
 from ..functions.creation import new_empty
 
 __all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter"]
 
 
-class Parameter(Tensor):
+class ParameterMeta(TensorMeta):
+    """Counts tensors among the parameters whose class answers for ops, and keeps its own."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return super().__instancecheck__(instance) or (
+            cls is Parameter and isinstance(instance, Tensor)
+            and getattr(instance, "_is_param", False)
+        )  # fmt: skip
+
+
+class Parameter(Tensor, metaclass=ParameterMeta):
     """A tensor that is learned.
 
     Assigned to an attribute of a module it appears in the module's ``parameters()``.
@@ -39,6 +49,8 @@ class Parameter(Tensor):
         if not isinstance(data, EngineTensor):
             raise AttributeError(f"'{_type_name(data)}' object has no attribute 'detach'")
         if cls is Parameter:
+            if data.aval.answered:
+                return _of_its_class(data, requires_grad)
             cls = getattr(data, "parameter_type", cls)
         return Tensor._make_subclass(cls, data, requires_grad)
 
@@ -54,6 +66,20 @@ class Parameter(Tensor):
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return reduce_parameter(self)
+
+
+def _of_its_class(data: Any, requires_grad: bool) -> Any:
+    """A parameter that stays an object of the class that answers for it."""
+    made = data.detach().requires_grad_(requires_grad)
+    if type(made) is not type(data):
+        raise RuntimeError(
+            f"Creating a Parameter from an instance of type {type(data).__name__} requires that "
+            f"detach() returns an instance of the same type, but return type "
+            f"{type(made).__name__} was found instead. To use the type as a Parameter, please "
+            "correct the detach() semantics defined by its __torch_dispatch__() implementation."
+        )
+    made._is_param = True
+    return made
 
 
 shared_memory.KINDS.append(Parameter)

@@ -52,6 +52,7 @@ class SparseBase(HeldTensor):
     unique: bool  # type: ignore[assignment]
     compressed: Any
     _sparse = True
+    _by_methods = True
 
     def __new__(
         cls, places: Any, held: Any, shape: Any, unique: bool = False, kind: layout = sparse_coo,

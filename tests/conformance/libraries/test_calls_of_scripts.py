@@ -300,14 +300,3 @@ def loss():
 x = torch.randn(2, 3, 4, requires_grad=True); a, b = torch.randn(2, 4, 5)
 """
     check("torch.autograd.grad(loss(), x)[0]", prepare)
-
-
-def test_tensors_that_ask_for_the_dispatcher_say_that_there_is_none() -> None:
-    class Seeing(ours.Tensor):
-        @classmethod
-        def __torch_dispatch__(cls, *args: object) -> None:
-            """Never called."""
-
-    for make in (ours.Tensor._make_subclass, ours.Tensor._make_wrapper_subclass):
-        with pytest.raises(NotImplementedError, match="do not pass through torch's dispatcher"):
-            make(Seeing, ours.ones(3))

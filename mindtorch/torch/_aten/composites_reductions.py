@@ -1,0 +1,118 @@
+"""Sums and other reductions in calls of overloads, as torch decomposes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._api.arguments import as_dtype
+from .composites import BY_PLACE, NOT_MADE, public
+from .lowerings import call
+
+__all__: list[str] = []
+
+
+
+
+@public("sum")
+def _sum(
+    input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None  # noqa: A002
+) -> Any:
+    dim = axis if dim is None else dim
+    named = {} if dtype is None else {"dtype": as_dtype(dtype)}
+    if dim is None and not keepdim:
+        return call("sum", input, **named)
+    axes = None if dim is None else [dim] if isinstance(dim, int) else list(dim)
+    return call("sum.dim_IntList", input, axes, *([True] if keepdim else []), **named)
+
+
+@public("mean")
+def _mean(
+    input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None  # noqa: A002
+) -> Any:
+    dim = axis if dim is None else dim
+    named = {} if dtype is None else {"dtype": as_dtype(dtype)}
+    if dim is None and not keepdim:
+        return call("mean", input, **named)
+    axes = None if dim is None else [dim] if isinstance(dim, int) else list(dim)
+    return call("mean.dim", input, axes, *([True] if keepdim else []), **named)
+
+
+def _spread(name: str) -> None:
+    def body(
+        input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *,  # noqa: A002
+        correction: Any = None,
+    ) -> Any:  # fmt: skip
+        if isinstance(dim, bool):
+            dim, unbiased = None, dim
+        if unbiased is not None:
+            correction = int(unbiased)
+        axes = None if dim is None else [dim] if isinstance(dim, int) else list(dim)
+        if correction is None and dim is not None:
+            correction = 1
+        named = {} if correction is None else {"correction": correction}
+        return call(
+            f"{name}.correction", input, *([axes] if axes else []), **named,
+            **({"keepdim": True} if keepdim else {}),
+        )  # fmt: skip
+
+    BY_PLACE[name] = body
+
+
+_spread("std")
+_spread("var")
+
+
+@public("norm")
+def _norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, **named: Any) -> Any:  # noqa: A002
+    if named or not isinstance(p, (int, float, str)) or p == "nuc":
+        return NOT_MADE
+    axes = None if dim is None else [dim] if isinstance(dim, int) else list(dim)
+    order = 2 if p == "fro" else p
+    return call(
+        "linalg_vector_norm", input, order, *([axes, keepdim] if axes or keepdim else [])
+    )
+
+
+@public("logsumexp")
+def _logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Any:  # noqa: A002
+    axes = [dim] if isinstance(dim, int) else list(dim)
+    return call("logsumexp", input, axes, *([True] if keepdim else []))
+
+
+@public("amax")
+def _amax(input: Any, dim: Any = (), keepdim: bool = False) -> Any:  # noqa: A002
+    axes = [dim] if isinstance(dim, int) else list(dim)
+    return call("amax", input, *([axes] if axes else []), *([True] if keepdim else []))
+
+
+@public("Tensor.item", "Tensor.__bool__", "Tensor.__int__", "Tensor.__float__")
+def _as_ever(*args: Any, **kwargs: Any) -> Any:
+    return NOT_MADE
+
+
+@public("argsort")
+def _argsort(input: Any, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Any:  # noqa: A002
+    if stable:
+        return call("sort.stable", input, stable=True, dim=dim, descending=descending)[1]
+    return call("sort", input, dim, descending)[1]
+
+
+@public("nonzero")
+def _nonzero(input: Any, *, as_tuple: bool = False) -> Any:  # noqa: A002
+    found = call("nonzero", input)
+    return tuple(found.unbind(1)) if as_tuple else found
+
+
+@public("unique")
+def _unique(
+    input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False,  # noqa: A002
+    dim: Any = None,
+) -> Any:  # fmt: skip
+    if dim is not None:
+        return NOT_MADE
+    named = {
+        k: v for k, v in (("return_inverse", return_inverse), ("return_counts", return_counts)) if v
+    }
+    values, inverse, counts = call("_unique2", input, sorted, **named)
+    made = [values, *([inverse] if return_inverse else []), *([counts] if return_counts else [])]
+    return made[0] if len(made) == 1 else tuple(made)
