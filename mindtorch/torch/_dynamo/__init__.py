@@ -16,6 +16,7 @@ from ..compiler import _compile
 from ..nn.modules.module import Module
 from . import config as config
 from . import exc as exc
+from . import function_backends
 from .eval_frame import OptimizedModule as OptimizedModule
 from .eval_frame import eager_function
 
@@ -23,19 +24,46 @@ _DEBUGGING = ("aot_eager", "aot_eager_decomp_partition", "aot_ts", "eager", "eag
 _BACKENDS = ("cudagraphs", "inductor", "openxla", "tvm")
 
 
+# functions that programs registered, and their tags
+_REGISTERED: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {}
+
+
+def register_backend(
+    compiler_fn: Callable[..., Any] | None = None, name: str | None = None, tags: Any = ()
+) -> Any:
+    """Let ``torch.compile(backend=name)`` call ``compiler_fn(graph_module, example_inputs)``; a
+    decorator where it is None.
+
+    Args:
+        name: the function's own where it is None.
+        tags: words by which :func:`list_backends` leaves it out.
+    """
+    if compiler_fn is None:
+        return lambda each: register_backend(each, name, tags)
+    assert callable(compiler_fn)
+    chosen = name if name is not None else str(getattr(compiler_fn, "__name__", ""))
+    assert chosen not in _REGISTERED, f"duplicate name: {chosen}"
+    _REGISTERED[chosen] = compiler_fn, tuple(tags)
+    return compiler_fn
+
+
+def lookup_backend(compiler_fn: Any) -> Any:
+    """The function that is meant by a name, where one was registered; else what is given."""
+    known = _REGISTERED.get(compiler_fn) if isinstance(compiler_fn, str) else None
+    return compiler_fn if known is None else known[0]
+
+
 def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:
     """Names that ``torch.compile(backend=...)`` takes: the debugging ones run eagerly."""
-    hidden = () if "debug" in (exclude_tags or ()) else _DEBUGGING
-    return sorted((*_BACKENDS, *hidden))
+    left_out = set(exclude_tags or ())
+    hidden = () if "debug" in left_out else _DEBUGGING
+    own = (name for name, (_, tags) in _REGISTERED.items() if not left_out.intersection(tags))
+    return sorted((*_BACKENDS, *hidden, *own))
 
 
 def check_backend(backend: Any) -> None:
-    """Raise for a backend that is not known, or is a function that wants a graph."""
-    if callable(backend):
-        unsupported_names.refuse(
-            "torch.compile(backend=<function>)", "no graphs of torch.fx are made"
-        )
-    if backend not in (*_BACKENDS, *_DEBUGGING):
+    """Raise for a backend that is not known."""
+    if not callable(backend) and backend not in (*_BACKENDS, *_DEBUGGING, *_REGISTERED):
         raise exc.InvalidBackend(backend)
 
 
@@ -49,6 +77,7 @@ def reset() -> None:
     """Forget what was compiled; functions are captured again at their next call."""
     for jitted in list(every):
         jitted.forget()
+    function_backends.forget_all()
 
 
 def graph_break(msg: str = "") -> None:

@@ -14,6 +14,7 @@ from mindtorch.engine.dispatch import graph_under_way
 
 from ..nn.modules.module import Module
 from .exc import Unsupported
+from .function_backends import BackendFunction
 
 __all__ = ["OptimizedModule", "eager_function"]
 
@@ -78,7 +79,9 @@ class OptimizedModule(Module):
 
 
 # the compiled calls of modules: no part of their state
-_compiled: weakref.WeakKeyDictionary[OptimizedModule, Jitted] = weakref.WeakKeyDictionary()
+_compiled: weakref.WeakKeyDictionary[OptimizedModule, Jitted | BackendFunction] = (
+    weakref.WeakKeyDictionary()
+)
 
 
 def compiled_module(
@@ -103,6 +106,21 @@ def compiled_function(
     compiled = jit(function, Unsupported if whole else None, recorded, limit, dynamic)
     compiled._torchdynamo_orig_callable = function  # type: ignore[attr-defined]
     return compiled
+
+
+def compiled_by(
+    model: Any, backend: Callable[..., Any], whole: bool, options: dict[str, Any] | None
+) -> Any:
+    """A module or function whose calls ``backend`` compiles."""
+    if not isinstance(model, Module):
+        return BackendFunction(model, backend, whole, None, options)
+    result = OptimizedModule(model)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return model(*args, **kwargs)
+
+    _compiled[result] = BackendFunction(call, backend, whole, model, options)
+    return result
 
 
 def eager_function(function: Callable[..., Any]) -> Callable[..., Any]:

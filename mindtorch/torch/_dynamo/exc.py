@@ -27,3 +27,15 @@ class RecompileError(TorchDynamoException):
 
 class UserError(TorchDynamoException):
     """Arguments of torch.export that do not fit the model or each other."""
+
+
+class BackendCompilerFailed(TorchDynamoException):
+    """What a backend's function raised."""
+
+    def __init__(self, backend_fn: object, inner_exception: Exception, *rest: object) -> None:
+        self.backend_name = getattr(backend_fn, "__name__", "?")
+        self.inner_exception = inner_exception
+        super().__init__(
+            f"backend={self.backend_name!r} raised:\n{type(inner_exception).__name__}: "
+            f"{inner_exception}"
+        )

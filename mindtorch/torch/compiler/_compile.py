@@ -52,7 +52,9 @@ def compile(  # noqa: A001
             ever.
         fullgraph: raise ``torch._dynamo.exc.Unsupported`` where a call cannot be captured whole.
         backend: a name of :func:`torch.compiler.list_backends`; "inductor" when None. Those for
-            debugging ("eager", "aot_eager") run op by op.
+            debugging ("eager", "aot_eager") run op by op. A function, or the name of a registered
+            one, is called as ``backend(graph_module, example_inputs)`` with a graph of torch.fx
+            and gives what runs in its place; a call that is no graph runs op by op.
         mode: of "inductor"; not together with ``options``.
         disable: return ``model`` as it is.
         recompile_limit: how often it may be captured for one structure of arguments.
@@ -61,7 +63,7 @@ def compile(  # noqa: A001
     Raises:
         RuntimeError: the mode or an option is not known, or both mode and options are given.
         torch._dynamo.exc.InvalidBackend: nobody knows the backend.
-        NotImplementedError: the backend is a function, which would want a graph.
+        torch._dynamo.exc.BackendCompilerFailed: the backend's function raised.
         AssertionError: ``model`` cannot be called.
     """
     if model is None:
@@ -74,7 +76,7 @@ def compile(  # noqa: A001
         raise RuntimeError(
             "Either mode or options can be specified, but both can't be specified at the same time."
         )
-    chosen = _dynamo_default() if backend is None else backend
+    chosen = torch._dynamo.lookup_backend(_dynamo_default() if backend is None else backend)
     if chosen == "inductor" and (mode or "default") not in _MODES:
         raise RuntimeError(
             f"Unrecognized mode={mode}, should be one of: {', '.join(_MODES)}"
@@ -86,6 +88,8 @@ def compile(  # noqa: A001
         raise AssertionError(f"Expected enable to be a bool, got {type(dynamic)}")
     if disable:
         return model
+    if callable(chosen):
+        return _compiled_by(model, chosen, fullgraph, options)
     graphs = mode in _GRAPHED or bool((options or {}).get("triton.cudagraphs"))
     recorded = graphs or chosen == "cudagraphs"
     if dynamic is None and not torch._dynamo.config.automatic_dynamic_shapes:
@@ -95,6 +99,16 @@ def compile(  # noqa: A001
 
 def _dynamo_default() -> Any:
     return torch.compiler.get_default_backend()
+
+
+def _compiled_by(
+    model: Any, backend: Any, whole: bool, options: dict[str, Any] | None
+) -> Any:
+    eval_frame = torch._dynamo.eval_frame
+    if isinstance(model, (eval_frame.OptimizedModule, type)):
+        return model
+    assert callable(model), f"A callable function is expected, but {type(model)} is provided."
+    return eval_frame.compiled_by(model, backend, whole, options)
 
 
 def _wrapped(
