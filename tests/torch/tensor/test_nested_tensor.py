@@ -82,11 +82,3 @@ def test_dense_functions_are_unharmed() -> None:
     assert ours.relu(x).tolist() == [[0.0, 2.0]]
     assert ours.cat([x, x]).shape == (2, 2)
     assert ours.nn.functional.softmax(x, 1).sum().item() == pytest.approx(1.0)
-
-
-def test_the_jagged_layout_says_that_it_is_missing() -> None:
-    """With the reason."""
-    with pytest.raises(NotImplementedError, match="jagged layout is not written"):
-        our_nested.nested_tensor([ours.ones(2)], layout="torch.jagged")
-    with pytest.raises(NotImplementedError, match="jagged layout is not written"):
-        our_nested.nested_tensor_from_jagged(ours.ones(2), ours.tensor([0, 2]))

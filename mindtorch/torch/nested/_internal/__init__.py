@@ -1,0 +1,1 @@
+"""Nested tensors in the jagged layout, where torch has them."""
