@@ -121,10 +121,8 @@ for _name in "add sub mul pow floordiv and or xor lt le gt ge eq ne mod truediv"
     setattr(NestedTensor, f"__{_name}__", _operator(_function))
     if _name in ("add", "sub", "mul", "truediv", "pow"):
         setattr(NestedTensor, f"__r{_name}__", _operator(_function, True))
-NestedTensor.__neg__ = lambda self: _on_values(torch.neg, self)  # type: ignore[method-assign]
-NestedTensor.__invert__ = lambda self: _on_values(  # type: ignore[method-assign]
-    torch.bitwise_not, self
-)
+setattr(NestedTensor, "__neg__", lambda self: _on_values(torch.neg, self))  # noqa: B010
+setattr(NestedTensor, "__invert__", lambda self: _on_values(torch.bitwise_not, self))  # noqa: B010
 
 
 # --- sums and other reductions ------------------------------------------------------------------
@@ -231,9 +229,7 @@ def _matmul(function: Any, input: Any, other: Any) -> Any:  # noqa: A002
     return nested.like(made.held) if nested._lengths is None else made
 
 
-NestedTensor.__matmul__ = lambda self, other: _matmul(  # type: ignore[method-assign]
-    torch.matmul, self, other
-)
+setattr(NestedTensor, "__matmul__", lambda self, other: _matmul(torch.matmul, self, other))  # noqa: B010
 
 
 @implements(NestedTensor, F.scaled_dot_product_attention)
