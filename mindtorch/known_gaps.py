@@ -297,10 +297,11 @@ GAPS: tuple[Gap, ...] = (
         "the graph in an ONNX file is not drawn; add_graph draws our own graphs"),
     Gap("feature", "fvcore.nn.FlopCountAnalysis and others that read TorchScript's graphs",
         "all", "torch.jit._get_trace_graph raises; torch.utils.flop_counter counts"),
-    Gap("feature", "tensordict, torchrl, torch_geometric's EdgeIndex, Index and HashTensor", "all",
-        "tensordict, which torchrl is built on, imports the insides of vmap and of DataLoader's "
-        "workers; the others are tensors of __torch_dispatch__, which "
-        "is not here: graphs with plain edge_index tensors run"),
+    Gap("feature", "tensordict, torchrl, torchao, torch_geometric's EdgeIndex, Index and "
+        "HashTensor", "all",
+        "they import the insides of torch's compiler (torch._inductor, torch._library, Triton's "
+        "helpers), of vmap, of torch.utils._contextlib and of DataLoader's workers; "
+        "__torch_dispatch__ itself is there, and graphs with plain edge_index tensors run"),
     Gap("feature", "torchvision: quantized operators (qnms, qroi_align), io.decode_* and encode_*",
         "all", "no quantized tensors; images are read by Pillow, as torchvision's data sets do"),
     Gap("argument", "interpolate(antialias=True) of floats to one column as in PyTorch", "all",
