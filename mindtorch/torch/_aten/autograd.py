@@ -18,7 +18,10 @@ from .lowerings import call
 from .overloads import OpOverload, below, by_its_body, route
 from .schemas import bind, tensors_in
 
-__all__ = ["COMPOSITES", "above"]
+__all__ = ["COMPOSITES", "NOT_MADE", "above"]
+
+# what a function says that cannot be told in overloads for these arguments
+NOT_MADE: Any = object()
 
 # what torch makes of overloads that it decomposes, by name; see :mod:`.composites`
 COMPOSITES: dict[str, Any] = {}
@@ -28,9 +31,8 @@ def above(func: OpOverload, args: Any, kwargs: Any) -> Any:
     """``func(*args, **kwargs)`` where a mode, or the class of a tensor, is to be asked."""
     if func.composite and not state.inference:
         made = COMPOSITES.get(func._opname)
-        if made is not None:
-            return made(*args, **kwargs)
-        return by_its_body(func, args, kwargs)
+        result = NOT_MADE if made is None else made(*args, **kwargs)
+        return by_its_body(func, args, kwargs) if result is NOT_MADE else result
     if func._operator is not None:
         return func.kernel(*args, **kwargs)  # whose own autograd hands it on
     tracked = state.mode & GRAD and any(

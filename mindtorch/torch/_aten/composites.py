@@ -20,7 +20,7 @@ from .. import return_types
 from .._api.arguments import as_device, as_dtype
 from .._tensor.autograd import Gradients
 from .._tensor.size_and_formats import contiguous_format, preserve_format
-from .autograd import COMPOSITES
+from .autograd import COMPOSITES, NOT_MADE
 from .dispatcher import Dispatcher
 from .lowerings import call, packet
 from .overloads import receiver
@@ -29,8 +29,6 @@ from .schemas import bind, lines_of, marks_of, schema_of, shortened
 __all__ = ["BY_PLACE", "NOT_MADE", "made_of", "public", "whole"]
 
 Body = Callable[..., Any]
-# what a function says that cannot be told in overloads for these arguments
-NOT_MADE: Any = object()
 # by the place of a public name ("Tensor.", "F.", "" for torch itself) and the name
 BY_PLACE: dict[str, Body] = {}
 
@@ -284,14 +282,19 @@ def _flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:  # noqa:
     return _reshape(input, [*shape[:first], middle, *shape[last + 1 :]])
 
 
-@public("view_as", "reshape_as", "expand_as")
-def _never(*args: Any, **kwargs: Any) -> Any:
-    return NOT_MADE
+@public("view_as")
+def _view_as(x: Any, other: Any) -> Any:
+    return call("view", x, list(other.aval.shape))
 
 
-BY_PLACE["view_as"] = lambda x, other: call("view", x, list(other.aval.shape))
-BY_PLACE["reshape_as"] = lambda x, other: _reshape(x, list(other.aval.shape))
-BY_PLACE["expand_as"] = lambda x, other: call("expand", x, list(other.aval.shape))
+@public("reshape_as")
+def _reshape_as(x: Any, other: Any) -> Any:
+    return _reshape(x, list(other.aval.shape))
+
+
+@public("expand_as")
+def _expand_as(x: Any, other: Any) -> Any:
+    return call("expand", x, list(other.aval.shape))
 
 
 @public("Tensor.T")

@@ -11,8 +11,6 @@ from .lowerings import call
 __all__: list[str] = []
 
 
-
-
 @public("sum")
 def _sum(
     input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None  # noqa: A002
@@ -83,11 +81,6 @@ def _logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Any:  # noqa: A00
 def _amax(input: Any, dim: Any = (), keepdim: bool = False) -> Any:  # noqa: A002
     axes = [dim] if isinstance(dim, int) else list(dim)
     return call("amax", input, *([axes] if axes else []), *([True] if keepdim else []))
-
-
-@public("Tensor.item", "Tensor.__bool__", "Tensor.__int__", "Tensor.__float__")
-def _as_ever(*args: Any, **kwargs: Any) -> Any:
-    return NOT_MADE
 
 
 @public("argsort")

@@ -184,6 +184,16 @@ def second_order(t: Any) -> Any:
     return x.grad.tolist(), mode.seen
 
 
+def composite_overloads_are_decomposed(t: Any) -> Any:
+    mode, aten = logging(t), t.ops.aten
+    with mode:
+        x = t.ones(2, 3)
+        aten.linear.default(x, x)
+        aten.view_as.default(x, t.ones(3, 2))
+        aten.reshape.default(x.t(), [6])
+    return mode.seen
+
+
 def nan_is_found(t: Any) -> Any:
     """A mode that looks at every result."""
 
@@ -213,7 +223,8 @@ def in_place_through_views(t: Any) -> Any:
     [
         change_a_result, nested_modes, calls_of_a_mode_go_to_the_one_outside, entered_twice,
         an_error_leaves_the_mode, found_by_name, steps_of_sgd, inference_is_not_decomposed,
-        no_grad, second_order, nan_is_found, in_place_through_views,
+        no_grad, second_order, composite_overloads_are_decomposed, nan_is_found,
+        in_place_through_views,
     ],
 )  # fmt: skip
 def test_programs_with_modes(program: Callable[[Any], Any]) -> None:
