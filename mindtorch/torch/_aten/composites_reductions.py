@@ -11,28 +11,25 @@ from .lowerings import call
 __all__: list[str] = []
 
 
-@public("sum")
-def _sum(
-    input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None  # noqa: A002
-) -> Any:
-    dim = axis if dim is None else dim
-    named = {} if dtype is None else {"dtype": as_dtype(dtype)}
-    if dim is None and not keepdim:
-        return call("sum", input, **named)
-    axes = None if dim is None else [dim] if isinstance(dim, int) else list(dim)
-    return call("sum.dim_IntList", input, axes, *([True] if keepdim else []), **named)
+def _total(name: str, along: str) -> None:
+    """A sum or a mean; ``along``: the overload for some axes."""
+
+    def body(
+        input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None,  # noqa: A002
+        axis: Any = None,
+    ) -> Any:  # fmt: skip
+        dim = axis if dim is None else dim
+        named = {} if dtype is None else {"dtype": as_dtype(dtype)}
+        if dim is None and not keepdim:
+            return call(name, input, **named)
+        axes = None if dim is None else [dim] if isinstance(dim, int) else list(dim)
+        return call(f"{name}.{along}", input, axes, keepdim, **named)
+
+    public(name)(body)
 
 
-@public("mean")
-def _mean(
-    input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None  # noqa: A002
-) -> Any:
-    dim = axis if dim is None else dim
-    named = {} if dtype is None else {"dtype": as_dtype(dtype)}
-    if dim is None and not keepdim:
-        return call("mean", input, **named)
-    axes = None if dim is None else [dim] if isinstance(dim, int) else list(dim)
-    return call("mean.dim", input, axes, *([True] if keepdim else []), **named)
+_total("sum", "dim_IntList")
+_total("mean", "dim")
 
 
 def _spread(name: str) -> None:

@@ -173,21 +173,19 @@ def _bce(g: Any, self: Any, target: Any, weight: Any, reduction: int, needs: Any
     return [made if needs[0] else None, None, None]
 
 
-@gradient("nll_loss_forward", grad_name="NllLossBackward0", plain=(1,))
-def _nll(
-    g: Any, self: Any, target: Any, weight: Any, reduction: int, ignore_index: int, out1: Any
-) -> list[Any]:
-    made = call(
-        "nll_loss_backward", g[0], self, target, weight, reduction, ignore_index, out1
-    )
-    return [made, None, None]
+def _nll(name: str, grad_name: str) -> None:
+    """The gradient of a negative log likelihood, of rows or of images."""
+
+    def formula(
+        g: Any, self: Any, target: Any, weight: Any, reduction: int, ignore_index: int, out1: Any
+    ) -> list[Any]:
+        made = call(
+            f"{name}_backward", g[0], self, target, weight, reduction, ignore_index, out1
+        )
+        return [made, None, None]
+
+    gradient(f"{name}_forward", grad_name=grad_name, plain=(1,))(formula)
 
 
-@gradient("nll_loss2d_forward", grad_name="NllLoss2DBackward0", plain=(1,))
-def _nll_2d(
-    g: Any, self: Any, target: Any, weight: Any, reduction: int, ignore_index: int, out1: Any
-) -> list[Any]:
-    made = call(
-        "nll_loss2d_backward", g[0], self, target, weight, reduction, ignore_index, out1
-    )
-    return [made, None, None]
+_nll("nll_loss", "NllLossBackward0")
+_nll("nll_loss2d", "NllLoss2DBackward0")
