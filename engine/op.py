@@ -129,10 +129,12 @@ class Op(Dispatch):
     Attributes:
         on_device: the inputs up to here lie on one device; the others may lie on the host.
         updates: the result is the first input with some places written (``families.Update``).
+        stored: what types that are stored alone have of it (:mod:`.stored_types`).
     """
 
     on_device: int | None = None
     updates = False
+    stored = ""
 
     def __init__(
         self,

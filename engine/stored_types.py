@@ -17,21 +17,24 @@ from .aval import Aval, dense_like, retyped
 from .dtype_support import refuse
 from .tensor import as_array
 
-# Ops that move elements and look at none of them.
-_MOVES = frozenset(
-    "clone cat stack roll constant_pad_nd index index_select index_put embedding slice_backward "
-    "as_strided_backward view_update copy_ split split_with_sizes unbind where collect_masked "
-    "take diag_embed".split()
-)
-# What PyTorch's kernels compute of them.
-_OF_FLOATS = frozenset("eq ne absolute isnan any all matmul linear".split())
-_OF_INFINITE = frozenset("isfinite isinf".split())  # of the type that has infinities
-_OF_COMPLEX = frozenset(
-    "eq ne absolute isnan any all add add_scaled subtract subtract_scaled multiply negative "
-    "isfinite isinf masked_fill index_add index_copy index_fill tril triu conj real imag var std "
-    "linalg_vector_norm complex addcmul addcdiv embedding_dense_backward".split()
-)
+_MOVES = "moves"
 _INTEGERS = {1: dtypes.uint8, 4: dtypes.int32}
+
+
+def only_moves(*ops: Any) -> None:
+    """Say of ops that they move elements and look at none of them."""
+    for op in ops:
+        op.stored = _MOVES
+
+
+def computes(kinds: str, *ops: Any) -> None:
+    """Say of ops that PyTorch computes them of some of these types.
+
+    Args:
+        kinds: ``floats``, ``complex``, ``both``, or ``infinite``: those that have infinities.
+    """
+    for op in ops:
+        op.stored = kinds
 
 
 def is_stored(aval: Aval | None) -> bool:
@@ -49,9 +52,9 @@ def bound(op: Any, avals: Any, in_avals: Any, params: dict[str, Any]) -> Callabl
     if op.name == "_to_copy":
         return _conversion(avals[0], in_avals[0])
     numbers = [a for a in in_avals if a is not None and a.dtype.category >= dtypes.FLOAT]
-    if op.name in _MOVES and all(is_stored(a) for a in numbers):
+    if op.stored == _MOVES and all(is_stored(a) for a in numbers):
         return _moving(op, avals, in_avals, params)
-    if op.name not in _MOVES and not _computes(op.name, kind):
+    if op.stored != _MOVES and not _computes(op, kind):
         refuse(_kernel_name(op.name), kind)
     if op.name == "matmul" and any(a.ndim != 2 for a in in_avals):
         refuse("dot" if all(a.ndim == 1 for a in in_avals) else "bmm", kind)
@@ -78,12 +81,15 @@ _KERNELS = dict(
 )
 
 
-def _computes(name: str, kind: dtypes.DType) -> bool:
+def _computes(op: Any, kind: dtypes.DType) -> bool:
     if kind.is_complex:
-        return name in _OF_COMPLEX
+        return op.stored in ("complex", "both", "infinite")
+    if op.stored == "infinite":
+        return kind is dtypes.float8_e5m2
+    found: bool = op.stored in ("floats", "both")
     if kind is dtypes.float8_e8m0fnu:
-        return name in _OF_FLOATS and name not in ("matmul", "linear", "absolute")
-    return name in _OF_FLOATS or (kind is dtypes.float8_e5m2 and name in _OF_INFINITE)
+        return found and op.name not in ("matmul", "linear", "absolute")
+    return found
 
 
 def _kernel_name(name: str) -> str:

@@ -185,8 +185,8 @@ GAPS: tuple[Gap, ...] = (
         "all", "settings raise; such calls stay in floating point between dequantize and quantize"),
     Gap("feature", "state_dict and files of dynamically quantised LSTM, GRU and cells", "all",
         "hold objects of ours; torch's hold objects of C++, which are not read"),
-    Gap("feature", "torch.fx: patterns, pickled GraphModules, containers in concrete_args",
-        "all", "graphs are traced, changed, run and printed; see torch.fx for what raises"),
+    Gap("feature", "torch.fx: containers in concrete_args", "all",
+        "graphs are traced, matched, replaced, divided, pickled, run and printed"),
     Gap("feature", "__torch_function__ of objects that are no tensors", "all",
         "asked once a program defines a class of tensors or a TorchFunctionMode; until then our "
         "functions are called directly, for speed, and refuse them"),
@@ -310,8 +310,9 @@ GAPS: tuple[Gap, ...] = (
         "divides by the frequency of the row itself, as documented; that kernel takes another's"),
     Gap("argument", "torch.gather(sparse_grad=True)", "all",
         "warns: the gradient's values are the same, but it is a dense tensor"),
-    Gap("feature", "torch.fx: replace_pattern, passes and pickles of graphs", "all",
-        "symbolic_trace, Graph, Interpreter and Transformer are there; these raise"),
+    Gap("feature", "torch.fx.passes: graph_drawer, splitter, reinplace, fake_tensor_prop", "all",
+        "replace_pattern, SubgraphMatcher, ShapeProp, split_module, PassBase, PassManager are "
+        "there; a pickled GraphModule is one of mindtorch's, for mindtorch"),
     Gap("feature", "torch.jit: graphs of TorchScript; code and files of our own scripts", "all",
         "scripts and traces are compiled from Python, and save pickles them for our load; real "
         "torch's files are loaded, run, trained and saved again, without quantized operators"),

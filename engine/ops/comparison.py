@@ -7,6 +7,7 @@ from typing import Any
 from .. import dtypes
 from ..dtype_support import without
 from ..dtypes import scalar_type_name
+from ..stored_types import computes, only_moves
 from ..tensor import constant as c
 from .base import Elementwise
 
@@ -57,3 +58,9 @@ where = _Where(
     "where",
     (None, lambda g, x: where(x, g, c(0)), lambda g, x: where(x, c(0), g)),
 )
+
+
+# what element types that are stored alone have of these ops
+computes("both", equal, not_equal, is_nan)
+computes("infinite", is_infinite, is_finite)
+only_moves(where)

@@ -13,6 +13,7 @@ from ..callbacks import callbacks
 from ..devices.device import backend
 from ..op import Op
 from ..result_strides import preserved_strides
+from ..stored_types import only_moves
 from ..tensor import Tensor, capturing
 from .base import expand_aval
 
@@ -100,3 +101,7 @@ def share_memory(a: Tensor, b: Tensor) -> bool:
     if one is None or other is None:
         return False
     return one is other or one.memory is other.memory
+
+
+# what element types that are stored alone have of these ops
+only_moves(clone)

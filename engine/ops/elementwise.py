@@ -15,6 +15,7 @@ from ..dtype_support import require_numbers, unordered, without
 from ..dtypes import float16, float32, float64, scalar_type_name
 from ..op import Op
 from ..result_strides import follow_all
+from ..stored_types import computes
 from ..tensor import Tensor, full_flat
 from ..tensor import constant as c
 from .base import Elementwise, LibraryElementwise, WholeDivision, refuse_bool, refuse_complex
@@ -586,3 +587,11 @@ def imag(x: Tensor) -> Tensor:
             "imag is not implemented for tensors with non-complex dtypes."
         )
     return imaginary_part(x)
+
+
+# what element types that are stored alone have of these ops
+computes("complex",
+    add, subtract, multiply, negative, addcmul, add_scaled, subtract_scaled, addcdiv,
+    make_complex, _conjugate, real_part, imaginary_part,
+)  # fmt: skip
+computes("both", absolute)

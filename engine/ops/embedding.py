@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import dtypes
 from ..aval import Aval, aval
+from ..stored_types import computes, only_moves
 from ..tensor import constant, from_array
 from .comparison import not_equal, where
 from .convolution import NetworkOp
@@ -247,3 +248,8 @@ bag_largest = NetworkOp(
     "embedding.bag_largest",
     checks_values=True,
 )
+
+
+# what element types that are stored alone have of these ops
+only_moves(embedding)
+computes("complex", embedding_gradient)

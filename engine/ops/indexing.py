@@ -8,6 +8,7 @@ from .. import dtypes
 from ..aval import Aval, Shape, aval, broadcast_shapes
 from ..op import Op
 from ..result_strides import follow_indexed, preserved_strides
+from ..stored_types import computes, only_moves
 from ..tensor import Tensor, constant, full_flat
 from .base import Update
 from .comparison import equal, logical_and, where
@@ -541,3 +542,8 @@ def move_axis(x: Tensor, source: int, target: int) -> Tensor:
     axes = [i for i in range(x.aval.ndim) if i != source]
     axes.insert(target, source)
     return permute(x, axes=tuple(axes))
+
+
+# what element types that are stored alone have of these ops
+only_moves(index, index_put, index_select, take, diag_embed)
+computes("complex", index_add, index_copy, index_fill, masked_fill, tril, triu)

@@ -12,6 +12,7 @@ from ..aval import Aval, Shape, aval, broadcast_two, dense_like
 from ..dtype_support import without
 from ..dtypes import c_name, scalar_type_name
 from ..op import Op
+from ..stored_types import computes
 from ..tensor import Tensor, constant, full_flat
 from .comparison import equal, where
 from .complex import conj, imag, make_complex
@@ -495,3 +496,7 @@ def _lstsq_vjp(g: Any, x: Any, y: Any, needs: Any) -> Any:
 
 # (least squares solution of x X = y, rank, singular values)
 lstsq = Op("linalg_lstsq", _lstsq_aval, "linear_solvers.lstsq", vjp=_lstsq_vjp)
+
+
+# what element types that are stored alone have of these ops
+computes("floats", matmul, linear)

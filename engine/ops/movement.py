@@ -20,6 +20,7 @@ from ..result_strides import (
     preserved_strides,
     view_strides,
 )
+from ..stored_types import only_moves
 from ..tensor import Tensor, constant, full_flat, make
 from .base import expand_aval, normalize_axis, view_aval
 from .copies import cast as cast
@@ -519,3 +520,9 @@ pad = Op(
 )
 
 from . import reduction  # noqa: E402 - which is made of these
+
+# what element types that are stored alone have of these ops
+only_moves(
+    split, split_with_sizes, unbind, slice_gradient, as_strided_gradient, view_update,
+    overwrite, cat, stack, roll, pad,
+)  # fmt: skip

@@ -13,6 +13,7 @@ from ..aval import Aval, Shape, aval
 from ..dispatch import state
 from ..dtype_support import without
 from ..op import Op
+from ..stored_types import computes
 from ..tensor import Tensor, constant, from_array
 from .base import Reduction, reduced_shape
 from .comparison import equal, is_nan, logical_and, logical_or, where
@@ -291,3 +292,7 @@ def _hashed(x: Aval, *, axis: tuple[int, ...], keepdims: bool) -> Aval:
 xor_sum = Op("xor_sum", _hashed, "reduction.xor_sum")
 
 from . import indexing  # noqa: E402 - which is made of these
+
+# what element types that are stored alone have of these ops
+computes("both", any_, all_)
+computes("complex", var, std, vector_norm)

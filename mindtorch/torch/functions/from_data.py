@@ -104,10 +104,7 @@ def infer_array(data: Any, dtype: Any) -> Any:
         aval((), dtype)  # says why there are no tensors of the type
     if isinstance(data, (np.ndarray, np.generic)):
         array = np.asarray(data)
-        own = dtypes.from_numpy(array.dtype)
-        if dtype in dtypes.STORED and own is not dtype:
-            return stored_types.narrowed(array, dtype)
-        return array.astype((own if dtype is None else dtype).np)
+        return _as_type(array, dtypes.from_numpy(array.dtype) if dtype is None else dtype)
     if not isinstance(data, (list, tuple, int, float, complex, bool)):
         if hasattr(data, "__dlpack__") and not hasattr(data, "__array__"):
             return infer_array(from_dlpack(data).array(), dtype)
@@ -157,7 +154,12 @@ def infer_array(data: Any, dtype: Any) -> Any:
         dtype = dtypes.from_numpy(array.dtype)
     if array.dtype != dtype.np:
         _check_fits(array, dtype)
-    if dtype in dtypes.STORED:
+    return _as_type(array, dtype)
+
+
+def _as_type(array: Any, dtype: Any) -> Any:
+    """A copy of the array in an element type."""
+    if dtype in dtypes.STORED and array.dtype != dtype.np:
         return stored_types.narrowed(array, dtype)
     with np.errstate(over="ignore", invalid="ignore"):
         return array.astype(dtype.np)

@@ -35,9 +35,7 @@ def generator_of(generator: Any) -> Any:
 
 def _require_floating(x: Aval, name: str) -> None:
     if x.dtype.category < dtypes.FLOAT or x.dtype in dtypes.STORED:
-        raise NotImplementedError(
-            f"\"{name}\" not implemented for '{dtypes.scalar_type_name(x.dtype)}'"
-        )
+        refuse(name, x.dtype)
 
 
 # what torch says of a type that a sampler in place does not have, and how it names the type

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -300,6 +301,7 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:  # noq
 @function(out=Out(OF_HISTOGRAM, untracked=True), around=vmap.by_example)
 def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:  # noqa: A002
     """How many elements fall into each of ``bins`` bins of equal width."""
+    bins = operator.index(bins)
     if min > max:
         raise RuntimeError("torch.histc: max must be larger than min")
     refuse_kinds("histogram_cpu", input.aval, "bool whole complex")

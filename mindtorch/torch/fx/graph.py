@@ -38,6 +38,17 @@ class _NodeList:
             node = node._prev
 
 
+class NodeName:
+    """A node in a pickle of a graph.
+
+    Args:
+        name: its name, unique in the graph.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
 class Graph:
     """What a function or a module does, as nodes.
 
@@ -204,6 +215,53 @@ class Graph:
         for node in self.nodes:
             copies[node] = result.node_copy(node, lambda n: copies[n])
         return result
+
+    def listed(self) -> tuple[Any, list[tuple[Any, ...]]]:
+        """The nodes as values that a pickle holds: other nodes stand as a :class:`NodeName`."""
+
+        def plain(each: Any) -> Any:
+            if isinstance(each, Node):
+                return NodeName(each.name)
+            if isinstance(each, (tuple, list)):
+                items = [plain(item) for item in each]
+                if isinstance(each, list):
+                    return items
+                return type(each)(*items) if hasattr(each, "_fields") else tuple(items)
+            if isinstance(each, dict):
+                return {key: plain(item) for key, item in each.items()}
+            if isinstance(each, slice):
+                return slice(plain(each.start), plain(each.stop), plain(each.step))
+            return each
+
+        rows = [(n.op, n.name, n.target, plain(n.args), plain(n.kwargs), n.type, n.meta)
+                for n in self.nodes]  # fmt: skip
+        return self._tracer_cls, rows
+
+    @classmethod
+    def of_list(cls, tracer_cls: Any, rows: list[tuple[Any, ...]]) -> Graph:
+        """The graph of what :meth:`listed` gave."""
+        made = cls(tracer_cls=tracer_cls)
+        nodes: dict[str, Node] = {}
+
+        def meant(each: Any) -> Any:
+            if isinstance(each, NodeName):
+                return nodes[each.name]
+            if isinstance(each, tuple):
+                items = [meant(item) for item in each]
+                return type(each)(*items) if hasattr(each, "_fields") else tuple(items)
+            if isinstance(each, list):
+                return [meant(item) for item in each]
+            if isinstance(each, dict):
+                return {key: meant(item) for key, item in each.items()}
+            if isinstance(each, slice):
+                return slice(meant(each.start), meant(each.stop), meant(each.step))
+            return each
+
+        for op, name, target, args, kwargs, kind, meta in rows:
+            node = made.create_node(op, target, meant(args), meant(kwargs), name, kind)
+            node.meta = meta
+            nodes[name] = node
+        return made
 
     def eliminate_dead_code(self, is_impure_node: Callable[[Node], bool] | None = None) -> bool:
         """Take out what nobody uses and does nothing else; whether anything went."""

@@ -94,7 +94,6 @@ class GraphModule(Module):
     def __init__(self, root: Any, graph: Graph, class_name: str = "GraphModule") -> None:
         super().__init__()
         type(self).__name__ = class_name
-        paths = {str(n.target) for n in graph.nodes if n.op in ("get_attr", "call_module")}
         ordered = [n.target for n in graph.nodes if n.op in ("get_attr", "call_module")]
         if isinstance(root, Module):
             self.training = root.training
@@ -107,7 +106,7 @@ class GraphModule(Module):
                         f"Node {node} referenced target {node.target} but that target was not "
                         "provided in ``root``!"
                     )
-            for path in sorted(paths, key=lambda each: each.count(".")):
+            for path in sorted(dict.fromkeys(map(str, ordered)), key=lambda each: each.count(".")):
                 _assign_attr(root[path], self, path)
         else:
             raise RuntimeError("Unsupported type " + str(root) + " passed for root!")
@@ -202,16 +201,21 @@ class GraphModule(Module):
         return _rebuilt(type(self), dict(state), copy.deepcopy(self._graph), type(self).__name__)
 
     def __reduce__(self) -> Any:
-        raise NotImplementedError(
-            "pickling a GraphModule is not available in mindtorch: save its state_dict, and trace "
-            "the module again"
-        )
+        """The state, and the graph as a list of its nodes: functions are kept by their names."""
+        state = {k: v for k, v in vars(self).items() if k not in ("_graph", "_code")}
+        base = next(each for each in type(self).__mro__ if "_of_one_instance" not in vars(each))
+        return _unpickled, (base, state, self._graph.listed(), type(self).__name__)
 
     def __str__(self) -> str:
         return "\n".join([super().__repr__(), self._code, _FOOTER])
 
 
 _FOOTER = "# To see more debug info, please use `graph_module.print_readable()`"
+
+
+def _unpickled(cls: Any, state: dict[str, Any], listed: Any, name: str) -> GraphModule:
+    """A GraphModule of what its pickle holds."""
+    return _rebuilt(cls, state, Graph.of_list(*listed), name)
 
 
 def _rebuilt(cls: Any, state: dict[str, Any], graph: Graph, name: str) -> GraphModule:

@@ -33,7 +33,9 @@ def spellings(form: Form, values: Values, result: Any) -> Iterator[Call]:
         every = _by_place(list(form.parameters), everything)
         yield Call("all defaults by place", every.args, every.kwargs)
     for each in given:
-        if not each.required and each.default == values[each.name] and not each.keyword_only:
+        known = not isinstance(values[each.name], torch.Tensor)
+        is_default = known and each.default == values[each.name]
+        if not each.required and is_default and not each.keyword_only:
             left = _by_name_after(given, values, each)
             yield Call(f"{each.name} left out", left.args, left.kwargs)
     yield from _other_types(given, values, base)

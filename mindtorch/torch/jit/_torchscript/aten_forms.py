@@ -298,17 +298,9 @@ MODULES: dict[str, dict[str, _Form]] = {
     "fft_": {name: getattr(fft, name) for name in fft.__all__},
     "special_": _of_special(),
 }
-_PLAIN: tuple[_Form, ...] = (
-    F.adaptive_avg_pool1d, F.adaptive_avg_pool2d, F.adaptive_avg_pool3d, F.glu, F.avg_pool1d,
-    F.avg_pool2d, F.avg_pool3d, F.softshrink, F.linear, F.scaled_dot_product_attention,
-    F.softplus, F.relu6, F.pad, F.one_hot, F.max_pool2d_with_indices, F.max_pool3d_with_indices,
-    F.silu, F.mish, F.hardsigmoid, F.hardtanh_, F.hardtanh, F.hardswish, F.leaky_relu_,
-    F.leaky_relu, F.gelu,
-)  # fmt: skip
 _WEIGHTED = ("weight", "reduction")
 
 FORMS: dict[str, _Form] = {
-    **{function.__name__: function for function in _PLAIN},
     **{
         name: _loss(getattr(F, name), "reduction")
         for name in ("l1_loss", "mse_loss", "soft_margin_loss", "multilabel_margin_loss")

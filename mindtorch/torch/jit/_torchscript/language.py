@@ -143,18 +143,20 @@ def _integer(function: Callable[[Any], Any]) -> Callable[[Any], int]:
     return lambda value: int(function(value))
 
 
-def _unary_float(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    name = {"asin": "arcsin", "acos": "arccos", "atanh": "arctanh", "acosh": "arccosh"}
-    array = getattr(np, name.get(function.__name__, function.__name__), None)
+def _as_in_c(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of math that gives nan or an infinity where Python's raises."""
+    short = {"asin": "arcsin", "acos": "arccos", "atanh": "arctanh", "acosh": "arccosh"}
+    name = function.__name__
+    array = getattr(np, short.get(name, name), None)
 
-    def compute(value: Any) -> Any:
-        if isinstance(value, complex) and array is not None:
-            return complex(array(value))
+    def compute(*values: Any) -> Any:
+        if isinstance(values[0], complex) and array is not None:
+            return complex(array(values[0]))
         try:
-            return function(value)
-        except ValueError:  # C's functions give nan or an infinity
+            return function(*values)
+        except ValueError:
             with np.errstate(all="ignore"):
-                return float(array(np.float64(value))) if array is not None else math.nan
+                return float(array(*map(float, values))) if array is not None else math.nan
         except OverflowError:
             return math.inf
 
@@ -177,14 +179,6 @@ _TEXT_METHODS = (
     "rjust", "rpartition", "rsplit", "rstrip", "split", "splitlines", "startswith", "strip",
     "swapcase", "title", "upper", "zfill",
 )  # fmt: skip
-_FLOAT_FUNCTIONS = (
-    math.sqrt, math.exp, math.expm1, math.log, math.log10, math.log1p, math.sin, math.cos, math.tan,
-    math.asin, math.acos, math.atan, math.sinh, math.cosh, math.tanh, math.asinh, math.acosh,
-    math.atanh, math.erf, math.erfc, math.gamma, math.lgamma, math.degrees, math.radians, math.fabs,
-)  # fmt: skip
-_TWO_FLOATS = (math.atan2, math.copysign, math.fmod, math.ldexp, math.hypot)
-
-
 def _count(holder: Any, item: Any, *bounds: Any) -> int:
     if isinstance(holder, str):
         return holder.count(item, *bounds)
@@ -230,9 +224,12 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "complex": complex, "real": lambda a: a.real, "imag": lambda a: a.imag,
     "angle": lambda a: float(np.angle(a)), "conj": lambda a: a.conjugate(),
     **{name: _text_method(name) for name in _TEXT_METHODS},
-    **{function.__name__: _unary_float(function) for function in _FLOAT_FUNCTIONS},
-    **{function.__name__: function for function in _TWO_FLOATS},
 }  # fmt: skip
+
+# math's functions of one number and of two
+for _name, _function in vars(math).items():
+    if callable(_function) and not _name.startswith("_"):
+        FUNCTIONS.setdefault(_name, _as_in_c(_function))
 
 PRIMITIVES: dict[str, Callable[..., Any]] = {
     "min": min, "max": max, "abs": abs, "rangelist": lambda n: list(range(n)),

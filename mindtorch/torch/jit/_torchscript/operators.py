@@ -17,6 +17,7 @@ from mindtorch.torch import ops
 from ...autograd import grad_mode
 from ...functions.from_data import tensor as make_tensor
 from ...library._custom_operators import OPERATORS
+from ...nn import functional as F  # noqa: N812
 from . import aten_forms, language
 from .scalar_types import (
     code_of_dtype,
@@ -227,6 +228,8 @@ def _on_tensors(name: str) -> _Call:
         if short != name and short in module:
             return _called(name, module[short])
     found = None if name in _OF_NAMESPACES else getattr(ops.aten, name, None)
+    if found is None and not name.startswith("_"):  # where the arguments are the operator's
+        found = vars(F).get(name)
     return _called(name, found) if callable(found) else _refuse(f"aten::{name}")
 
 
