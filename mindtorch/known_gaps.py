@@ -119,7 +119,7 @@ GAPS: tuple[Gap, ...] = (
         "keep_low_precision_grads, register_comm_hook, StateDictType.LOCAL_STATE_DICT", "all",
         "raise; SHARDED_STATE_DICT holds DTensors, where PyTorch without device_mesh has "
         "ShardedTensors"),
-    Gap("feature", "torch.distributed: rpc, launcher; of elastic: agent, events, metrics, timer, "
+    Gap("feature", "torch.distributed: rpc; of elastic: agent, events, metrics, timer, "
         "rendezvous handlers of one's own; _composable.replicate of DTensors",
         "all", "there are groups, collectives, torchrun, DistributedDataParallel and ZeRO-1, over "
         "MPI or sockets; other names that libraries import raise when used"),
@@ -148,6 +148,10 @@ GAPS: tuple[Gap, ...] = (
     Gap("feature", "torch.distributed.pipelining.pipeline: branches on data, sizes that change",
         "all", "the module is traced with the sizes of its example (as torch.export does); "
         "PipelineStage takes parts that were cut by hand"),
+    Gap("argument", "torch.distributed.launcher.LaunchConfig: logs_specs, start_method but spawn, "
+        "log_line_prefix_template, metrics_cfg, event_log_handler, numa_options, "
+        "signals_to_handle, shutdown_timeout", "all",
+        "raise or are not there; torchrun has --redirects, --tee and --log-dir"),
     Gap("argument", "torchrun: --rdzv-backend=etcd, etcd-v2; --max-restarts of several machines "
         "without c10d", "all", "machines meet at a store that one of the launchers keeps (c10d)"),
     Gap("feature", "__torch_dispatch__: steps of einsum, one_hot, cross_entropy(label_smoothing), "

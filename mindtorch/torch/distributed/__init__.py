@@ -31,9 +31,7 @@ from ._store import TCPStore as TCPStore
 from .distributed_c10d import *  # noqa: F403
 from .rendezvous import rendezvous as rendezvous
 
-_LATER = (
-    "autograd", "launcher", "rpc",
-)  # fmt: skip
+_LATER = ("autograd", "rpc")
 
 
 def __getattr__(name: str) -> Any:

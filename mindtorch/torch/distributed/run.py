@@ -170,8 +170,14 @@ def run(options: argparse.Namespace) -> int:
             return 0
         again = attempt < options.max_restarts
         sys.stderr.write(_launch.report(failures, options.training_script, again))
-    _launch.leave_report(failures)
+    _give_up(options, failures)
     return 1
+
+
+def _give_up(options: argparse.Namespace, failures: list[_launch.Failure]) -> None:
+    """Leave the failures of the last attempt to whoever started this launcher."""
+    options.failures = failures
+    _launch.leave_report(failures)
 
 
 def _in_rounds(options: argparse.Namespace, smallest: int, largest: int, count: int) -> int:
@@ -230,7 +236,7 @@ def _round(options: argparse.Namespace, meeting: Meeting, address: str) -> None:
     again = found.restarts < options.max_restarts
     sys.stderr.write(_launch.report(failures, options.training_script, again))
     if not again:
-        _launch.leave_report(failures)
+        _give_up(options, failures)
     meeting.open_next(failed=True)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -14,8 +15,9 @@ from typing import Any
 
 import pytest
 
+from mindtorch import torch
 from mindtorch.torch import distributed as dist
-from mindtorch.torch.distributed import run
+from mindtorch.torch.distributed import launcher, run
 from mindtorch.torch.distributed._elastic import Closed, Meeting, Timing
 from mindtorch.torch.distributed.elastic.multiprocessing import errors
 from tests.support.paths import PROGRAMS, ROOT
@@ -222,6 +224,40 @@ def test_options_that_do_not_fit(options: list[str], text: str, capfd: Any) -> N
     """Status 2 and a line."""
     assert run.main([*options, "script.py"]) == 2
     assert text in capfd.readouterr().err
+
+
+# --- torch.distributed.launcher ------------------------------------------------------------------
+
+
+def summed(number: int) -> list[int]:
+    """What each of two processes finds: their sum, and its own rank."""
+    dist.init_process_group("gloo")
+    value = torch.tensor([number + dist.get_rank()])
+    dist.all_reduce(value)
+    found = [int(value.item()), dist.get_rank()]
+    dist.destroy_process_group()
+    return found
+
+
+def failing(rank: int) -> None:
+    if int(os.environ["RANK"]) == rank:
+        raise ValueError("no data")
+
+
+def test_functions_in_several_processes(tmp_path: Path, capfd: Any) -> None:
+    """Results by rank; failures as ChildFailedError, with the traceback; programs."""
+    config = launcher.LaunchConfig(1, 1, 2, max_restarts=0)
+    assert launcher.elastic_launch(config, summed)(5) == {0: [11, 0], 1: [11, 1]}
+    with pytest.raises(errors.ChildFailedError, match="ValueError: no data") as raised:
+        launcher.elastic_launch(config, failing)(1)
+    rank, failure = raised.value.get_first_failure()
+    assert (rank, failure.exitcode, failure.local_rank) == (1, 1, 1)
+    assert launcher.elastic_launch(config, "/bin/sh")("-c", f"echo $RANK > {tmp_path}/$RANK") == {}
+    assert sorted(path.read_text() for path in tmp_path.iterdir()) == ["0\n", "1\n"]
+    assert "first failure: rank 1" in capfd.readouterr().err
+    for wrong in ({"start_method": "fork"}, {"logs_specs": 1}):
+        with pytest.raises(NotImplementedError, match=next(iter(wrong))):
+            launcher.LaunchConfig(1, 1, 1, **wrong)
 
 
 # --- torch.distributed.elastic.multiprocessing.errors --------------------------------------------
