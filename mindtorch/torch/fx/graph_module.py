@@ -48,7 +48,7 @@ def _walk(holder: Any, path: str, make: bool) -> tuple[Any, str]:
     return holder, last
 
 
-def _copy_attr(from_module: Module, to_module: Module, target: str) -> None:
+def copy_attribute(from_module: Module, to_module: Module, target: str) -> None:
     """Let ``to_module`` have what stands at a dotted path in ``from_module``; the same object."""
     source, last = _walk(from_module, target, make=False)
     value = getattr(source, last)
@@ -62,6 +62,9 @@ def _copy_attr(from_module: Module, to_module: Module, target: str) -> None:
             setattr(holder, last, value)
     else:
         setattr(holder, last, value)
+
+
+_copy_attr = copy_attribute  # torch's name for it
 
 
 def _assign_attr(value: Any, to_module: Module, target: str) -> None:

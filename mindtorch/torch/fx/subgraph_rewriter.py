@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ._symbolic_trace import symbolic_trace
 from .graph import Graph
-from .graph_module import GraphModule, _copy_attr
+from .graph_module import GraphModule, copy_attribute
 from .node import Node
 from .passes.utils.matcher_utils import InternalMatch, SubgraphMatcher
 
@@ -157,7 +157,7 @@ def _bring_attributes(gm: GraphModule, source: GraphModule) -> None:
         if _has(gm, str(node.target)):
             continue
         if _has(source, str(node.target)):
-            _copy_attr(source, gm, str(node.target))
+            copy_attribute(source, gm, str(node.target))
 
 
 def _has(module: Any, path: str) -> bool:

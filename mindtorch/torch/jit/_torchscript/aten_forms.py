@@ -108,10 +108,20 @@ def _upsample(mode: str, aligned: bool) -> _Form:
             scales = None
         chosen = {"align_corners": align} if aligned else {}
         if scales is not None:
-            return F.interpolate(x, scale_factor=list(scales), mode=mode, **chosen)
+            made = F.interpolate(x, scale_factor=list(scales), mode=mode, **chosen)
+            return _of_size(made, size)
         return F.interpolate(x, size, mode=mode, **chosen)
 
     return call
+
+
+def _of_size(made: Any, size: Any) -> Any:
+    """What was resized by scales, whose size must be the one that the code asks for."""
+    if size is not None and list(made.shape[2:]) != list(size):
+        raise NotImplementedError(
+            f"mindtorch cannot resize to {list(size)} by scales that give {list(made.shape[2:])}"
+        )
+    return made
 
 
 def _antialiased(function: _Form) -> _Form:
@@ -119,7 +129,7 @@ def _antialiased(function: _Form) -> _Form:
 
     def call(x: Any, size: Any, align_corners: bool, *scales: Any) -> Any:
         if len(scales) == 2 and None not in scales:
-            return function(x, None, align_corners, list(scales))
+            return _of_size(function(x, None, align_corners, list(scales)), size)
         return function(x, size, align_corners, *(scales if len(scales) == 1 else ()))
 
     return call

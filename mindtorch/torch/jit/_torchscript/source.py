@@ -25,7 +25,7 @@ class ScriptClass:
 
     Args:
         name: its qualified name, ``__torch__.A``.
-        base: ``Module``, ``NamedTuple``, ``Enum``, ``ModuleInterface``, ``Interface`` or ````.
+        base: ``Module``, ``NamedTuple``, ``Enum``, ``ModuleInterface``, ``Interface``, or nothing.
     """
 
     def __init__(self, program: Program, name: str, base: str) -> None:
