@@ -119,10 +119,29 @@ else:
     enter_view(history, above, mode)
 return result
 """
+# the same where the plan is known, and the view lies within what its source describes
+_PLANNED_VIEW = """\
+storage = x._storage or x._shared
+data = x.flat
+{cut}
+history = new(ViewHistory)
+history.parent, history.op, history.plan, history.params = x, op, plan, params
+history.stamp = storage.history
+{result}
+result._storage = storage
+if offset or x._offset:
+    result._offset = x._offset + offset
+above = x._node
+if above is None:
+    history.node = None
+else:
+    enter_view(history, above, mode)
+return result
+"""
 _NAMES = {
     "__name__": __name__, "GRAD": GRAD, "VIEW": VIEW, "ViewHistory": tape.ViewHistory, "new": _new,
     "derives": tape.derives, "enter_view": tape.enter_view, "named": tape.named,
-    "record": tape.record, "result_types": result_types,
+    "record": tape.record, "result_types": result_types, "several_views": tape.several_views,
     "state": state, "typed_buffer": typed_buffer,
 }  # fmt: skip
 
@@ -355,6 +374,30 @@ def planned_call(op: Dispatch, plan: Plan, params: dict[str, Any]) -> Callable[.
     return bound(
         code, op, plan, params, plan.empty, plan.size, plan.dtype, plan.aval, plan.run
     )
+
+
+@functools.cache
+def _code_of_view(name: str, whole: bool) -> Any:
+    """The code of a view's calls where the plan is known."""
+    cut = "if data.size != end:\n    data = data[:end]" if whole else "data = data[offset:end]"
+    lines = _PLANNED_VIEW.format(
+        cut=cut, result=result_text("result", "data", "aval", "history")
+    )
+    head = "mode, x, op, plan, params, aval, offset, end"
+    text = f"def call({head}):\n{textwrap.indent(lines, '    ')}"
+    code = compiled(text, "call", f"known view{'' if whole else ', a part'}").__code__
+    return code.replace(co_name=name, co_qualname=name)
+
+
+def planned_view(op: Dispatch, plan: Plan, params: dict[str, Any]) -> Callable[..., Any]:
+    """``call(mode, x)`` of an op, a view, whose plan is known."""
+    begin, end, source = plan.run, plan.run + plan.size, plan.in_avals[0]
+    assert source is not None
+    if begin < 0 or end > source.extent or source.dtype is not plan.aval.dtype:
+        view = op._view
+        return lambda mode, x: view(plan, mode, (x,), params, begin)
+    code = _code_of_view(op.name, not begin)
+    return bound(code, op, plan, params, plan.aval, begin, end)
 
 
 def in_frames_as(name: str, function: Any) -> Any:

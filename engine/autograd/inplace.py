@@ -11,7 +11,7 @@ from ..callbacks import callbacks
 from ..dispatch import GRAD, INTERPRETED, RECORDING_CALL, graph_under_way, state
 from ..op import Op, Plan, tables_of_plans
 from ..ops.base import check_result as check_result
-from ..ops.copies import cast, clone, share_memory
+from ..ops.copies import cast, clone, kernel_of_copy, share_memory
 from ..ops.copies import copy_data as copy_data
 from ..ops.elementwise import add
 from ..ops.movement import expand, overwrite, view_update
@@ -164,7 +164,8 @@ def apply_in_place(op: Op, target: Tensor, *inputs: Any, **params: Any) -> Tenso
     if mode > GRAD:
         if mode & INTERPRETED:
             return state.interpreters[-1].apply_in_place(op, target, inputs, params)
-        state.stop_recording_call()
+        if mode & RECORDING_CALL:
+            return state.recorder.apply_in_place(op, target, inputs, params)
         mode &= GRAD
     try:
         plan = op.plan_for(inputs, params)
@@ -250,6 +251,14 @@ def _run_on(op: Op, plan: Plan, target: Tensor, inputs: Any, params: Any) -> Any
     return _strided_updates.get(key) or _strided_updates.keep(
         key, op.bound((target.aval,), plan.in_avals, params)
     )
+
+
+def kernel_in_place(op: Op, target: Tensor, inputs: Any, params: Any) -> Any:
+    """What :func:`apply_in_place` runs on the target's array and those of the inputs where nothing
+    is tracked; None: more than one kernel."""
+    if op.updates and inputs[0] is not target:
+        return None
+    return _run_on(op, op.plan_for(inputs, params), target, inputs, params)
 
 
 _SOME_OF_ALL = 8
@@ -359,7 +368,7 @@ def copy_(target: Tensor, source: Tensor, filling: bool = False) -> Tensor:
     if state.interpreters and not graph_under_way():
         return state.interpreters[-1].copy_into(target, source)
     if state.mode & RECORDING_CALL:
-        state.stop_recording_call()
+        return state.recorder.copy_into(target, source)
     if source.aval.shape and source.aval.shape != target.aval.shape:
         expand.aval(source.aval, shape=target.aval.shape)
     if not filling:
@@ -449,3 +458,5 @@ def set_data(target: Tensor, source: Tensor) -> None:
 
 callbacks.apply_in_place = apply_in_place
 callbacks.copy_into = copy_
+callbacks.kernel_in_place = kernel_in_place
+callbacks.kernel_of_copy = kernel_of_copy

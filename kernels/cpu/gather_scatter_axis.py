@@ -104,6 +104,19 @@ def _add_slices(
                 target[b] += values[b]
 
 
+@kernel
+def _put_slices(
+    out: Any, source: Any, step: int, index: Any, n: int, inner: int, begin: int, end: int
+) -> None:
+    """``step``: 1; 0 where the source is one element for all places."""
+    m = index.size
+    for a in range(begin, end):
+        for j in range(m):
+            place, at = (a * n + index[j]) * inner, (a * m + j) * inner * step
+            for b in range(inner):
+                out[place + b] = source[at + b * step]
+
+
 def _folding(combine: Any) -> Any:
     """The loop that combines each source with what is at its place; ``wide``: the index has a
     number for each element, not one for each slice."""
@@ -246,6 +259,41 @@ def small_scatter(out: Any, x: Any, index: Any, source: Any, axis: int, adding: 
         if target is not given:
             target[:] = given
         loop(target, values, step, places, n, m, inner, 0, outer)
+
+    return run
+
+
+def small_slices(out: Any, x: Any, index: Any, source: Any, axis: int, adding: bool) -> Any:
+    """``run(out, x, index, source)`` on flat arrays of these layouts, which writes or adds slices
+    at the places of a row of numbers; None for strided or large ones."""
+    word = _added_type(out) if adding else _WORDS.get(out.dtype.itemsize)
+    if word is None or index.dtype != np.int64 or len(index.shape) > 1 or not out.shape:
+        return None
+    if not all(map(dense, (out, x, index, source))) or math.prod(source.shape) > _SMALLEST:
+        return None
+    m = math.prod(index.shape)
+    shape = (*out.shape[:axis], m, *out.shape[axis + 1 :])
+    one = not (adding or source.shape)
+    if math.prod(shape) > _SMALLEST or not (one or (source.shape or (1,)) == shape):
+        return None
+    if source.dtype != out.dtype and not one:
+        return None
+    outer, n, inner = picture(out.shape, axis)
+    row, kind = f"{np.dtype(word).name}[::1]", out.dtype
+    if adding:
+        add = entry_point(_add_slices, f"void({row}, {row}, int64[::1]{', int64' * 4})")
+    else:
+        put = entry_point(_put_slices, f"void({row}, {row}, int64, int64[::1]{', int64' * 4})")
+    cast = source.dtype != out.dtype
+
+    def run(target: Any, given: Any, places: Any, values: Any) -> None:
+        if target is not given:
+            target[:] = given
+        if adding:
+            add(target, values, places, n, inner, 0, outer)
+            return
+        values = values.astype(kind) if cast else values
+        put(target, values, not one, places, n, inner, 0, outer)
 
     return run
 

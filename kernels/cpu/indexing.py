@@ -254,6 +254,15 @@ def scatter_reduce(
             target[...] = (target / count).astype(out.dtype)
 
 
+def _scatter_reduce_plan(
+    outs: Any, ins: Any, *, axis: int, reduce: str, include_self: bool
+) -> Any:
+    return scatter_add.plan(outs, ins, axis=axis) if reduce == "sum" and include_self else None
+
+
+scatter_reduce.plan = _scatter_reduce_plan
+
+
 def _write(target: Any, index: Any, value: Any, axis: int) -> None:
     if not gather_scatter_axis.scatter(target, index, value, axis, adding=False):
         target[_open(index, axis)] = value
@@ -430,6 +439,60 @@ def index_fill(out: Any, x: Any, index: Any, value: Any, *, axis: int) -> None:
     (target,) = _at_least_1d(out)
     rows = _checked(index.reshape(-1), target.shape[axis], axis)
     np.moveaxis(target, axis, 0)[rows] = value.astype(out.dtype)
+
+
+def _slices_plan(function: Any, adding: bool) -> Any:
+    def plan(outs: Any, ins: Any, *, axis: int) -> Any:
+        """For few elements that lie in order: the loop; ``function`` for places out of range."""
+        loop = gather_scatter_axis.small_slices(outs[0], *ins, axis, adding)
+        if loop is None:
+            return None
+        inside = entry_point(gather_scatter_axis.all_in_range, "boolean(int64[::1], int64, int64)")
+        size, shape, index_shape = outs[0].shape[axis], outs[0].shape, ins[1].shape
+        source_shape = ins[2].shape
+
+        def run(out: Any, x: Any, index: Any, source: Any) -> None:
+            if inside(index, 0, size):
+                loop(out, x, index, source)
+                return
+            arrays = out.reshape(shape), x.reshape(shape), index.reshape(index_shape)
+            function(*arrays, source.reshape(source_shape), axis=axis)
+
+        return run
+
+    return plan
+
+
+index_add.plan = _slices_plan(index_add, True)
+index_copy.plan = _slices_plan(index_copy, False)
+index_fill.plan = _slices_plan(index_fill, False)
+
+
+def _index_put_plan(outs: Any, ins: Any, *, accumulate: bool) -> Any:
+    """For few slices that one index names: as for :func:`index_copy`."""
+    x, value, *indices = ins
+    axis = len(indices) - 1
+    if any(each is not None for each in indices[:-1]) or len(indices[-1].shape) != 1:
+        return None
+    loop = gather_scatter_axis.small_slices(outs[0], x, indices[-1], value, axis, accumulate)
+    if loop is None:
+        return None
+    inside = entry_point(gather_scatter_axis.all_in_range, "boolean(int64[::1], int64, int64)")
+    size, shapes = x.shape[axis], [each and each.shape for each in (outs[0], *ins)]
+
+    def run(out: Any, x: Any, value: Any, *indices: Any) -> None:
+        if inside(indices[-1], 0, size):
+            loop(out, x, indices[-1], value)
+            return
+        flats = out, x, value, *indices
+        arrays = [each if s is None else each.reshape(s)
+                  for each, s in zip(flats, shapes, strict=True)]
+        index_put(*arrays, accumulate=accumulate)
+
+    return run
+
+
+index_put.plan = _index_put_plan
 
 
 def masked_fill(out: Any, x: Any, mask: Any, value: Any) -> None:

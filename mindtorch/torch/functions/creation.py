@@ -158,14 +158,14 @@ def _define_filled(name: str, value: Any) -> None:
         return finish(made, requires_grad, layout, pin_memory)
 
     about = f"{_FILLED[value]} in the shape ``size``, of the default type unless given."
-    function(method=False, name=name, about=about)(body)
+    function(method=False, name=name, about=about, constant=True)(body)
 
 
 for _name, _value in (("zeros", 0), ("ones", 1), ("empty", None)):
     _define_filled(_name, _value)
 
 
-@function(method=False)
+@function(method=False, constant=True)
 def full(
     size: Any,
     fill_value: Any,
@@ -230,14 +230,14 @@ def _define_like(name: str, value: Any) -> None:
         return finish(for_each_example(made, input), requires_grad, layout, pin_memory)
 
     about = f"{_FILLED[value]} in the shape, and unless given the type and layout, of ``input``."
-    function(method=False, name=name, about=about)(body)
+    function(method=False, name=name, about=about, constant=True)(body)
 
 
 for _name, _value in (("zeros_like", 0), ("ones_like", 1), ("empty_like", None)):
     _define_like(_name, _value)
 
 
-@function(method=False)
+@function(method=False, constant=True)
 def full_like(
     input: Any,  # noqa: A002
     fill_value: Any,
@@ -344,14 +344,14 @@ def _define_new(name: str, value: Any) -> None:
         return finish(for_each_example(made, self), requires_grad, layout, pin_memory)
 
     about = f"{_FILLED[value]} in the shape ``size``, in the tensor's type and on its device."
-    function(namespace=False, name=name, about=about)(body)
+    function(namespace=False, name=name, about=about, constant=True)(body)
 
 
 for _name, _value in (("new_zeros", 0), ("new_ones", 1), ("new_empty", None)):
     _define_new(_name, _value)
 
 
-@function(namespace=False)
+@function(namespace=False, constant=True)
 def new_full(
     self: Any,
     size: Any,
@@ -377,7 +377,7 @@ def type_for(dtype: Any, out: Any) -> Any:
     return out.aval.dtype if isinstance(out, EngineTensor) else dtypes.default
 
 
-@function(method=False)
+@function(method=False, constant=True)
 def eye(
     n: int,
     m: int | None = None,

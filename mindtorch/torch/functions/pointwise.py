@@ -8,6 +8,7 @@ import numpy as np
 
 from mindtorch.engine import dtypes
 from mindtorch.engine.autograd import inplace, tape
+from mindtorch.engine.call_cache.call_cache import cached
 from mindtorch.engine.dispatch import call_of, in_frames_as
 from mindtorch.engine.dtype_support import refuse, require_numbers
 from mindtorch.engine.implementations import Implementations
@@ -191,7 +192,7 @@ def _factor(x: Any, other: Any, alpha: float) -> Any:
 _sum, _difference, _quotient = (call_of(op, 2) for op in (ops.add, ops.subtract, ops.divide))
 
 
-@function(out=True)
+@function(out=True, cacheable=True)
 def add(input: Any, other: Any, *old: Any, alpha: Any = 1) -> Any:  # noqa: A002
     """``input + alpha * other``."""
     if old:
@@ -206,7 +207,7 @@ def add(input: Any, other: Any, *old: Any, alpha: Any = 1) -> Any:  # noqa: A002
     return _sum(input if isinstance(input, EngineTensor) else operand(input, "add", "input"), other)
 
 
-@function(out=True, aliases=("subtract",))
+@function(out=True, aliases=("subtract",), cacheable=True)
 def sub(input: Any, other: Any, *old: Any, alpha: Any = 1) -> Any:  # noqa: A002
     """``input - alpha * other``."""
     if old:
@@ -259,13 +260,13 @@ def _sub_(self: Any, other: Any, *old: Any, alpha: Any = 1) -> Any:
     return inplace.apply_in_place(ops.subtract, self, self, scaled)
 
 
-METHODS.update({"add_": _add_, "sub_": _sub_, "subtract_": _sub_})
-for _written, _others in ((_add_, _add_others), (_sub_, _sub_others)):
-    in_frames_as(_written.__name__[1:], _written)
-    _shown = ShownSignature(_written, name=_written.__name__, method=True)
-    _written.__signature__ = _shown  # type: ignore[attr-defined]
-    _record = Public(_written.__name__, _written, explained=False, implementations=_others)
-    _written.public = _record  # type: ignore[attr-defined]
+for _body, _others in ((_add_, _add_others), (_sub_, _sub_others)):
+    in_frames_as(_body.__name__[1:], _body)
+    _written: Any = cached(_body, others=_others, writes=True)
+    _written.__signature__ = ShownSignature(_body, name=_body.__name__, method=True)
+    _written.public = Public(_body.__name__, _body, explained=False, implementations=_others)
+    METHODS[_body.__name__] = _written
+METHODS["subtract_"] = METHODS["sub_"]
 
 
 @function()
@@ -317,7 +318,7 @@ def _is_short(x: Any, y: Any) -> bool:
     return kind.category == dtypes.FLOAT and kind.itemsize == 2
 
 
-@function(namespace=False, name="div_", aliases=("divide_",))
+@function(namespace=False, name="div_", aliases=("divide_",), cacheable=True)
 def _div_(self: Any, other: Any, *, rounding_mode: Any = None) -> Any:
     """``self /= other``."""
     op = _division(rounding_mode)
@@ -345,7 +346,7 @@ def pow(input: Any, exponent: Any) -> Any:  # noqa: A001, A002
     return ops.power(operand(input, "pow", "input"), operand(exponent, "pow", "exponent"))
 
 
-@function(namespace=False, name="pow_")
+@function(namespace=False, name="pow_", cacheable=True)
 def _pow_(self: Any, exponent: Any) -> Any:
     """``self **= exponent``."""
     if isinstance(exponent, int) and exponent < 0:
@@ -405,7 +406,7 @@ def frexp(input: Any, *, out: Any = None) -> Any:  # noqa: A002
 # --- rounding and limits ---------------------------------------------------------------------
 
 
-@function(out=Out(FOUND), in_place=True)
+@function(out=Out(FOUND), in_place=True, cacheable=True)
 def round(input: Any, *, decimals: int = 0) -> Any:  # noqa: A001, A002
     """To the nearest number with ``decimals`` places, halves to the even one."""
     require_tensor(input, "round", "input", 1)
@@ -441,7 +442,7 @@ def clamp(input: Any, min: Any = None, max: Any = None) -> Any:  # noqa: A002
     return op(*inputs)
 
 
-@function(name="clamp_", aliases=("clip_",))
+@function(name="clamp_", aliases=("clip_",), cacheable=True)
 def _clamp_(self: Any, min: Any = None, max: Any = None) -> Any:  # noqa: A002
     """:func:`clamp` over ``self``."""
     op, inputs = _clamp(self, min, max)
