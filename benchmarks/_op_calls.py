@@ -199,7 +199,7 @@ def named(torch: Any, call: str, size: int, tracked: bool = False) -> dict[str, 
     few, edge = max(1, root // 2), min(root, 200)  # matrices of edge x edge are factorized
 
     def plain(data: Any) -> Any:
-        return torch.from_numpy(np.ascontiguousarray(data))
+        return torch.from_numpy(np.ascontiguousarray(data)).clone()  # in memory as it takes it
 
     def leaf(data: Any) -> Any:
         return plain(np.asarray(data, np.float32)).requires_grad_(tracked)

@@ -11,7 +11,7 @@ class Callbacks:
 
     Attributes:
         apply_in_place: ``apply_in_place(op, target, *inputs, **params)``, of autograd/inplace.py.
-        copy_into: ``copy_into(target, source)``, of autograd/inplace.py.
+        copy_into: ``copy_into(target, source, filling=False)``, of autograd/inplace.py.
         kernel_in_place: ``kernel_in_place(op, target, inputs, params)``, what ``apply_in_place``
             runs; ``kernel_of_copy(target's aval, source's aval)``: the same of ``copy_into``.
         gradients: ``gradients(outputs, inputs, gradients of the outputs)``, of autograd/api.py.

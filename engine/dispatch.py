@@ -138,6 +138,13 @@ else:
     enter_view(history, above, mode)
 return result
 """
+_LOOK_UP_VIEW = """\
+mode = state.mode
+plan = op._plans.get((x.aval, kind))
+if plan is None or mode > GRAD:
+    return op._first_view(mode, x, kind, params)
+inputs = (x,)
+"""
 _NAMES = {
     "__name__": __name__, "GRAD": GRAD, "VIEW": VIEW, "ViewHistory": tape.ViewHistory, "new": _new,
     "derives": tape.derives, "enter_view": tape.enter_view, "named": tape.named,
@@ -203,6 +210,9 @@ def _method(name: str, given: str, *parts: str) -> Callable[..., Any]:
     return method
 
 
+_VIEW_AT = _VIEW_OF.format(result=result_text("result", "data", "plan.aval", "history"))
+
+
 class Dispatch:
     """An op, as it is called."""
 
@@ -220,10 +230,7 @@ class Dispatch:
     follow = _method(
         "follow", "op, plan, mode, inputs, params", _OTHER_KINDS, _run_text("plan.", None, 1)
     )
-    _view = _method(
-        "_view", "op, plan, mode, inputs, params, offset",
-        _VIEW_OF.format(result=result_text("result", "data", "plan.aval", "history")),
-    )  # fmt: skip
+    _view = _method("_view", "op, plan, mode, inputs, params, offset", _VIEW_AT)
 
     def in_mode(self, mode: int, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """A call while something else than recording on the tape is done, by the bits of
@@ -271,24 +278,22 @@ class Dispatch:
         self._plans.keep(key, plan)
         return result
 
-    def view_at(self, x: Tensor, kind: Any, offset: int, params: dict[str, Any]) -> Tensor:
-        """The op, a view at ``offset``, of ``x``; the result's aval follows from ``kind`` and
-        ``x``'s, so that views of one kind have one plan, wherever they begin."""
-        mode = state.mode
-        if mode > GRAD:
-            if mode > GRAD | AUTOCAST:
-                result: Tensor = self(x, **params)
-                return result
-            mode &= GRAD  # views have no policy of autocast
-        plan = self._plans.get((x.aval, kind))
-        if plan is None:
-            if x.aval.sharded:
-                result = self(x, **params)
-                return result
-            plan = self._plans.keep((x.aval, kind), self.plan((x,), params))
-            first: Tensor = self.follow(plan, mode, (x,), params)
-            return first
-        return self._view(plan, mode, (x,), params, offset)
+    def _first_view(
+        self, mode: int, x: Tensor, kind: Any, params: dict[str, Any]
+    ) -> Tensor:
+        """:meth:`view_at` where no plan is known, or where more than recording is done."""
+        if mode > GRAD | AUTOCAST or x.aval.sharded:
+            result: Tensor = self(x, **params)
+            return result
+        plan = self._plans.get((x.aval, kind)) or self._plans.keep(
+            (x.aval, kind), self.plan((x,), params)
+        )
+        first: Tensor = self.follow(plan, mode & GRAD, (x,), params)  # none has autocast's policy
+        return first
+
+    # the op, a view at ``offset``, of ``x``; the result's aval follows from ``kind`` and ``x``'s,
+    # so that views of one kind have one plan, wherever they begin
+    view_at = _method("view_at", "op, x, kind, offset, params", _LOOK_UP_VIEW, _VIEW_AT)
 
     def _several(self, plan: Plan, mode: int, inputs: Any, params: dict[str, Any]) -> Any:
         results = tuple([make(plan.empty(a.size, a.dtype.np), a) for a in plan.avals])

@@ -333,6 +333,7 @@ def array_form(function: Any, avals: Any, in_avals: Any, params: dict[str, Any])
     elsewhere = backend_of(avals[0])
     forms: list[str] = []
     facts: list[Any] = []
+    fact: tuple[Any, ...]
     for each in (*avals, *in_avals):
         if each is None:
             form, fact = _NONE, ()

@@ -8,6 +8,7 @@ from .. import dtypes
 from ..aval import aval
 from ..bounded_cache import Bounded
 from ..callbacks import callbacks
+from ..devices.device import cpu
 from ..dispatch import GRAD, INTERPRETED, RECORDING_CALL, graph_under_way, state
 from ..op import Op, Plan, tables_of_plans
 from ..ops.base import check_result as check_result
@@ -15,12 +16,14 @@ from ..ops.copies import cast, clone, kernel_of_copy, share_memory
 from ..ops.copies import copy_data as copy_data
 from ..ops.elementwise import add
 from ..ops.movement import expand, overwrite, view_update
+from ..switches import switches
 from ..symbolic_sizes import open_sizes
 from ..tensor import (
     DetachedStorage,
     Storage,
     Tensor,
     alias,
+    captures,
     capturing,
     check_made_here,
     constant,
@@ -39,6 +42,40 @@ def copy_flat(target: Any, source: Any, described: Any) -> None:
     if size:
         row = aval((size,), described.dtype, None, described.device)
         copy_data(make(target[:size], row), make(source, row))
+
+
+# copies into a part of a tensor, by its aval, what part of it that is, and what is copied
+_parts = Bounded(2048)
+tables_of_plans.append(_parts)
+
+
+def keep_part(target: Tensor, kind: Any, view: Tensor, source: Tensor) -> None:
+    """Keep how ``source`` was copied over ``view``, a view of ``target`` of that ``kind``.
+
+    Views of one kind differ in where they begin alone.
+    """
+    if target.aval.device is cpu is source.aval.device and view.aval.size and switches.call_cache:
+        run = kernel_of_copy(view.aval, source.aval)
+        _parts.keep((target.aval, kind, source.aval), (view.aval.extent, run))
+
+
+def copy_into_part(target: Tensor, kind: Any, offset: int, source: Tensor) -> bool:
+    """Copy over a view of ``target`` that begins at ``offset`` without making the view, where that
+    is all there is to do; whether it was done."""
+    mode = state.mode
+    if mode > GRAD or captures:
+        return False
+    if mode and (target._node is not None and tape.records_writes(target._node)):
+        return False
+    if mode and source._node is not None and tape.derives(source._node):
+        return False
+    part = _parts.get((target.aval, kind, source.aval))
+    if part is None or share_memory(target, source) or source is target:
+        return False
+    (target._storage or target._shared).version += 1
+    extent, run = part
+    run(target.flat[offset : offset + extent], source.flat)
+    return True
 
 
 _NO_GRAD_VIEW = (
@@ -368,7 +405,7 @@ def copy_(target: Tensor, source: Tensor, filling: bool = False) -> Tensor:
     if state.interpreters and not graph_under_way():
         return state.interpreters[-1].copy_into(target, source)
     if state.mode & RECORDING_CALL:
-        return state.recorder.copy_into(target, source)
+        return state.recorder.copy_into(target, source, filling)
     if source.aval.shape and source.aval.shape != target.aval.shape:
         expand.aval(source.aval, shape=target.aval.shape)
     if not filling:

@@ -162,10 +162,10 @@ class CallRecorder(Interpreter):
         result: Tensor = callbacks.apply_in_place(op, target, *inputs, **params)
         return result
 
-    def copy_into(self, target: Tensor, source: Tensor) -> Tensor:
+    def copy_into(self, target: Tensor, source: Tensor, filling: bool = False) -> Tensor:
         """A copy into a tensor."""
         state.stop_recording_call()
-        result: Tensor = callbacks.copy_into(target, source)
+        result: Tensor = callbacks.copy_into(target, source, filling)
         return result
 
     def draw(self, described: Any, fill: Callable[..., Any], inputs: Any) -> Tensor:
@@ -259,11 +259,11 @@ class WriteRecorder(CallRecorder):
         self._note_write(run, target, values)
         return result
 
-    def copy_into(self, target: Tensor, source: Tensor) -> Tensor:
+    def copy_into(self, target: Tensor, source: Tensor, filling: bool = False) -> Tensor:
         """Copy, and note the kernel."""
         state.mode = self.mode
         try:
-            result: Tensor = callbacks.copy_into(target, source)
+            result: Tensor = callbacks.copy_into(target, source, filling)
             on_cpu = target.aval.device is cpu is source.aval.device
             run = callbacks.kernel_of_copy(target.aval, source.aval) if on_cpu else None
         finally:
@@ -343,7 +343,7 @@ def _describe(value: Any, key: list[Any], given: list[Any]) -> None:
         if value and value[0].__class__ is int and _INTEGERS.issuperset(map(type, value)):
             key.append((kind, *value))
             return
-        key.append((kind, len(value)))
+        key.append((kind, None, len(value)))
         for each in value:
             if each.__class__ is result_types[0]:
                 key.append(each.aval)
@@ -429,6 +429,11 @@ def cached(
                     if found is not NotImplemented:
                         return found
                 given = [first]
+            elif first.__class__ is tensor and len(args) == 1 and not kwargs and (
+                args[0].__class__ in _PLAIN
+            ):
+                signature, given = (first.aval, args[0], args[0].__class__), [first]
+                known = get(signature, _UNKNOWN)
             else:
                 key: list[Any]
                 try:

@@ -441,58 +441,10 @@ def index_fill(out: Any, x: Any, index: Any, value: Any, *, axis: int) -> None:
     np.moveaxis(target, axis, 0)[rows] = value.astype(out.dtype)
 
 
-def _slices_plan(function: Any, adding: bool) -> Any:
-    def plan(outs: Any, ins: Any, *, axis: int) -> Any:
-        """For few elements that lie in order: the loop; ``function`` for places out of range."""
-        loop = gather_scatter_axis.small_slices(outs[0], *ins, axis, adding)
-        if loop is None:
-            return None
-        inside = entry_point(gather_scatter_axis.all_in_range, "boolean(int64[::1], int64, int64)")
-        size, shape, index_shape = outs[0].shape[axis], outs[0].shape, ins[1].shape
-        source_shape = ins[2].shape
-
-        def run(out: Any, x: Any, index: Any, source: Any) -> None:
-            if inside(index, 0, size):
-                loop(out, x, index, source)
-                return
-            arrays = out.reshape(shape), x.reshape(shape), index.reshape(index_shape)
-            function(*arrays, source.reshape(source_shape), axis=axis)
-
-        return run
-
-    return plan
-
-
-index_add.plan = _slices_plan(index_add, True)
-index_copy.plan = _slices_plan(index_copy, False)
-index_fill.plan = _slices_plan(index_fill, False)
-
-
-def _index_put_plan(outs: Any, ins: Any, *, accumulate: bool) -> Any:
-    """For few slices that one index names: as for :func:`index_copy`."""
-    x, value, *indices = ins
-    axis = len(indices) - 1
-    if any(each is not None for each in indices[:-1]) or len(indices[-1].shape) != 1:
-        return None
-    loop = gather_scatter_axis.small_slices(outs[0], x, indices[-1], value, axis, accumulate)
-    if loop is None:
-        return None
-    inside = entry_point(gather_scatter_axis.all_in_range, "boolean(int64[::1], int64, int64)")
-    size, shapes = x.shape[axis], [each and each.shape for each in (outs[0], *ins)]
-
-    def run(out: Any, x: Any, value: Any, *indices: Any) -> None:
-        if inside(indices[-1], 0, size):
-            loop(out, x, indices[-1], value)
-            return
-        flats = out, x, value, *indices
-        arrays = [each if s is None else each.reshape(s)
-                  for each, s in zip(flats, shapes, strict=True)]
-        index_put(*arrays, accumulate=accumulate)
-
-    return run
-
-
-index_put.plan = _index_put_plan
+index_add.plan = gather_scatter_axis.slices_plan(index_add, True)
+index_copy.plan = gather_scatter_axis.slices_plan(index_copy, False)
+index_fill.plan = gather_scatter_axis.slices_plan(index_fill, False)
+index_put.plan = gather_scatter_axis.index_put_plan(index_put)
 
 
 def masked_fill(out: Any, x: Any, mask: Any, value: Any) -> None:
@@ -548,6 +500,9 @@ def take(out: Any, x: Any, index: Any) -> None:
         out[...] = x[np.unravel_index(places % x.size, x.shape)]
 
 
+take.plan = gather_scatter_axis.take_plan(take)
+
+
 def put(out: Any, x: Any, index: Any, source: Any, *, accumulate: bool) -> None:
     """``x`` read as one row, with ``source`` written (added) at ``index``."""
     _keep(out, x)
@@ -581,9 +536,10 @@ def _triangle_plan(lower: bool) -> Any:
         nothing, word = np.zeros(1, out.dtype), WORDS[out.dtype.itemsize]
         row = f"{np.dtype(word).name}[::1]"
         clear = entry_point(_clear, f"void({row}, int64, int64, int64, boolean)")
+        is_dense = dense(out)
 
         def run_or_clear(target: Any, source: Any) -> None:
-            if target is source and dense(out):
+            if target is source and is_dense:
                 clear(target.view(word), rows, columns, border, lower)
             else:
                 run(target, _triangle(rows, columns, border), source, nothing)

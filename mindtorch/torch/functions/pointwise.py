@@ -406,7 +406,7 @@ def frexp(input: Any, *, out: Any = None) -> Any:  # noqa: A002
 # --- rounding and limits ---------------------------------------------------------------------
 
 
-@function(out=Out(FOUND), in_place=True, cacheable=True)
+@function(out=Out(FOUND), cacheable=True)
 def round(input: Any, *, decimals: int = 0) -> Any:  # noqa: A001, A002
     """To the nearest number with ``decimals`` places, halves to the even one."""
     require_tensor(input, "round", "input", 1)
@@ -422,6 +422,16 @@ def round(input: Any, *, decimals: int = 0) -> Any:  # noqa: A001, A002
     if decimals > 0:
         return ops.divide(rounding.round_(ops.multiply(input, factor)), factor)
     return ops.multiply(rounding.round_(ops.divide(input, factor)), factor)
+
+
+@function(name="round_", cacheable=True)
+def _round_(self: Any, *, decimals: int = 0) -> Any:
+    """:func:`round` over ``self``."""
+    require_tensor(self, "round_", "input", 1)
+    if not as_int(decimals):
+        return inplace.apply_in_place(rounding.round_, self, self)
+    inplace.check_writable(self)
+    return write_result(self, round(movement.clone(self), decimals=decimals))
 
 
 def _clamp(input: Any, min: Any, max: Any) -> Any:  # noqa: A002

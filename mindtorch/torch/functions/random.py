@@ -391,7 +391,7 @@ def _check_exact(name: str, bound: Any, dtype: Any) -> None:
     """torch's error for a bound beyond a type of floats, and warning beyond its whole numbers."""
     if bound is None:
         return
-    kind, digits = dtypes.c_name(dtype), DIGITS[dtype.np.name]
+    kind, digits = dtypes.c_name(dtype), DIGITS[dtype.name]
     if abs(bound) > _most(dtype.np):
         raise RuntimeError(f"{name} is out of bounds for {kind}")
     if abs(bound) > 2**digits:

@@ -96,6 +96,7 @@ def relu(input: Any, inplace: bool = False) -> Any:  # noqa: A002
     return _run(activation_ops.relu, inplace, input)
 
 
+@functional(explained=False, cacheable=True)
 def relu_(input: Any) -> Any:  # noqa: A002
     """max(x, 0), in place."""
     return _run(activation_ops.relu, True, input)
