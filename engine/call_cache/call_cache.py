@@ -306,12 +306,6 @@ def _copies_of(name: str, count: int, made: Any) -> Callable[..., Any] | None:
     return kept_result(name, count, data.copy(), described)
 
 
-def _is_recorded(target: Any) -> bool:
-    """Whether a write to a tensor is recorded on the tape, or refused."""
-    node = getattr(target, "_node", None)
-    return node is not None and records_writes(node)
-
-
 def apart(given: list[Any], mode: int) -> bool:
     """Whether a write to the first tensor changes nothing but its elements: no other one is in its
     memory, and none is tracked."""
@@ -419,7 +413,9 @@ def cached(
         if mode <= GRAD and not captures and first is not _NOT_GIVEN:
             tensor = result_types[0]
             signature: Any
-            if writes and mode and _is_recorded(first):
+            if writes and mode and (node := getattr(first, "_node", None)) is not None and (
+                records_writes(node)
+            ):
                 known = None
             elif not args and not kwargs and first.__class__ is tensor:
                 signature = first.aval
