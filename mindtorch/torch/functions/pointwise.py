@@ -192,17 +192,22 @@ def _factor(x: Any, other: Any, alpha: float) -> Any:
 _sum, _difference, _quotient = (call_of(op, 2) for op in (ops.add, ops.subtract, ops.divide))
 
 
-@function(out=True, cacheable=True)
+@cached
+def _scaled_sum(first: Any, other: Any, alpha: Any) -> Any:
+    first, other = of_numbers(first, other)
+    if _is_fused(first, other, alpha):
+        return ops.add_scaled(first, other, _factor(first, other, alpha))
+    return ops.add(operand(first, "add", "input"), scaled_operand(other, alpha, "add", first))
+
+
+@function(out=True)
 def add(input: Any, other: Any, *old: Any, alpha: Any = 1) -> Any:  # noqa: A002
     """``input + alpha * other``."""
     if old:
         alpha, (other,) = other, old_factor("add", "alpha", "other", input, other, old)
     if alpha.__class__ is not int or alpha != 1 or other.__class__ in _NUMBERS:
-        input, other = of_numbers(input, other)  # noqa: A001
-        if _is_fused(input, other, alpha):
-            return ops.add_scaled(input, other, _factor(input, other, alpha))
-        other = scaled_operand(other, alpha, "add", input)
-    elif not isinstance(other, EngineTensor):
+        return _scaled_sum(input, other, alpha)
+    if not isinstance(other, EngineTensor):
         other = operand(other, "add", "other")
     return _sum(input if isinstance(input, EngineTensor) else operand(input, "add", "input"), other)
 
