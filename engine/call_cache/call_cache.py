@@ -413,21 +413,15 @@ def cached(
         if mode <= GRAD and not captures and first is not _NOT_GIVEN:
             tensor = result_types[0]
             signature: Any
+            alone = not kwargs and first.__class__ is tensor
             if writes and mode and (node := getattr(first, "_node", None)) is not None and (
                 records_writes(node)
             ):
                 known = None
-            elif not args and not kwargs and first.__class__ is tensor:
-                signature = first.aval
+            elif alone and not args:
+                signature, given = first.aval, [first]
                 known = get(signature, _UNKNOWN)
-                if known is not _UNKNOWN and known is not None:
-                    found = known(mode, first)
-                    if found is not NotImplemented:
-                        return found
-                given = [first]
-            elif first.__class__ is tensor and len(args) == 1 and not kwargs and (
-                args[0].__class__ in _PLAIN
-            ):
+            elif alone and len(args) == 1 and args[0].__class__ in _PLAIN:
                 signature, given = (first.aval, args[0], args[0].__class__), [first]
                 known = get(signature, _UNKNOWN)
             else:
@@ -443,8 +437,7 @@ def cached(
                     for value in args:
                         kind = value.__class__
                         if kind in _PLAIN:
-                            key.append(value)
-                            key.append(kind)
+                            key += value, kind
                         elif kind is tensor:
                             key.append(value.aval)
                             given.append(value)
@@ -455,8 +448,7 @@ def cached(
                             key.append(name)
                             kind = value.__class__
                             if kind in _PLAIN:
-                                key.append(value)
-                                key.append(kind)
+                                key += value, kind
                             else:
                                 _describe(value, key, given)
                     signature = tuple(key)

@@ -500,9 +500,6 @@ def multinomial(
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
     if input.aval.shape[-1] > 2**24:
         raise RuntimeError("number of categories cannot exceed 2^24")
-    if out is not None and out.aval.dtype is not dtypes.int64:
-        kind = dtypes.scalar_type_name(out.aval.dtype)
-        raise RuntimeError(f"multinomial expects Long tensor out, got: {kind}")
     draws = generator_of(generator)
 
     def fill(array: Any, weights: Any) -> None:
