@@ -11,7 +11,9 @@ class Callbacks:
 
     Attributes:
         apply_in_place: ``apply_in_place(op, target, *inputs, **params)``, of autograd/inplace.py.
-        copy_into: ``copy_into(target, source)``, of autograd/inplace.py.
+        copy_into: ``copy_into(target, source, filling=False)``, of autograd/inplace.py.
+        kernel_in_place: ``kernel_in_place(op, target, inputs, params)``, what ``apply_in_place``
+            runs; ``kernel_of_copy(target's aval, source's aval)``: the same of ``copy_into``.
         gradients: ``gradients(outputs, inputs, gradients of the outputs)``, of autograd/api.py.
         full_sharded: ``full_sharded(aval, value)``, a tensor over several processes.
         redraw_sharded: ``redraw_sharded(target, fill, inputs)``, random numbers for such a tensor.
@@ -26,6 +28,8 @@ class Callbacks:
 
     apply_in_place: Callable[..., Any]
     copy_into: Callable[..., Any]
+    kernel_in_place: Callable[..., Any]
+    kernel_of_copy: Callable[..., Any]
     gradients: Callable[..., list[Any]]
     full_sharded: Callable[..., Any]
     redraw_sharded: Callable[..., Any]

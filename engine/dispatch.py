@@ -119,10 +119,36 @@ else:
     enter_view(history, above, mode)
 return result
 """
+# the same where the plan is known, and the view lies within what its source describes
+_PLANNED_VIEW = """\
+storage = x._storage or x._shared
+data = x.flat
+{cut}
+history = new(ViewHistory)
+history.parent, history.op, history.plan, history.params = x, op, plan, params
+history.stamp = storage.history
+{result}
+result._storage = storage
+if offset or x._offset:
+    result._offset = x._offset + offset
+above = x._node
+if above is None:
+    history.node = None
+else:
+    enter_view(history, above, mode)
+return result
+"""
+_LOOK_UP_VIEW = """\
+mode = state.mode
+plan = op._plans.get((x.aval, kind))
+if plan is None or mode > GRAD:
+    return op._first_view(mode, x, kind, params)
+inputs = (x,)
+"""
 _NAMES = {
     "__name__": __name__, "GRAD": GRAD, "VIEW": VIEW, "ViewHistory": tape.ViewHistory, "new": _new,
     "derives": tape.derives, "enter_view": tape.enter_view, "named": tape.named,
-    "record": tape.record, "result_types": result_types,
+    "record": tape.record, "result_types": result_types, "several_views": tape.several_views,
     "state": state, "typed_buffer": typed_buffer,
 }  # fmt: skip
 
@@ -184,6 +210,9 @@ def _method(name: str, given: str, *parts: str) -> Callable[..., Any]:
     return method
 
 
+_VIEW_AT = _VIEW_OF.format(result=result_text("result", "data", "plan.aval", "history"))
+
+
 class Dispatch:
     """An op, as it is called."""
 
@@ -201,10 +230,7 @@ class Dispatch:
     follow = _method(
         "follow", "op, plan, mode, inputs, params", _OTHER_KINDS, _run_text("plan.", None, 1)
     )
-    _view = _method(
-        "_view", "op, plan, mode, inputs, params, offset",
-        _VIEW_OF.format(result=result_text("result", "data", "plan.aval", "history")),
-    )  # fmt: skip
+    _view = _method("_view", "op, plan, mode, inputs, params, offset", _VIEW_AT)
 
     def in_mode(self, mode: int, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """A call while something else than recording on the tape is done, by the bits of
@@ -257,24 +283,22 @@ class Dispatch:
         self._plans.keep(key, plan)
         return result
 
-    def view_at(self, x: Tensor, kind: Any, offset: int, params: dict[str, Any]) -> Tensor:
-        """The op, a view at ``offset``, of ``x``; the result's aval follows from ``kind`` and
-        ``x``'s, so that views of one kind have one plan, wherever they begin."""
-        mode = state.mode
-        if mode > GRAD:
-            if mode > GRAD | AUTOCAST:
-                result: Tensor = self(x, **params)
-                return result
-            mode &= GRAD  # views have no policy of autocast
-        plan = self._plans.get((x.aval, kind))
-        if plan is None:
-            if x.aval.sharded or x.aval.answered:
-                result = self(x, **params)
-                return result
-            plan = self._plans.keep((x.aval, kind), self.plan((x,), params))
-            first: Tensor = self.follow(plan, mode, (x,), params)
-            return first
-        return self._view(plan, mode, (x,), params, offset)
+    def _first_view(
+        self, mode: int, x: Tensor, kind: Any, params: dict[str, Any]
+    ) -> Tensor:
+        """:meth:`view_at` where no plan is known, or where more than recording is done."""
+        if mode > GRAD | AUTOCAST or x.aval.sharded or x.aval.answered:
+            result: Tensor = self(x, **params)
+            return result
+        plan = self._plans.get((x.aval, kind)) or self._plans.keep(
+            (x.aval, kind), self.plan((x,), params)
+        )
+        first: Tensor = self.follow(plan, mode & GRAD, (x,), params)  # none has autocast's policy
+        return first
+
+    # the op, a view at ``offset``, of ``x``; the result's aval follows from ``kind`` and ``x``'s,
+    # so that views of one kind have one plan, wherever they begin
+    view_at = _method("view_at", "op, x, kind, offset, params", _LOOK_UP_VIEW, _VIEW_AT)
 
     def _several(self, plan: Plan, mode: int, inputs: Any, params: dict[str, Any]) -> Any:
         results = tuple([make(plan.empty(a.size, a.dtype.np), a) for a in plan.avals])
@@ -365,6 +389,30 @@ def planned_call(op: Dispatch, plan: Plan, params: dict[str, Any]) -> Callable[.
     return bound(
         code, op, plan, params, plan.empty, plan.size, plan.dtype, plan.aval, plan.run
     )
+
+
+@functools.cache
+def _code_of_view(name: str, whole: bool) -> Any:
+    """The code of a view's calls where the plan is known."""
+    cut = "if data.size != end:\n    data = data[:end]" if whole else "data = data[offset:end]"
+    lines = _PLANNED_VIEW.format(
+        cut=cut, result=result_text("result", "data", "aval", "history")
+    )
+    head = "mode, x, op, plan, params, aval, offset, end"
+    text = f"def call({head}):\n{textwrap.indent(lines, '    ')}"
+    code = compiled(text, "call", f"known view{'' if whole else ', a part'}").__code__
+    return code.replace(co_name=name, co_qualname=name)
+
+
+def planned_view(op: Dispatch, plan: Plan, params: dict[str, Any]) -> Callable[..., Any]:
+    """``call(mode, x)`` of an op, a view, whose plan is known."""
+    begin, end, source = plan.run, plan.run + plan.size, plan.in_avals[0]
+    assert source is not None
+    if begin < 0 or end > source.extent or source.dtype is not plan.aval.dtype:
+        view = op._view
+        return lambda mode, x: view(plan, mode, (x,), params, begin)
+    code = _code_of_view(op.name, not begin)
+    return bound(code, op, plan, params, plan.aval, begin, end)
 
 
 def in_frames_as(name: str, function: Any) -> Any:

@@ -120,7 +120,7 @@ class Interpreter:
     def note_named(self, tensor: Any, name: str) -> None:
         """The node of a result was given the name of torch's op."""
 
-    def note_views(self) -> None:
+    def note_views(self, views: Any, name: str, op: Op, params: dict[str, Any]) -> None:
         """The results of a function were marked as views that are not written to."""
 
     def note_leaf(self, leaf: Tensor, read: bool) -> None:

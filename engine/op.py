@@ -19,7 +19,16 @@ from .aval import Aval, dense_like, is_channels_last, unanswered
 from .bounded_cache import Bounded
 from .callbacks import callbacks
 from .devices.device import backend_of, cpu, empty_on, meta
-from .dispatch import KERNEL, SEVERAL, VIEW, Dispatch, holds_answered, holds_sharded
+from .dispatch import (
+    KERNEL,
+    SEVERAL,
+    VIEW,
+    Dispatch,
+    bound,
+    compiled,
+    holds_answered,
+    holds_sharded,
+)
 from .result_strides import Rule, with_layout
 from .tensor import as_array as host_view
 
@@ -340,38 +349,54 @@ def _run_nothing(*arrays: Any) -> None:
 
 def array_form(function: Any, avals: Any, in_avals: Any, params: dict[str, Any]) -> Any:
     """Call ``function(out, *ins, **params)`` on N-d views of flat arrays."""
-    count = len(avals)
     elsewhere = backend_of(avals[0])
-    if elsewhere is not None:
-        array_of = elsewhere.array_of
-        shapes: Any = [a and functools.partial(_form_of, array_of, a) for a in (*avals, *in_avals)]
-    else:
-        shapes = [None if a is None else _form(a) for a in (*avals, *in_avals)]
+    forms: list[str] = []
+    facts: list[Any] = []
+    fact: tuple[Any, ...]
+    for each in (*avals, *in_avals):
+        if each is None:
+            form, fact = _NONE, ()
+        elif elsewhere is not None:
+            form, fact = _OTHER, (functools.partial(_form_of, elsewhere.array_of, each),)
+        elif not each.contiguous:
+            form, fact = _OTHER, (functools.partial(_host_form, each),)
+        elif each.ndim == 1:
+            form, fact = _FLAT, (each.size,)
+        else:
+            form, fact = _SHAPED, (each.size, each.shape)
+        forms.append(form)
+        facts += fact
     if params:
         function = functools.partial(function, **params)
+    return bound(_code_of_form(len(avals), tuple(forms)), function, *facts)
 
-    def run(*flat: Any) -> None:
-        arrays = [d if shape is None else shape(d) for d, shape in zip(flat, shapes, strict=True)]
-        if count == 1:
-            function(*arrays)
-        else:
-            function(tuple(arrays[:count]), *arrays[count:])
 
-    return run
+# the texts of an operand as an array, and the facts of its aval that they name
+_NONE, _OTHER = "None", "{a}({f})"
+_FLAT = "({f} if {f}.size == {a} else {f}[:{a}])"
+_SHAPED = "({f} if {f}.size == {a} else {f}[:{a}]).reshape({b})"
+
+
+@functools.cache
+def _code_of_form(count: int, forms: tuple[str, ...]) -> Any:
+    """The code that calls a function with so many results, on flat arrays of these forms."""
+    flats, names, texts = [], ["function"], []
+    for i, form in enumerate(forms):
+        flats.append(f"f{i}")
+        texts.append(form.format(f=f"f{i}", a=f"a{i}", b=f"b{i}"))
+        names += [f"{n}{i}" for n in "ab" if f"{{{n}}}" in form]
+    outs = texts[0] if count == 1 else f"({', '.join(texts[:count])})"
+    call = f"function({', '.join([outs, *texts[count:]])})"
+    text = f"def run({', '.join([*flats, *names])}):\n    {call}\n"
+    return compiled(text, "run", f"arrays, {count} of {forms}").__code__
 
 
 def _form_of(array_of: Callable[..., Any], aval: Aval, data: Any) -> Any:
     return array_of(data, aval)
 
 
-def _form(aval: Aval) -> Callable[[Any], Any]:
-    """:func:`host_view` for one aval."""
-    shape, size = aval.shape, aval.size
-    if not aval.contiguous:
-        return lambda data: host_view(data, aval)
-    if aval.ndim == 1:
-        return lambda data: data if data.size == size else data[:size]
-    return lambda data: (data if data.size == size else data[:size]).reshape(shape)
+def _host_form(aval: Aval, data: Any) -> Any:
+    return host_view(data, aval)
 
 
 def find_kernel(op: Op, device: str) -> Any:

@@ -9,19 +9,22 @@ from .. import dtypes
 from ..aval import aval
 from ..bounded_cache import Bounded
 from ..callbacks import callbacks
+from ..devices.device import cpu
 from ..dispatch import GRAD, INTERPRETED, RECORDING_CALL, graph_under_way, state
 from ..op import Op, Plan, tables_of_plans
 from ..ops.base import check_result as check_result
-from ..ops.copies import cast, clone, share_memory
+from ..ops.copies import cast, clone, kernel_of_copy, share_memory
 from ..ops.copies import copy_data as copy_data
 from ..ops.elementwise import add
 from ..ops.movement import expand, overwrite, view_update
+from ..switches import switches
 from ..symbolic_sizes import open_sizes
 from ..tensor import (
     DetachedStorage,
     Storage,
     Tensor,
     alias,
+    captures,
     capturing,
     check_made_here,
     constant,
@@ -40,6 +43,42 @@ def copy_flat(target: Any, source: Any, described: Any) -> None:
     if size:
         row = aval((size,), described.dtype, None, described.device)
         copy_data(make(target[:size], row), make(source, row))
+
+
+# copies into a part of a tensor, by its aval, what part of it that is, and what is copied
+_parts = Bounded(2048)
+tables_of_plans.append(_parts)
+
+
+def keep_part(target: Tensor, kind: Any, view: Tensor, source: Tensor) -> None:
+    """Keep how ``source`` was copied over ``view``, a view of ``target`` of that ``kind``.
+
+    Views of one kind differ in where they begin alone.
+    """
+    if any(each.aval.sharded or each.aval.answered for each in (target, source)):
+        return
+    if target.aval.device is cpu is source.aval.device and view.aval.size and switches.call_cache:
+        run = kernel_of_copy(view.aval, source.aval)
+        _parts.keep((target.aval, kind, source.aval), (view.aval.extent, run))
+
+
+def copy_into_part(target: Tensor, kind: Any, offset: int, source: Tensor) -> bool:
+    """Copy over a view of ``target`` that begins at ``offset`` without making the view, where that
+    is all there is to do; whether it was done."""
+    mode = state.mode
+    if mode > GRAD or captures:
+        return False
+    if mode and (target._node is not None and tape.records_writes(target._node)):
+        return False
+    if mode and source._node is not None and tape.derives(source._node):
+        return False
+    part = _parts.get((target.aval, kind, source.aval))
+    if part is None or share_memory(target, source) or source is target:
+        return False
+    (target._storage or target._shared).version += 1
+    extent, run = part
+    run(target.flat[offset : offset + extent], source.flat)
+    return True
 
 
 _NO_GRAD_VIEW = (
@@ -165,7 +204,8 @@ def apply_in_place(op: Op, target: Tensor, *inputs: Any, **params: Any) -> Tenso
     if mode > GRAD:
         if mode & INTERPRETED:
             return state.interpreters[-1].apply_in_place(op, target, inputs, params)
-        state.stop_recording_call()
+        if mode & RECORDING_CALL:
+            return state.recorder.apply_in_place(op, target, inputs, params)
         mode &= GRAD
     try:
         plan = op.plan_for(inputs, params)
@@ -281,6 +321,14 @@ def _run_on(op: Op, plan: Plan, target: Tensor, inputs: Any, params: Any) -> Any
     )
 
 
+def kernel_in_place(op: Op, target: Tensor, inputs: Any, params: Any) -> Any:
+    """What :func:`apply_in_place` runs on the target's array and those of the inputs where nothing
+    is tracked; None: more than one kernel."""
+    if op.updates and inputs[0] is not target:
+        return None
+    return _run_on(op, op.plan_for(inputs, params), target, inputs, params)
+
+
 _SOME_OF_ALL = 8
 _strided_updates = Bounded(512)
 tables_of_plans.append(_strided_updates)
@@ -388,7 +436,7 @@ def copy_(target: Tensor, source: Tensor, filling: bool = False) -> Tensor:
     if state.interpreters and not graph_under_way():
         return state.interpreters[-1].copy_into(target, source)
     if state.mode & RECORDING_CALL:
-        state.stop_recording_call()
+        return state.recorder.copy_into(target, source, filling)
     if source.aval.shape and source.aval.shape != target.aval.shape:
         expand.aval(source.aval, shape=target.aval.shape)
     if not filling:
@@ -483,3 +531,5 @@ def set_data(target: Tensor, source: Tensor) -> None:
 
 callbacks.apply_in_place = apply_in_place
 callbacks.copy_into = copy_
+callbacks.kernel_in_place = kernel_in_place
+callbacks.kernel_of_copy = kernel_of_copy

@@ -24,13 +24,13 @@ from .nodes import (
 )
 from .rules import bind_rules, what_to_keep
 from .saved_tensors import hooks_of_thread, kept, saved_tensor_hooks
-from .views import enter_view, mark_outputs, record_view, share_node
+from .views import enter_view, record_view, several_views
 
 __all__ = [
     "RELEASED", "TWICE", "AccumulateGrad", "LeafReference", "Node", "ViewHistory", "add_hook",
     "anomaly", "bind_rules", "derives", "detached", "enter_view", "has_hooks", "is_leaf",
-    "mark_outputs", "modified", "multiple_views", "named", "node_of", "note_leaf", "record",
-    "record_view", "requires_grad", "sequence", "share_node", "shown", "tensor_type_name",
+    "modified", "multiple_views", "named", "node_of", "note_leaf", "record",
+    "record_view", "requires_grad", "sequence", "several_views", "shown", "tensor_type_name",
     "view_of_function", "what_to_keep",
 ]  # fmt: skip
 
@@ -51,6 +51,11 @@ def named(result: Any, name: str) -> Any:
 def derives(node: Any) -> bool:
     """Whether a tensor with this place on the tape is tracked."""
     return node.__class__ is not ViewHistory or node.derive() is not None
+
+
+def records_writes(node: Any) -> bool:
+    """Whether a write to a tensor with this place on the tape is recorded, or refused."""
+    return node.__class__ is not ViewHistory or node.base._node is not None
 
 
 def requires_grad(tensor: Tensor) -> bool:

@@ -10,26 +10,30 @@ from ..tensor import Tensor, capturing
 from .nodes import Node, ViewHistory
 
 
-def mark_outputs(views: Sequence[Tensor], name: str) -> None:
-    """Note that ``views`` are the results of one function, so that writes to them are refused."""
+def several_views(
+    views: Sequence[Tensor], name: str, op: Any, params: dict[str, Any]
+) -> None:
+    """Make views of one function the results of one node, whose rule sees all their gradients, and
+    note that writes to them are refused.
+
+    Args:
+        name: torch's, of the node.
+        op: what the node applies to the tensor that they are views of, with ``params``.
+    """
     capture = capturing()
     if capture is not None:
-        capture.note_views()
-    for index, view in enumerate(views):
-        if type(view._node) is ViewHistory:
-            view._node.one_of = f"Output {index} of {name}"
-
-
-def share_node(views: Sequence[Tensor], op: Any, source: Tensor, params: Any) -> None:
-    """Make views of one function the results of one node, whose rule sees all their gradients."""
-    histories = [view._node for view in views]
-    if not views or any(type(h) is not ViewHistory or h.node is None for h in histories):
-        return
-    edges = histories[0].node.edges  # type: ignore[union-attr]
-    node = Node(op, op.plan_for((source,), params), params, edges)
+        capture.note_views(views, name, op, params)
+    histories: list[Any] = [view._node for view in views]
+    shared = bool(views) and all(type(h) is ViewHistory and h.node is not None for h in histories)
+    if shared:
+        plan = op.plan_for((histories[0].parent,), params)
+        node = Node(op, plan, params, histories[0].node.edges)
     for index, (view, history) in enumerate(zip(views, histories, strict=True)):
-        history.node = node  # type: ignore[union-attr]
-        view._output_index = index
+        if shared:
+            history.node = node
+            view._output_index = index
+        if type(history) is ViewHistory:
+            history.one_of = f"Output {index} of {name}"
 
 
 def record_view(

@@ -15,22 +15,29 @@ from typing import Any
 
 import numpy as np
 
+from ..allocator import empty
+from ..autograd.tape import AccumulateGrad, derives, records_writes
 from ..autograd.tape import Node as TapeNode
 from ..bounded_cache import Bounded
+from ..callbacks import callbacks
+from ..devices.device import cpu
 from ..dispatch import GRAD, RECORDING_CALL, state
+from ..dtypes import DType
 from ..implementations import NO_OTHERS, Implementations
 from ..interpreter import Interpreter
 from ..op import Op, Plan, forget_plans, tables_of_plans
 from ..op_nodes import Node, NodeValue
 from ..switches import switches, when_changed
-from ..tensor import Tensor, alias, captures, make, result_types
-from .codegen import cached_call
+from ..tensor import Tensor, alias, as_array, captures, make, result_types
+from .codegen import cached_call, cached_write, kept_result
 
 __all__ = ["cached"]
 
 when_changed(forget_plans)  # cached calls and gradient rules are kept with the plans
 
 _MOST_CALLS = 4096  # of one function
+_FEW_BYTES = 8192
+_MOST_VIEWS = 64
 _FEW = 64  # so many signatures are recorded at their first call; of more, many have only one
 
 
@@ -54,6 +61,33 @@ class _Full:
         return make(data, plan.aval)
 
 
+def on_flat(fill: Callable[..., Any], described: Any, avals: Any) -> Callable[..., None]:
+    """``fill(array, *arrays)`` on flat arrays."""
+    if not avals and described.contiguous:
+        shape = described.shape
+        return lambda data: fill(data.reshape(shape))
+
+    def run(data: Any, *given: Any) -> None:
+        arrays = [as_array(x, a) for x, a in zip(given, avals, strict=True)]
+        fill(as_array(data, described), *arrays)
+
+    return run
+
+
+class _Drawn:
+    """What stands for the op where a new tensor is filled with random numbers."""
+
+    name = "draw"
+
+    @staticmethod
+    def plan_for(inputs: Any, params: dict[str, Any]) -> Plan:
+        plan = Plan((params["aval"],), ())
+        plan.run = on_flat(params["fill"], params["aval"], ())
+        return plan
+
+    follow = _Full.follow
+
+
 class CallRecorder(Interpreter):
     """Interpreter that records the ops of a function called with certain tensors.
 
@@ -64,6 +98,7 @@ class CallRecorder(Interpreter):
         values: of the tensors given, of constants and results as they come, by the tensors' ids.
         constants: numbers that the function made itself, by the numbers of their values.
         nodes: the ops called.
+        views: the numbers of the results that were made those of one node, and of which.
         repeatable: whether the same nodes do the call again.
     """
 
@@ -77,6 +112,7 @@ class CallRecorder(Interpreter):
         self.nodes: list[Node] = []
         self.thread = threading.get_ident()
         self.named: tuple[Tensor, str] | None = None
+        self.views: tuple[Any, ...] | None = None
         self._tensors: list[Tensor] = []  # whose ids stay theirs
         for x in given:
             self._value(x)
@@ -92,13 +128,20 @@ class CallRecorder(Interpreter):
         """A result's node was given the name of torch's op."""
         self.named = tensor, name
 
+    def note_views(self, views: Any, name: str, op: Op, params: dict[str, Any]) -> None:
+        """The results were made those of one node."""
+        numbers = [self.number_of(view) for view in views]
+        if self.views is not None or -1 in numbers or len(numbers) > _MOST_VIEWS:
+            state.stop_recording_call()
+        self.views = numbers, name, op, params
+
     def _stop(self, *about: Any) -> Any:
         """What is asked beyond ops, elements first of all, the ops alone do not repeat."""
         state.stop_recording_call()
 
     _ends: Any = _stop
     data_needed = memory_needed = needed = raw_write = identity_needed = _ends
-    note_views = note_leaf = walk = break_graph = materialise = thread_starts = _ends
+    note_leaf = walk = break_graph = materialise = thread_starts = _ends
     is_from_outside = _ends
 
     def apply(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
@@ -112,6 +155,39 @@ class CallRecorder(Interpreter):
         results = result if result.__class__ is tuple else (result,)
         self.nodes.append(Node(op, values, params, tuple([self._value(x) for x in results])))
         return result
+
+    def apply_in_place(self, op: Op, target: Tensor, inputs: Any, params: Any) -> Tensor:
+        """An op whose result is written over a tensor: more than what is repeated."""
+        state.stop_recording_call()
+        result: Tensor = callbacks.apply_in_place(op, target, *inputs, **params)
+        return result
+
+    def copy_into(self, target: Tensor, source: Tensor, filling: bool = False) -> Tensor:
+        """A copy into a tensor."""
+        state.stop_recording_call()
+        result: Tensor = callbacks.copy_into(target, source, filling)
+        return result
+
+    def draw(self, described: Any, fill: Callable[..., Any], inputs: Any) -> Tensor:
+        """A new tensor of random numbers, which later calls draw as well, unless they depend on
+        tensors: what is made of these is tracked with them."""
+        state.mode = self.mode
+        try:
+            data = empty(described.extent, described.dtype.np)
+            fill(as_array(data, described), *[as_array(x.flat, x.aval) for x in inputs])
+            made = make(data, described)
+        finally:
+            state.mode = self.mode | RECORDING_CALL
+        if inputs:
+            state.stop_recording_call()
+        params = {"aval": described, "fill": fill}
+        self.nodes.append(Node(_Drawn, (), params, (self._value(made),)))
+        return made
+
+    def redraw(self, target: Tensor, fill: Callable[..., Any], inputs: Any) -> None:
+        """Random numbers over a tensor's elements: more than what is repeated."""
+        state.stop_recording_call()
+        fill(as_array(target.flat, target.aval), *[as_array(x.flat, x.aval) for x in inputs])
 
     def _value(self, tensor: Tensor) -> NodeValue:
         value = self.values[id(tensor)] = NodeValue(len(self._tensors), tensor.aval)
@@ -136,6 +212,8 @@ class CallRecorder(Interpreter):
         """The nodes as a function of the mode and the tensors given; None where they are not all
         that the call did."""
         several = isinstance(result, tuple)
+        if not several and result._node.__class__ is AccumulateGrad and not self.count:
+            return None  # a new leaf
         wanted = tuple([self.number_of(x) for x in (result if several else (result,))])
         if not self.repeatable or -1 in wanted:
             return None
@@ -146,9 +224,106 @@ class CallRecorder(Interpreter):
         return cached_call(self, wanted, kind, several, name)
 
 
+class WriteRecorder(CallRecorder):
+    """Recorder of a function that ends with one write to the first tensor it is given.
+
+    Attributes:
+        write: the kernel, and the values on whose arrays it runs: the one written to, then what is
+            read; None before the write.
+    """
+
+    write: tuple[Callable[..., None], NodeValue, tuple[NodeValue | None, ...]] | None = None
+
+    def apply(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """Run an op as ever, and note it, where it comes before the write."""
+        result = super().apply(op, inputs, params)
+        if self.write is not None:
+            state.stop_recording_call()
+        return result
+
+    def apply_in_place(self, op: Op, target: Tensor, inputs: Any, params: Any) -> Tensor:
+        """Run an op whose result is written over a tensor, and note its kernel."""
+        state.mode = self.mode
+        try:
+            result: Tensor = callbacks.apply_in_place(op, target, *inputs, **params)
+            run = callbacks.kernel_in_place(op, target, inputs, params)
+        finally:
+            state.mode = self.mode | RECORDING_CALL
+        values = [None if x is None else self._input(x) for x in inputs]
+        if run is None and target.aval.device is cpu:  # computed elsewhere, and copied
+            plan = op.plan_for(inputs, params)
+            made = NodeValue(len(self._tensors), plan.aval)
+            self._tensors.append(target)
+            self.nodes.append(Node(op, tuple(values), params, (made,)))
+            run, values = callbacks.kernel_of_copy(target.aval, plan.aval), [made]
+        self._note_write(run, target, values)
+        return result
+
+    def copy_into(self, target: Tensor, source: Tensor, filling: bool = False) -> Tensor:
+        """Copy, and note the kernel."""
+        state.mode = self.mode
+        try:
+            result: Tensor = callbacks.copy_into(target, source, filling)
+            on_cpu = target.aval.device is cpu is source.aval.device
+            run = callbacks.kernel_of_copy(target.aval, source.aval) if on_cpu else None
+        finally:
+            state.mode = self.mode | RECORDING_CALL
+        self._note_write(run, target, [self._input(source)])
+        return result
+
+    def redraw(self, target: Tensor, fill: Callable[..., Any], inputs: Any) -> None:
+        """Draw, and note it as the write."""
+        described = target.aval
+        state.mode = self.mode
+        try:
+            fill(as_array(target.flat, described), *[as_array(x.flat, x.aval) for x in inputs])
+        finally:
+            state.mode = self.mode | RECORDING_CALL
+        run = on_flat(fill, described, [x.aval for x in inputs])
+        self._note_write(run, target, [self._input(x) for x in inputs])
+
+    def _note_write(self, run: Any, target: Tensor, values: list[Any]) -> None:
+        written = self.values.get(id(target))
+        if self.write is not None or written is None or run is None:
+            state.stop_recording_call()
+        else:
+            self.write = run, written, tuple(values)
+
+    def call_for(self, result: Any) -> Callable[..., Any] | None:
+        """The nodes and the write as a function of the mode and the tensors given."""
+        if not self.repeatable or self.write is None or result is not self._tensors[0]:
+            return None
+        return cached_write(self, *self.write)
+
+
+def _copies_of(name: str, count: int, made: Any) -> Callable[..., Any] | None:
+    """``call(mode, *tensors)``, so many, that makes a copy of a small tensor; None of others."""
+    if made.__class__ is not result_types[0] or made._node is not None:
+        return None
+    data, described = made.flat, made.aval
+    if described.device is not cpu or data.size != described.extent or data.nbytes > _FEW_BYTES:
+        return None
+    return kept_result(name, count, data.copy(), described)
+
+
+def apart(given: list[Any], mode: int) -> bool:
+    """Whether a write to the first tensor changes nothing but its elements: no other one is in its
+    memory, and none is tracked."""
+    target, *others = given
+    if mode and any(x._node is not None and derives(x._node) for x in others):
+        return False
+    if any(x.aval.sharded or x.aval.answered for x in given):
+        return False
+    memory = None if target._storage is None else target._storage.memory
+    return not any(
+        x is target or (x._storage is not None and x._storage.memory is memory) for x in others
+    )
+
+
 _UNKNOWN: Any = object()
 _NOT_GIVEN: Any = object()
-_PLAIN = {int, bool, str, type(None)}
+_PLAIN = {int, bool, str, type(None), DType}
+_INTEGERS = {int}
 
 
 def _describe(value: Any, key: list[Any], given: list[Any]) -> None:
@@ -157,22 +332,22 @@ def _describe(value: Any, key: list[Any], given: list[Any]) -> None:
     Raises:
         TypeError: calls with such an argument are not told apart by it.
     """
-    if isinstance(value, Tensor):
-        key.append(value.aval)
-        given.append(value)
-        return
     kind = value.__class__
-    if kind is int:
-        key.append(value)
-        return
     if kind is list or isinstance(value, tuple):
-        key.append((kind, len(value)))
+        if value and value[0].__class__ is int and _INTEGERS.issuperset(map(type, value)):
+            key.append((kind, *value))
+            return
+        key.append((kind, None, len(value)))
         for each in value:
-            if isinstance(each, Tensor):
+            if each.__class__ is result_types[0]:
                 key.append(each.aval)
                 given.append(each)
             else:
                 _describe(each, key, given)
+        return
+    if isinstance(value, Tensor):
+        key.append(value.aval)
+        given.append(value)
         return
     if kind is float and (not value or value != value):
         value = repr(value)  # zeros have signs, and nan is equal to nothing
@@ -180,28 +355,12 @@ def _describe(value: Any, key: list[Any], given: list[Any]) -> None:
     key.append(kind)
 
 
-def _short_key(args: tuple[Any, ...], kwargs: dict[str, Any], given: list[Any]) -> Any:
-    """What the quick way makes of the most common calls; None of others."""
-    first, rest = args[0], args[1:]
-    plain = (*rest, *kwargs.values())
-    if not _PLAIN.issuperset(map(type, plain)):
-        return None
-    if first.__class__ in (list, tuple) and len(first) == len(given):
-        return _key_of_list(first, rest, kwargs)
-    if len(given) != 1 or kwargs:
-        return None
-    return (given[0].aval, *rest, *map(type, rest)) if rest else given[0].aval
-
-
-def _key_of_list(first: Any, rest: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    key = (first.__class__, *[x.aval for x in first], *rest, *map(type, rest))
-    return (*key, *kwargs.items(), *map(type, kwargs.values())) if kwargs else key
-
-
 def cached(
     function: Callable[..., Any],
     check: Callable[[Any, Any], None] | None = None,
     others: Implementations = NO_OTHERS,
+    writes: bool = False,
+    constant: bool = False,
 ) -> Callable[..., Any]:
     """``function``, whose calls are cached. Its first argument is a tensor or has some in it.
 
@@ -213,87 +372,99 @@ def cached(
         check: ``check(args, kwargs)`` of calls with a signature that is not known, may raise.
         others: asked about calls with a signature that is not known. That of other classes' tensors
             never becomes known: their avals are equal to no plain tensor's.
+        writes: it ends with one write to its first argument, which it returns. Where something is
+            tracked, or two arguments share memory, it is called as it is.
+        constant: the elements of its result follow, too: a small one is kept, and later calls copy.
     """
     table = Bounded(_MOST_CALLS)
     tables_of_plans.append(table)
     met = Bounded(_MOST_CALLS)
     get, local = table.get, state
 
-    def look_up(mode: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Any call but the simplest, and one with a signature that is not known."""
-        key: list[Any] = []
-        given: list[Any] = []
-        try:
-            for value in args:
-                if isinstance(value, Tensor):
-                    key.append(value.aval)
-                    given.append(value)
-                elif value.__class__ is int:
-                    key.append(value)
-                else:
-                    _describe(value, key, given)
-            for name, value in kwargs.items():
-                key.append(name)
-                _describe(value, key, given)
-            signature = tuple(key)
-            known = get(signature, _UNKNOWN)
-        except TypeError:
-            if others and (found := others.call(args, kwargs)) is not NotImplemented:
-                return found
+    def first_call(signature: Any, given: list[Any], args: Any, kwargs: dict[str, Any]) -> Any:
+        """A call with a signature that is not known."""
+        if others and (found := others.call(args, kwargs)) is not NotImplemented:
+            return found
+        if signature not in met:
+            if check is not None:
+                check(args, kwargs)
+            met.keep(signature, None)
+            if len(table) >= _FEW:
+                return function(*args, **kwargs)
+        if "out" in kwargs or not switches.call_cache:
+            table.keep(signature, None)
             return function(*args, **kwargs)
-        if known is _UNKNOWN:
-            known = None
-            if others and (found := others.call(args, kwargs)) is not NotImplemented:
-                return found
-            if signature not in met:
-                if check is not None:
-                    check(args, kwargs)
-                met.keep(signature, None)
-                if len(table) >= _FEW:
-                    return function(*args, **kwargs)
-            if "out" in kwargs or not switches.call_cache:
-                table.keep(signature, None)
-            else:
-                distinct = _distinct(args, kwargs, given)
-                if distinct is not None:
-                    signature = _short_key(*distinct) or signature
-                    return _record(table, signature, function, *distinct)
-        return function(*args, **kwargs) if known is None else known(mode, *given)
+        if constant:
+            result = function(*args, **kwargs)
+            table.keep(signature, _copies_of(function.__name__, len(given), result))
+            return result
+        if writes:
+            if not given or args[0] is not given[0] or not apart(given, local.mode):
+                return function(*args, **kwargs)
+            return _record(table, signature, function, WriteRecorder, args, kwargs, given)
+        distinct = _distinct(args, kwargs, given)
+        if distinct is None:
+            return function(*args, **kwargs)
+        return _record(table, signature, function, CallRecorder, *distinct)
 
     @functools.wraps(function)
     def call(first: Any = _NOT_GIVEN, /, *args: Any, **kwargs: Any) -> Any:
         mode = local.mode
-        if mode > GRAD or captures:
-            known = None
-        else:
-            known = _UNKNOWN
-            if first.__class__ is list or first.__class__ is tuple:
+        if mode <= GRAD and not captures and first is not _NOT_GIVEN:
+            tensor = result_types[0]
+            signature: Any
+            alone = not kwargs and first.__class__ is tensor
+            if writes and mode and (node := getattr(first, "_node", None)) is not None and (
+                records_writes(node)
+            ):
+                known = None
+            elif alone and not args:
+                signature, given = first.aval, [first]
+                known = get(signature, _UNKNOWN)
+            elif alone and len(args) == 1 and args[0].__class__ in _PLAIN:
+                signature, given = (first.aval, args[0], args[0].__class__), [first]
+                known = get(signature, _UNKNOWN)
+            else:
+                key: list[Any]
                 try:
-                    known = get(_key_of_list(first, args, kwargs), _UNKNOWN)
-                    if known is not _UNKNOWN and known is not None:
-                        return known(mode, *first)
-                except (AttributeError, TypeError):  # not tensors alone
-                    pass
-            elif not kwargs:
-                try:
-                    if args and args[0].__class__ is result_types[0]:
-                        known = get((first.aval, *[x.aval for x in args]), _UNKNOWN)
-                        if known is not _UNKNOWN and known is not None:
-                            return known(mode, first, *args)
-                    elif args:
-                        known = get((first.aval, *args, *map(type, args)), _UNKNOWN)
+                    if first.__class__ is tensor:
+                        key, given = [first.aval], [first]
+                    elif first.__class__ in _PLAIN:
+                        key, given = [local.device, first, first.__class__], []
                     else:
-                        known = get(first.aval, _UNKNOWN)
-                except (AttributeError, TypeError):  # no tensor, or a list of lengths
-                    pass
-            if known is _UNKNOWN and first is not _NOT_GIVEN:
-                return look_up(mode, (first, *args), kwargs)
-        if known is not None and known is not _UNKNOWN:
-            return known(mode, first)
-        given = args if first is _NOT_GIVEN else (first, *args)
-        if others and (found := others.call(given, kwargs)) is not NotImplemented:
+                        key, given = [local.device], []
+                        _describe(first, key, given)
+                    for value in args:
+                        kind = value.__class__
+                        if kind in _PLAIN:
+                            key += value, kind
+                        elif kind is tensor:
+                            key.append(value.aval)
+                            given.append(value)
+                        else:
+                            _describe(value, key, given)
+                    if kwargs:
+                        for name, value in kwargs.items():
+                            key.append(name)
+                            kind = value.__class__
+                            if kind in _PLAIN:
+                                key += value, kind
+                            else:
+                                _describe(value, key, given)
+                    signature = tuple(key)
+                    known = get(signature, _UNKNOWN)
+                except TypeError:  # calls with such arguments are not told apart
+                    known = None
+            if known is _UNKNOWN:
+                return first_call(signature, given, (first, *args), kwargs)
+            if known is not None:
+                found = known(mode, *given)
+                if found is not NotImplemented:
+                    return found
+        args = args if first is _NOT_GIVEN else (first, *args)
+        if others and (found := others.call(args, kwargs)) is not NotImplemented:
             return found
-        return function(*given, **kwargs)
+        return function(*args, **kwargs)
 
     named: Any = call  # in frames as the function is
     named.__code__ = named.__code__.replace(co_name=function.__name__)
@@ -301,14 +472,15 @@ def cached(
 
 
 def record_call(
-    name: str, given: list[Any], function: Callable[[], Any]
+    name: str, given: list[Any], function: Callable[[], Any],
+    kind: type[CallRecorder] = CallRecorder,
 ) -> tuple[Any, CallRecorder | None]:
     """``function()``, and what it did with ``given``; None where that is more than ops.
 
     ``name``: of the frames of what is made of it.
     """
     mode = state.mode
-    recorder = state.recorder = CallRecorder(name, given, mode)
+    recorder = state.recorder = kind(name, given, mode)
     state.mode = mode | RECORDING_CALL
     captures.append(recorder)
     try:
@@ -346,11 +518,12 @@ def _distinct(args: Any, kwargs: Any, given: list[Any]) -> Any:
 
 
 def _record(
-    table: Bounded, key: Any, function: Callable[..., Any], args: Any, kwargs: Any, given: list[Any]
-) -> Any:
+    table: Bounded, key: Any, function: Callable[..., Any], kind: type[CallRecorder],
+    args: Any, kwargs: Any, given: list[Any],
+) -> Any:  # fmt: skip
     """Call ``function``, and keep what repeats the call."""
     result, recorder = record_call(
-        function.__name__, given, lambda: function(*args, **kwargs)
+        function.__name__, given, lambda: function(*args, **kwargs), kind
     )
     repeatable = recorder is not None and not any(x.aval.weak for x in given)
     table.keep(key, recorder.call_for(result) if repeatable else None)  # type: ignore[union-attr]

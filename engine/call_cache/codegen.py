@@ -12,7 +12,16 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
-from ..dispatch import KERNEL, SEVERAL, VIEW, bound, compiled, planned_call, result_text
+from ..dispatch import (
+    KERNEL,
+    SEVERAL,
+    VIEW,
+    bound,
+    compiled,
+    planned_call,
+    planned_view,
+    result_text,
+)
 from ..op_nodes import Node
 
 _MOST_NODES = 24  # that are written out as kernels on arrays
@@ -53,6 +62,9 @@ class _Code:
             if plan.kind == KERNEL and given and None not in node.inputs:
                 call = self.constant(planned_call(node.op, plan, node.params))
                 text = f"{call}(mode, {', '.join(given)})"
+            elif plan.kind == VIEW:
+                view = self.constant(planned_view(node.op, plan, node.params))
+                text = f"{view}(mode, {given[0]})"
             else:
                 follow, *rest = map(self.constant, (node.op.follow, plan, node.params))
                 text = f"{follow}({rest[0]}, mode, ({', '.join([*given, ''])}), {rest[1]})"
@@ -165,6 +177,10 @@ def cached_call(
     calls = [*code.calls(), returned([f"v{i}" for i in wanted])]
     if name:
         calls.insert(-1, f"named(v{wanted[0]}, {code.constant(name)})")
+    if recorder.views is not None:
+        views, *facts = recorder.views
+        given = [", ".join([*[f"v{i}" for i in views], ""]), *map(code.constant, facts)]
+        calls.insert(-1, f"several_views(({given[0]}), {', '.join(given[1:])})")
     results = code.array_results(wanted)
     if results is None:
         code.lines.clear()
@@ -174,6 +190,43 @@ def cached_call(
         tests = [f"{x}._node is not None and derives({x}._node)" for x in names]
         calls = [f"if mode and ({' or '.join(tests)}):", *[f"    {line}" for line in calls]]
     return code.function(("mode", *names), calls)
+
+
+def cached_write(
+    recorder: Any, run: Callable[..., None], target: Any, inputs: tuple[Any, ...]
+) -> Callable[..., Any] | None:
+    """``call(mode, *given)``, which does what was recorded and ends with ``run(*arrays)`` on those
+    of ``target``, the first tensor given or a view of it, and of ``inputs``.
+
+    NotImplemented where what is read is tracked, or in the first one's memory.
+    """
+    code = _Code(recorder)
+    if not code.kernels([v.number for v in (target, *inputs) if v is not None]):
+        return None
+    names = [f"x{i}" for i in range(recorder.count)]
+    head = ["storage = x0._storage or x0._shared"]
+    refused = []
+    for x in names[1:]:
+        refused.append(f"mode and {x}._node is not None and derives({x}._node)")
+        refused.append(f"{x}._storage is not None and {x}._storage.memory is storage.memory")
+    for test in refused:
+        head += [f"if {test}:", "    return NotImplemented"]
+    arrays = ["None" if v is None else code.arrays[v.number][0] for v in (target, *inputs)]
+    for text in arrays:
+        code.last_use.pop(text.partition("[")[0], None)
+    if not arrays[0].startswith("x0.flat"):
+        return None
+    code.lines += [
+        "storage.version += 1", f"{code.constant(run)}({', '.join(arrays)})", "return x0"
+    ]
+    return code.function(("mode", *names), head)
+
+
+def kept_result(name: str, count: int, data: Any, aval: Any) -> Callable[..., Any]:
+    """``call(mode, *given)``, with so many tensors, that makes a tensor of a copy of ``data``."""
+    given = ("mode", *[f"x{i}" for i in range(count)])
+    body = f"{result_text('result', 'c0()', 'c1')}return result"
+    return bound(_compiled(name, given, 2, body), data.copy, aval)
 
 
 def _one_op(recorder: Any, wanted: tuple[int, ...]) -> Callable[..., Any] | None:
@@ -187,9 +240,8 @@ def _one_op(recorder: Any, wanted: tuple[int, ...]) -> Callable[..., Any] | None
     plan = node.plan()
     if plan.kind == KERNEL:
         return planned_call(node.op, plan, node.params)
-    view, offset, params = node.op._view, plan.run, node.params
     if plan.kind == VIEW and count == 1:
-        return lambda mode, x: view(plan, mode, (x,), params, offset)
+        return planned_view(node.op, plan, node.params)
     return None
 
 

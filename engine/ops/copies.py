@@ -76,13 +76,11 @@ def copy_data(target: Tensor, source: Tensor) -> None:
         if callbacks.copy_sharded is not None and (where.sharded or what.sharded):
             callbacks.copy_sharded(target, source)
             return
-        if what.shape != where.shape:
-            what = expand_aval(what, shape=where.shape)
         if where.device.type == "meta":
             return  # there are no elements
         if what.device.type == "meta":
             raise NotImplementedError("Cannot copy out of meta tensor; no data!")
-        run = _copies.keep(key, cast.bound((where,), (what,), {"dtype": where.dtype}))
+        run = kernel_of_copy(where, what)
     if share_memory(target, source):
         if target.aval is source.aval and target._offset == source._offset:
             return
@@ -90,6 +88,17 @@ def copy_data(target: Tensor, source: Tensor) -> None:
         copy_data(target, source)
         return
     run(target.flat, source.flat)
+
+
+def kernel_of_copy(where: Any, what: Any) -> Any:
+    """``run(target, source)``, which writes elements described by ``what``, broadcast and cast,
+    over those described by ``where``."""
+    run = _copies.get((where, what))
+    if run is None:
+        source = what if what.shape == where.shape else expand_aval(what, shape=where.shape)
+        run = cast.bound((where,), (source,), {"dtype": where.dtype})
+        _copies.keep((where, what), run)
+    return run
 
 
 _copies = Bounded(2048)

@@ -433,6 +433,7 @@ masked_fill = Op(
     "indexing.masked_fill",
     vjp=(lambda g, mask: masked_fill(g, mask, constant(0)), None, _masked_value_vjp),
     scalar_step=lambda aval, in_avals: ("where", (1, 2, 0), aval.dtype.np),
+    in_place_safe=True,
 )
 
 

@@ -294,7 +294,7 @@ def _rows_vjp(g: Any, avals: Any, axis: int) -> Any:
 
 
 def _together(name: str, avals: Any, vjp: Any) -> Op:
-    """The tape's op of views that one function made together (``tape.share_node``)."""
+    """The tape's op of views that one function made together (``tape.several_views``)."""
     return Op(name, avals, view=lambda x, **params: 0, vjp=(vjp,))
 
 

@@ -49,7 +49,7 @@ def c_name(kind: str) -> str:
 
 def representable(dtype: Any, low: int, high: int) -> tuple[int, int]:
     """Bounds moved inward to values of a float type, where they lie beyond its digits."""
-    digits = DIGITS[dtype.name]
+    digits = DIGITS[type_name(dtype)]
 
     def cast(value: int) -> int:
         return int(float(dtype.type(np.float32(value) if digits < 24 else value)))

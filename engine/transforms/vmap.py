@@ -21,7 +21,7 @@ from ..bounded_cache import Bounded
 from ..callbacks import callbacks
 from ..devices.cuda import drawing
 from ..devices.device import empty_on
-from ..dispatch import GRAD, recorded, state
+from ..dispatch import GRAD, RECORDING_CALL, recorded, state
 from ..interpreter import Interpreter
 from ..op import Op, Plan, check_devices
 from ..ops.base import normalize_axis
@@ -173,6 +173,8 @@ def draw(described: Aval, fill: Callable[..., Any], *inputs: Tensor) -> Tensor:
     for all examples at once.
     """
     device = described.device.type
+    if _recorded(device):
+        return state.recorder.draw(described, fill, inputs)
     if device == "cpu" and not (state.interpreters or captures or inputs):
         flat = empty(described.extent, described.dtype.np)
         fill(as_array(flat, described))
@@ -187,6 +189,11 @@ def draw(described: Aval, fill: Callable[..., Any], *inputs: Tensor) -> Tensor:
     return made
 
 
+def _recorded(device: str) -> bool:
+    """Whether the call cache takes down a draw, to repeat it."""
+    return bool(state.mode & RECORDING_CALL) and device == "cpu" and not state.interpreters
+
+
 def _fill_device(target: Tensor, fill: Callable[..., Any], inputs: Any) -> None:
     """Draw on the host, with the CPU's numbers, and copy."""
     drawing(target.aval, fill, [x.aval for x in inputs])(target.flat, *[x.flat for x in inputs])
@@ -199,6 +206,8 @@ def redraw(target: Tensor, fill: Callable[..., Any], *inputs: Tensor) -> Tensor:
     device = target.aval.device.type
     if target.aval.sharded:
         callbacks.redraw_sharded(target, fill, inputs)
+    elif _recorded(device):
+        state.recorder.redraw(target, fill, inputs)
     elif device == "cpu" and not (state.interpreters or captures or inputs):
         fill(as_array(target.flat, target.aval))
     elif device != "meta" and state.interpreters and state.interpreters[-1].draws:

@@ -295,10 +295,16 @@ def _extremes(
                 places[b] = j if taken else places[b - inner]
 
 
+@functools.cache
+def _name(dtype: Any) -> str:
+    """numpy works a type's name out anew each time it is asked."""
+    return str(dtype.name)
+
+
 def _compiled_extreme(values: Any, indices: Any, x: Any, axis: int, greatest: bool) -> None:
     """:func:`_running_extreme` of types that the loop is compiled for."""
     outer, n, inner = picture(x.shape, axis)
-    kind = x.dtype.name
+    kind = _name(x.dtype)
     run = entry_point(
         _extremes,
         f"void({kind}[::1], int64[::1], {kind}[::1], int64, int64, boolean, int64, int64)",
@@ -317,7 +323,7 @@ def _running_extreme(outs: Any, x: Any, axis: int, extreme: Any) -> None:
         values[...] = x
         indices[...] = 0
         return
-    if x.dtype.name in _COMPARED and x.size:
+    if _name(x.dtype) in _COMPARED and x.size:
         _compiled_extreme(values, indices, x, axis, extreme is np.maximum)
         return
     # what holds all of their numbers is compared in their place

@@ -104,6 +104,19 @@ def _add_slices(
                 target[b] += values[b]
 
 
+@kernel
+def _put_slices(
+    out: Any, source: Any, step: int, index: Any, n: int, inner: int, begin: int, end: int
+) -> None:
+    """``step``: 1; 0 where the source is one element for all places."""
+    m = index.size
+    for a in range(begin, end):
+        for j in range(m):
+            place, at = (a * n + index[j]) * inner, (a * m + j) * inner * step
+            for b in range(inner):
+                out[place + b] = source[at + b * step]
+
+
 def _folding(combine: Any) -> Any:
     """The loop that combines each source with what is at its place; ``wide``: the index has a
     number for each element, not one for each slice."""
@@ -248,6 +261,121 @@ def small_scatter(out: Any, x: Any, index: Any, source: Any, axis: int, adding: 
         loop(target, values, step, places, n, m, inner, 0, outer)
 
     return run
+
+
+def small_slices(out: Any, x: Any, index: Any, source: Any, axis: int, adding: bool) -> Any:
+    """``run(out, x, index, source)`` on flat arrays of these layouts, which writes or adds slices
+    at the places of a row of numbers; None for strided or large ones."""
+    word = _added_type(out) if adding else _WORDS.get(out.dtype.itemsize)
+    if word is None or index.dtype != np.int64 or len(index.shape) > 1 or not out.shape:
+        return None
+    if not all(map(dense, (out, x, index, source))) or math.prod(source.shape) > _SMALLEST:
+        return None
+    m = math.prod(index.shape)
+    shape = (*out.shape[:axis], m, *out.shape[axis + 1 :])
+    one = not (adding or source.shape)
+    if math.prod(shape) > _SMALLEST or not (one or (source.shape or (1,)) == shape):
+        return None
+    if source.dtype != out.dtype and not one:
+        return None
+    outer, n, inner = picture(out.shape, axis)
+    row, kind = f"{np.dtype(word).name}[::1]", out.dtype
+    if adding:
+        add = entry_point(_add_slices, f"void({row}, {row}, int64[::1]{', int64' * 4})")
+    else:
+        put = entry_point(_put_slices, f"void({row}, {row}, int64, int64[::1]{', int64' * 4})")
+    cast = source.dtype != out.dtype
+
+    def run(target: Any, given: Any, places: Any, values: Any) -> None:
+        if target is not given:
+            target[:] = given
+        if adding:
+            add(target, values, places, n, inner, 0, outer)
+            return
+        values = values.astype(kind) if cast else values
+        put(target, values, not one, places, n, inner, 0, outer)
+
+    return run
+
+
+# plans on flat arrays; ``function`` is called with arrays where places are out of range
+
+
+def _is_inside() -> Any:
+    return entry_point(all_in_range, "boolean(int64[::1], int64, int64)")
+
+
+def slices_plan(function: Any, adding: bool) -> Any:
+    """The plan of ``function(out, x, index, source, axis=)`` for few elements in order."""
+
+    def plan(outs: Any, ins: Any, *, axis: int) -> Any:
+        loop = small_slices(outs[0], *ins, axis, adding)
+        if loop is None:
+            return None
+        inside, size = _is_inside(), outs[0].shape[axis]
+        shapes = [each.shape for each in (outs[0], *ins)]
+
+        def run(out: Any, x: Any, index: Any, source: Any) -> None:
+            if inside(index, 0, size):
+                loop(out, x, index, source)
+                return
+            flats = zip((out, x, index, source), shapes, strict=True)
+            function(*[each.reshape(shape) for each, shape in flats], axis=axis)
+
+        return run
+
+    return plan
+
+
+def index_put_plan(function: Any) -> Any:
+    """The plan of ``function(out, x, value, *indices, accumulate=)`` for few slices that one index
+    names."""
+
+    def plan(outs: Any, ins: Any, *, accumulate: bool) -> Any:
+        x, value, *indices = ins
+        if any(each is not None for each in indices[:-1]) or len(indices[-1].shape) != 1:
+            return None
+        axis = len(indices) - 1
+        loop = small_slices(outs[0], x, indices[-1], value, axis, accumulate)
+        if loop is None:
+            return None
+        inside, size = _is_inside(), x.shape[axis]
+        shapes = [each and each.shape for each in (outs[0], *ins)]
+
+        def run(*flats: Any) -> None:
+            if inside(flats[-1], 0, size):
+                loop(flats[0], flats[1], flats[-1], flats[2])
+                return
+            pairs = zip(flats, shapes, strict=True)
+            arrays = [None if s is None else each.reshape(s) for each, s in pairs]
+            function(*arrays, accumulate=accumulate)
+
+        return run
+
+    return plan
+
+
+def take_plan(function: Any) -> Any:
+    """The plan of ``function(out, x, index)``, which reads ``x`` as one row."""
+
+    def plan(outs: Any, ins: Any) -> Any:
+        (out,), (x, index) = outs, ins
+        word = _WORDS.get(x.dtype.itemsize)
+        if word is None or index.dtype != np.int64 or not all(map(dense, (out, x, index))):
+            return None
+        row, n, m = f"{np.dtype(word).name}[::1]", math.prod(x.shape), math.prod(index.shape)
+        loop = entry_point(_gather, f"void({row}, {row}, int64[::1], boolean{', int64' * 5})")
+        inside = _is_inside()
+
+        def run(target: Any, source: Any, places: Any) -> None:
+            if inside(places, 0, n):
+                loop(target, source, places, True, n, m, 1, 0, 1)
+            else:  # counted from the end, or an error
+                function(target.reshape(out.shape), source, places.reshape(index.shape))
+
+        return run
+
+    return plan
 
 
 def scatter(out: Any, index: Any, source: Any, axis: int, adding: bool) -> bool:

@@ -254,6 +254,15 @@ def scatter_reduce(
             target[...] = (target / count).astype(out.dtype)
 
 
+def _scatter_reduce_plan(
+    outs: Any, ins: Any, *, axis: int, reduce: str, include_self: bool
+) -> Any:
+    return scatter_add.plan(outs, ins, axis=axis) if reduce == "sum" and include_self else None
+
+
+scatter_reduce.plan = _scatter_reduce_plan
+
+
 def _write(target: Any, index: Any, value: Any, axis: int) -> None:
     if not gather_scatter_axis.scatter(target, index, value, axis, adding=False):
         target[_open(index, axis)] = value
@@ -432,6 +441,12 @@ def index_fill(out: Any, x: Any, index: Any, value: Any, *, axis: int) -> None:
     np.moveaxis(target, axis, 0)[rows] = value.astype(out.dtype)
 
 
+index_add.plan = gather_scatter_axis.slices_plan(index_add, True)
+index_copy.plan = gather_scatter_axis.slices_plan(index_copy, False)
+index_fill.plan = gather_scatter_axis.slices_plan(index_fill, False)
+index_put.plan = gather_scatter_axis.index_put_plan(index_put)
+
+
 def masked_fill(out: Any, x: Any, mask: Any, value: Any) -> None:
     """``value`` where ``mask``, else ``x``."""
     out[...] = x
@@ -485,6 +500,9 @@ def take(out: Any, x: Any, index: Any) -> None:
         out[...] = x[np.unravel_index(places % x.size, x.shape)]
 
 
+take.plan = gather_scatter_axis.take_plan(take)
+
+
 def put(out: Any, x: Any, index: Any, source: Any, *, accumulate: bool) -> None:
     """``x`` read as one row, with ``source`` written (added) at ``index``."""
     _keep(out, x)
@@ -518,9 +536,10 @@ def _triangle_plan(lower: bool) -> Any:
         nothing, word = np.zeros(1, out.dtype), WORDS[out.dtype.itemsize]
         row = f"{np.dtype(word).name}[::1]"
         clear = entry_point(_clear, f"void({row}, int64, int64, int64, boolean)")
+        is_dense = dense(out)
 
         def run_or_clear(target: Any, source: Any) -> None:
-            if target is source and dense(out):
+            if target is source and is_dense:
                 clear(target.view(word), rows, columns, border, lower)
             else:
                 run(target, _triangle(rows, columns, border), source, nothing)

@@ -2493,7 +2493,7 @@ def round(input: Tensor, *, decimals: _int, out: Tensor | None = None) -> Tensor
 
 @_overload
 def round_(input: Tensor) -> Tensor:
-    """To the nearest number with ``decimals`` places, halves to the even one."""
+    """:func:`round` over ``self``."""
 @_overload
 def round_(input: Tensor, *, decimals: _int) -> Tensor: ...
 

@@ -257,7 +257,7 @@ def methods_stub() -> str:
     }  # fmt: skip
     for part in PARTS:
         written = next(f for f in vars(part).values() if isinstance(f, types.FunctionType))
-        for name in _bound(Path(inspect.getfile(written)), part.__name__):
+        for name in _bound(Path(inspect.getfile(inspect.unwrap(written))), part.__name__):
             made.pop(name, None)
     methods = [textwrap.indent(_definitions(n, f, True), "    ") for n, f in sorted(made.items())]
     about = "The methods that the class of tensors gets from the registry."

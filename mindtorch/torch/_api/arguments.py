@@ -175,6 +175,9 @@ def require_tensors(values: Any, place: int = 0) -> None:
             )
 
 
+_SIMPLE: set[Any] = {int, float}
+
+
 def check_value(value: Any, dtype: DType, filling: bool = True) -> None:
     """torch's errors for a number that an element type cannot hold.
 
@@ -186,6 +189,8 @@ def check_value(value: Any, dtype: DType, filling: bool = True) -> None:
         OverflowError: an int has more than 64 bits.
         RuntimeError: the number is beyond the type's range, or is complex and the type is not.
     """
+    if type(value) in _SIMPLE and 0 <= value <= 127:  # which all types hold
+        return
     if isinstance(value, (int, np.integer)) and not -(2**63) <= value < 2**64:
         raise OverflowError("int too big to convert")
     if dtype.category == dtypes.BOOL or isinstance(value, (bool, np.bool_)):

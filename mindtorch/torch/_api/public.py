@@ -64,6 +64,8 @@ class Public:
         cacheable: what it does follows from its tensors' shapes, layouts and types and from its
             other arguments, so that calls are repeated from their ops. Short functions are not
             marked: to look a call up would take as long.
+        constant: the elements of its result follow from the same, so that small results are kept
+            and copied.
         checked: the body would take what torch refuses, so that arguments are checked first.
         not_none: as a method, it has no argument or an axis, which is not None.
         kinds_checked: calls that the cache meets first are checked by their arguments' kinds.
@@ -76,8 +78,8 @@ class Public:
     """
 
     __slots__ = (
-        "around", "autocast", "autocast_cuda", "body", "cacheable", "checked", "explained",
-        "implementations", "kernel", "kinds_checked", "name", "not_none", "out",
+        "around", "autocast", "autocast_cuda", "body", "cacheable", "checked", "constant",
+        "explained", "implementations", "kernel", "kinds_checked", "name", "not_none", "out",
         "signature", "synonyms",
     )  # fmt: skip
 
@@ -91,6 +93,7 @@ class Public:
         autocast: str | None = None,
         autocast_cuda: str | None = None,
         cacheable: bool = False,
+        constant: bool = False,
         checked: bool = False,
         not_none: bool = False,
         kinds_checked: bool = False,
@@ -107,6 +110,7 @@ class Public:
         self.autocast = autocast
         self.autocast_cuda = autocast_cuda
         self.cacheable = cacheable
+        self.constant = constant
         self.checked = checked
         self.not_none = not_none
         self.kinds_checked = kinds_checked
@@ -155,8 +159,11 @@ class Public:
         else:
             call = _function(self, explained)
         call = self._named(call, name, path, module) if call is not self.body else call
-        if self.cacheable:
-            call = cached(call, self._kind_check(name, method), self.implementations)
+        if self.cacheable or self.constant:
+            call = cached(
+                call, self._kind_check(name, method), self.implementations, name.endswith("_"),
+                self.constant,
+            )
             call = self._named(call, name, path, module)
         starred = is_open(self.body)
         if takes_out or starred:
@@ -192,6 +199,8 @@ class Public:
         path = f"Tensor.{name}" if method else name
         call = _in_place(self, name, method, apart, autocast)
         call = self._named(call, name, path, "mindtorch.torch")
+        if self.cacheable:
+            call = self._named(cached(call, writes=True), name, path, "mindtorch.torch")
         if is_open(self.body):
             call.__signature__ = ShownSignature(self.body, False, name, True)
         return call

@@ -15,6 +15,7 @@ import numpy as np
 
 from mindtorch.engine import dtypes
 from mindtorch.engine.autograd import inplace
+from mindtorch.engine.call_cache.call_cache import cached
 from mindtorch.engine.dispatch import call_of, in_frames_as
 from mindtorch.engine.implementations import Implementations
 from mindtorch.engine.op import Op
@@ -441,12 +442,13 @@ def _publish(
     variant.__qualname__, variant.__module__ = f"Tensor.{name}_", _NAMESPACE
     second = "" if variant.__code__.co_argcount == 1 else " and ``other``"
     variant.__doc__ = f":func:`{name}` of the tensor{second}, written over it; its type stays."
+    method_in_place = cached(variant, writes=True)
     for each in (name, *aliases):
         FUNCTIONS[each] = body
         if method:
             METHODS[each] = body
         if in_place:
-            METHODS[each + "_"] = variant
+            METHODS[each + "_"] = method_in_place
             if each + "_" not in FUNCTIONS:
-                written = Public(each + "_", variant).as_function(each + "_", _NAMESPACE)
-                FUNCTIONS[each + "_"] = written
+                written = Public(each + "_", variant, cacheable=True)
+                FUNCTIONS[each + "_"] = written.as_function(each + "_", _NAMESPACE)

@@ -182,11 +182,12 @@ def _share_node(func: OpOverload, args: Any, views: Any) -> None:
     source = args[0]
     if func._opname == "unbind":
         axis = (args[1] if len(args) > 1 else 0) % source.aval.ndim
-        tape.share_node(views, OPS["unbind"], source, {"axis": axis})
+        tape.several_views(views, "Unbind", OPS["unbind"], {"axis": axis})
         return
     axis = (args[2] if len(args) > 2 else 0) % source.aval.ndim
     sizes = tuple(x.aval.shape[axis] for x in views)
-    tape.share_node(views, OPS["split"], source, {"axis": axis, "sizes": sizes})
+    name = _node_name(func).removesuffix("Backward0")
+    tape.several_views(views, name, OPS["split"], {"axis": axis, "sizes": sizes})
 
 
 def _node_name(func: OpOverload) -> str:

@@ -1645,7 +1645,7 @@ class Methods:
 
     @_overload
     def round_(self) -> Tensor:
-        """To the nearest number with ``decimals`` places, halves to the even one."""
+        """:func:`round` over ``self``."""
     @_overload
     def round_(self, *, decimals: _int) -> Tensor: ...
 

@@ -9,6 +9,7 @@ import numpy as np
 from mindtorch.engine import dtypes, stored_types
 from mindtorch.engine.autograd import api, inplace, tape
 from mindtorch.engine.aval import Aval, aval
+from mindtorch.engine.call_cache.call_cache import cached
 from mindtorch.engine.devices import cuda
 from mindtorch.engine.devices.device import Device, cpu, meta
 from mindtorch.engine.dispatch import GRAD, state
@@ -99,6 +100,11 @@ def _note_sync_point() -> None:
     scripts[0].data_was_read()
 
 
+@cached
+def _cast(x: Any, dtype: DType) -> Any:
+    return movement.cast(x, dtype=dtype)
+
+
 class Conversions(EngineTensor):
     """to, type, item, numpy, DLPack and storages."""
 
@@ -106,8 +112,15 @@ class Conversions(EngineTensor):
 
     def to(self, *args: Any, **kwargs: Any) -> Any:
         """This tensor with another dtype, device or memory format; itself if nothing changes."""
-        dtype, device, copy_, memory_format = parse_to(args, kwargs)
         result: Any = self
+        if len(args) == 1 and not kwargs:
+            wanted = args[0]
+            if wanted.__class__ is DType:
+                same = wanted is self.aval.dtype
+                return self if same else _cast(self, wanted)
+            if wanted.__class__ is str and wanted == "cpu" and self.aval.device is cpu:
+                return self
+        dtype, device, copy_, memory_format = parse_to(args, kwargs)
         if device is not None and device is not self.aval.device:
             result = _move(result, device)
         if dtype is not None and dtype is not result.aval.dtype:
@@ -137,10 +150,13 @@ class Conversions(EngineTensor):
     def type_as(self, other: Any) -> Any:
         """The tensor in the type of ``other``."""
         require_tensor(other, "type_as", "other", 1)
-        return self.to(other.aval.dtype)
+        same = other.aval.dtype is self.aval.dtype
+        return self if same else _cast(self, other.aval.dtype)
 
     def cpu(self, *, memory_format: Any = preserve_format) -> Any:
         """The tensor on the CPU; itself if it is there."""
+        if self.aval.device is cpu and memory_format is preserve_format:
+            return self
         return self.to(cpu, memory_format=memory_format)
 
     def cuda(
@@ -175,7 +191,7 @@ class Conversions(EngineTensor):
         if self.aval.dtype in dtypes.STORED:
             number = stored_types.widened(self.flat[:1])[0].item()
         else:
-            number = self.flat[0].item()
+            number = self.flat.item(0)
         if scripts:
             _note_sync_point()
         return float(number) if isinstance(number, np.generic) else number
@@ -298,7 +314,7 @@ def _define_casts() -> None:
                 return self.to(_dtype, memory_format=memory_format)
             if self.aval.dtype is _dtype:
                 return self
-            return movement.cast(self, dtype=_dtype)
+            return _cast(self, _dtype)
 
         method.__name__ = method.__qualname__ = name  # Python's errors have it
         method.__doc__ = f"The tensor as {dtype}, laid out in ``memory_format``."

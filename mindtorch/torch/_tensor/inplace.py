@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from mindtorch.engine.autograd import inplace
 from mindtorch.engine.aval import aval, broadcast_shapes, contiguous_strides
+from mindtorch.engine.call_cache.call_cache import cached
 from mindtorch.engine.devices.device import cpu, empty_on
 from mindtorch.engine.dtypes import c_name, scalar_type_name
 from mindtorch.engine.tensor import Tensor as EngineTensor
@@ -45,11 +47,15 @@ def _untyped(storage: Any, dtype: Any) -> Any:
     return getattr(storage, "_untyped_storage", storage)
 
 
+_in_place: Any = functools.partial(cached, writes=True)
+
+
 class Writing(EngineTensor):
     """copy_, fill_, set_, resize_ and their like."""
 
     __slots__ = ()
 
+    @_in_place
     def copy_(self, other: Any, non_blocking: bool = False) -> Any:
         """Overwrite the elements with those of ``other``, broadcast and cast."""
         if non_blocking.__class__ is not bool:
@@ -64,6 +70,7 @@ class Writing(EngineTensor):
         inplace.copy_(self, other)
         return self
 
+    @_in_place
     def fill_(self, value: Any) -> Any:
         """Overwrite every element with ``value``."""
         if isinstance(value, EngineTensor) and value.aval.shape:
@@ -79,6 +86,7 @@ class Writing(EngineTensor):
             raise wrong_call("fill_", (value,), {}, True) or TypeError("fill_()") from None
         return self
 
+    @_in_place
     def zero_(self) -> Any:
         """Fill with zeros."""
         inplace.fill_(self, 0)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from mindtorch.engine.allocator import address_of
 from mindtorch.engine.autograd import tape
 from mindtorch.engine.aval import is_channels_last
+from mindtorch.engine.call_cache.call_cache import cached
 from mindtorch.engine.devices import cuda
 from mindtorch.engine.devices.device import Device
 from mindtorch.engine.dtypes import DType
@@ -224,10 +225,12 @@ class Description(EngineTensor):
         return -1 if self.aval.device.type == "cpu" else (index or 0)
 
     @property
+    @cached
     def T(self) -> Any:  # noqa: N802
         return movement.permute(self, axes=tuple(range(self.aval.ndim - 1, -1, -1)))
 
     @property
+    @cached
     def mT(self) -> Any:  # noqa: N802
         if not self.aval.ndim:
             return self

@@ -159,16 +159,27 @@ def _limited(name: str, kind: Any) -> DType:
     return found
 
 
+_limits_of: dict[DType, dict[str, Any]] = {}
+
+
 class finfo(_Limits):  # noqa: N801
     """Limits of a floating-point type (default: the default dtype), as Python floats."""
 
     def __init__(self, type: Any = _DEFAULT) -> None:  # noqa: A002
-        dtype = _limited("finfo", dtypes.default if type is _DEFAULT else type).to_real()
-        if dtype.category != dtypes.FLOAT:
-            raise TypeError(
-                "torch.finfo() requires a floating point input type. Use torch.iinfo to handle "
-                "'torch.finfo'"
-            )
+        kind = dtypes.default if type is _DEFAULT else type
+        known = _limits_of.get(kind) if kind.__class__ is DType else None
+        if known is None:
+            dtype = _limited("finfo", kind).to_real()
+            if dtype.category != dtypes.FLOAT:
+                raise TypeError(
+                    "torch.finfo() requires a floating point input type. Use torch.iinfo to handle "
+                    "'torch.finfo'"
+                )
+            self._find(dtype)
+            known = _limits_of[dtype] = vars(self).copy()
+        vars(self).update(known)
+
+    def _find(self, dtype: DType) -> None:
         found: Any = ml_dtypes.finfo(dtype.np)  # also of numpy's own types
         self.bits = dtype.itemsize * 8
         # PyTorch's eps of e5m2fnuz is that of numbers with one more bit

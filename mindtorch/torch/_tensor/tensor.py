@@ -244,10 +244,12 @@ class Tensor(
         return bool(self.item())
 
     def __int__(self) -> int:
-        return int(_real(_only_element(self), "int64_t"))
+        number = self.item() if self.aval.size == 1 else _only_element(self)
+        return number if number.__class__ is int else int(_real(number, "int64_t"))
 
     def __float__(self) -> float:
-        return float(_real(_only_element(self), "double"))
+        number = self.item() if self.aval.size == 1 else _only_element(self)
+        return number if number.__class__ is float else float(_real(number, "double"))
 
     def __complex__(self) -> complex:
         return complex(_only_element(self))

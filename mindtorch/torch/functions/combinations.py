@@ -58,7 +58,7 @@ def _same_dtype(first: Any, second: Any, argument: str) -> None:
         )
 
 
-@function(namespace=False, name="lerp_")
+@function(namespace=False, name="lerp_", cacheable=True)
 def _lerp_(self: Any, end: Any, weight: Any) -> Any:
     """:func:`lerp` over ``self``."""
     _require_lerp(self, weight)
@@ -115,7 +115,7 @@ def addcdiv(input: Any, tensor1: Any, tensor2: Any, *old: Any, value: Any = 1) -
     return ops.addcdiv(input, tensor1, tensor2, operand(value, "addcdiv", "value"))
 
 
-@function(namespace=False, name="addcmul_")
+@function(namespace=False, name="addcmul_", cacheable=True)
 def _addcmul_(self: Any, tensor1: Any, tensor2: Any, *old: Any, value: Any = 1) -> Any:
     """:func:`addcmul` over ``self``."""
     if old:
@@ -124,7 +124,7 @@ def _addcmul_(self: Any, tensor1: Any, tensor2: Any, *old: Any, value: Any = 1) 
     return inplace.apply_in_place(ops.addcmul, self, self, tensor1, tensor2, factor)
 
 
-@function(namespace=False, name="addcdiv_")
+@function(namespace=False, name="addcdiv_", cacheable=True)
 def _addcdiv_(self: Any, tensor1: Any, tensor2: Any, *old: Any, value: Any = 1) -> Any:
     """:func:`addcdiv` over ``self``."""
     if old:

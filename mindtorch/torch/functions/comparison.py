@@ -77,7 +77,7 @@ def isreal(input: Any) -> Any:  # noqa: A002
     return comparisons.equal(imag(input), constant(0))
 
 
-@function()
+@function(cacheable=True)
 def isclose(
     input: Any,  # noqa: A002
     other: Any,

@@ -17,7 +17,7 @@ from .._api.out_rules import FOUND, SCALAR_OBJECT, Out
 from .._api.publish import function, store_out
 
 
-@function()
+@function(cacheable=True)
 def conj(input: Any) -> Any:  # noqa: A002
     """The complex conjugate."""
     return complex_ops.conj(input)
@@ -43,7 +43,7 @@ def resolve_neg(input: Any) -> Any:  # noqa: A002
     return input
 
 
-@function(method=False)
+@function(method=False, cacheable=True)
 def real(input: Any) -> Any:  # noqa: A002
     """The real part: a view of a complex tensor, a real one itself."""
     if not input.aval.dtype.is_complex or is_mapped(input):
@@ -67,7 +67,7 @@ def angle(input: Any) -> Any:  # noqa: A002
     return complex_ops.angle(input)
 
 
-@function(method=False)
+@function(method=False, cacheable=True)
 def view_as_real(input: Any) -> Any:  # noqa: A002
     """Real and imaginary parts along a last axis of length 2."""
     if is_mapped(input):
@@ -75,7 +75,7 @@ def view_as_real(input: Any) -> Any:  # noqa: A002
     return complex_ops.view_as_real(input)
 
 
-@function(method=False, autocast=FULL)
+@function(method=False, autocast=FULL, cacheable=True)
 def view_as_complex(input: Any) -> Any:  # noqa: A002
     """The complex numbers whose parts lie along the last axis, of length 2."""
     if is_mapped(input):
@@ -86,7 +86,7 @@ def view_as_complex(input: Any) -> Any:  # noqa: A002
     return result
 
 
-@function(method=False, autocast=FULL)
+@function(method=False, autocast=FULL, cacheable=True)
 def polar(abs: Any, angle: Any, *, out: Any = None) -> Any:  # noqa: A002
     """``abs * (cos(angle) + i sin(angle))``."""
     require_tensor(abs, "polar", "abs", 1)

@@ -8,17 +8,18 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine import dtypes, stored_types
-from mindtorch.engine.allocator import refusal
+from mindtorch.engine.allocator import empty, refusal
 from mindtorch.engine.autograd import api
 from mindtorch.engine.aval import Aval, aval, channels_last_strides
 from mindtorch.engine.devices import cuda
 from mindtorch.engine.devices.device import cpu, empty_on
 from mindtorch.engine.dtype_support import refuse
 from mindtorch.engine.ops import complex as complex_ops
+from mindtorch.engine.ops.copies import kernel_of_copy
 from mindtorch.engine.result_strides import preserved_strides
 from mindtorch.engine.symbolic_sizes import made_anew, open_sizes
 from mindtorch.engine.tensor import Tensor as EngineTensor
-from mindtorch.engine.tensor import from_array, make
+from mindtorch.engine.tensor import constant, from_array, make
 from mindtorch.engine.transforms.vmap import for_each_example
 
 from .._api.arguments import (
@@ -69,12 +70,14 @@ def new_empty(described: Aval) -> Any:
     return make(empty_on(described.device)(described.extent, described.dtype.np), described)
 
 
+_MANY = 16384  # elements, from which a loop of vectors is quicker than numpy's
+
+
 def filled(described: Aval, value: Any) -> Any:
     """A tensor with every element ``value``."""
-    if type(value) not in (int, float) or not 0 <= value <= 127:  # which all types hold
-        check_value(value, described.dtype, filling=described.size == 1)
-        if described.dtype.category == dtypes.INTEGER and value < 0:
-            value = np.array(int(value)).astype(described.dtype.np)
+    check_value(value, described.dtype, filling=described.size == 1)
+    if described.dtype.category == dtypes.INTEGER and value.__class__ is not bool and value < 0:
+        value = np.array(int(value)).astype(described.dtype.np)
     if open_sizes:
         anew = made_anew(described, np.array, value)
         if anew is not None:
@@ -87,6 +90,11 @@ def filled(described: Aval, value: Any) -> Any:
         return made
     size, kind = described.size, described.dtype.np
     zero = not value and not (isinstance(value, float) and math.copysign(1, value) < 0)
+    plain = value.__class__ in (int, float) and described.dtype not in dtypes.STORED
+    if size >= _MANY and not zero and plain:
+        data, number = empty(size, kind), constant(value)
+        kernel_of_copy(described, number.aval)(data, number.flat)
+        return make(data, described)
     try:
         data = np.zeros(size, kind) if zero else np.empty(size, kind)
     except (MemoryError, ValueError):
@@ -158,14 +166,14 @@ def _define_filled(name: str, value: Any) -> None:
         return finish(made, requires_grad, layout, pin_memory)
 
     about = f"{_FILLED[value]} in the shape ``size``, of the default type unless given."
-    function(method=False, name=name, about=about)(body)
+    function(method=False, name=name, about=about, constant=True)(body)
 
 
 for _name, _value in (("zeros", 0), ("ones", 1), ("empty", None)):
     _define_filled(_name, _value)
 
 
-@function(method=False)
+@function(method=False, constant=True)
 def full(
     size: Any,
     fill_value: Any,
@@ -230,14 +238,14 @@ def _define_like(name: str, value: Any) -> None:
         return finish(for_each_example(made, input), requires_grad, layout, pin_memory)
 
     about = f"{_FILLED[value]} in the shape, and unless given the type and layout, of ``input``."
-    function(method=False, name=name, about=about)(body)
+    function(method=False, name=name, about=about, constant=True)(body)
 
 
 for _name, _value in (("zeros_like", 0), ("ones_like", 1), ("empty_like", None)):
     _define_like(_name, _value)
 
 
-@function(method=False)
+@function(method=False, constant=True)
 def full_like(
     input: Any,  # noqa: A002
     fill_value: Any,
@@ -344,14 +352,14 @@ def _define_new(name: str, value: Any) -> None:
         return finish(for_each_example(made, self), requires_grad, layout, pin_memory)
 
     about = f"{_FILLED[value]} in the shape ``size``, in the tensor's type and on its device."
-    function(namespace=False, name=name, about=about)(body)
+    function(namespace=False, name=name, about=about, constant=True)(body)
 
 
 for _name, _value in (("new_zeros", 0), ("new_ones", 1), ("new_empty", None)):
     _define_new(_name, _value)
 
 
-@function(namespace=False)
+@function(namespace=False, constant=True)
 def new_full(
     self: Any,
     size: Any,
@@ -377,7 +385,7 @@ def type_for(dtype: Any, out: Any) -> Any:
     return out.aval.dtype if isinstance(out, EngineTensor) else dtypes.default
 
 
-@function(method=False)
+@function(method=False, constant=True)
 def eye(
     n: int,
     m: int | None = None,
@@ -429,7 +437,7 @@ def complex_(real: Any, imag: Any, *, out: Any = None) -> Any:
     return store_out(result, out, "complex", (), Out(SCALAR_OBJECT))
 
 
-@function(method=False)
+@function(method=False, explained=False)
 def is_tensor(obj: Any) -> bool:
     """Whether ``obj`` is a tensor."""
     return isinstance(obj, EngineTensor)

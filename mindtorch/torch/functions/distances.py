@@ -25,7 +25,7 @@ _MODES = {
 }  # fmt: skip
 
 
-@function(autocast=FULL, autocast_cuda=FULL, home="functional")
+@function(autocast=FULL, autocast_cuda=FULL, home="functional", cacheable=True)
 def cdist(
     x1: Any, x2: Any, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary"
 ) -> Any:

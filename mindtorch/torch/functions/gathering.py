@@ -100,7 +100,7 @@ def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Any:  # noqa: A00
     return ops.scatter_add(input, index, source, axis=_axis(input, dim))
 
 
-@function(out=Out(EXACT), in_place=True, apart=True)
+@function(out=Out(EXACT), in_place=True, apart=True, cacheable=True)
 def scatter_reduce(
     input: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True  # noqa: A002
 ) -> Any:
@@ -244,7 +244,7 @@ def index_copy(input: Any, dim: int, index: Any, source: Any) -> Any:  # noqa: A
     return ops.index_copy(input, index, source, axis=_axis(input, dim))
 
 
-@function(in_place=True, apart=True)
+@function(in_place=True, apart=True, cacheable=True)
 def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:  # noqa: A002
     """``input`` with ``value`` in the slices that ``index`` names."""
     filling = operand(value, "index_fill", "value")
@@ -306,7 +306,7 @@ def _check_filling(x: Any, value: Any) -> None:
         check_value(value, x.aval.dtype, filling=False)
 
 
-@function(namespace=False, name="masked_fill_")
+@function(namespace=False, name="masked_fill_", cacheable=True)
 def _masked_fill_(self: Any, mask: Any, value: Any) -> Any:
     """:func:`masked_fill` over ``self``."""
     _check_filling(self, value)
@@ -350,6 +350,7 @@ def masked_scatter(input: Any, mask: Any, source: Any) -> Any:  # noqa: A002
         ),
         no_overlap=True,
     ),
+    cacheable=True,
 )
 def take(input: Any, index: Any) -> Any:  # noqa: A002
     """``input`` read as one row, at ``index``."""
@@ -487,7 +488,7 @@ def triu(input: Any, diagonal: int = 0) -> Any:  # noqa: A002
 def _define_indices(name: str, find: Any) -> None:
     about = "The coordinates of a triangle of a matrix, rows above columns."
 
-    @function(method=False, name=name, about=about)
+    @function(method=False, name=name, about=about, constant=True)
     def body(
         row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None,
         layout: Any = None, pin_memory: bool = False, requires_grad: bool = False,
@@ -535,7 +536,7 @@ def diagflat(input: Any, offset: int = 0) -> Any:  # noqa: A002
     return diag(movement.reshape(input, (input.aval.size,)), offset)
 
 
-@function(namespace=False, name="fill_diagonal_")
+@function(namespace=False, name="fill_diagonal_", cacheable=True)
 def _fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Any:
     """Write ``fill_value`` on the main diagonal.
 

@@ -9,6 +9,8 @@ import numpy as np
 
 from mindtorch.engine import dtypes
 from mindtorch.engine.autograd import inplace, tape
+from mindtorch.engine.call_cache.call_cache import cached
+from mindtorch.engine.devices.device import cpu
 from mindtorch.engine.dispatch import state
 from mindtorch.engine.ops import indexing
 from mindtorch.engine.ops import movement as ops
@@ -26,6 +28,11 @@ def get_item(x: Any, item: Any) -> Any:
     """``x[item]``: a view for ints, slices, None and ..., a copy where tensors index."""
     kind = type(item)
     if kind is int:
+        shape = x.aval.shape
+        if shape and -shape[0] <= item < shape[0]:
+            place = item + shape[0] if item < 0 else item
+            params = {"axis": 0, "index": place}
+            return ops.select.view_at(x, 0, place * x.aval.strides[0], params)
         return select_first(x, item)
     if kind is slice:
         if not x.aval.ndim:
@@ -34,11 +41,24 @@ def get_item(x: Any, item: Any) -> Any:
     if kind is tuple and _VIEWING.issuperset(map(type, item)):
         return _views(x, item)
     if item is None:
-        return ops.unsqueeze(x, axis=0)
+        return _new_axis(x, 0)
+    if isinstance(item, EngineTensor) and item.aval.dtype is dtypes.int64 and item.aval.shape:
+        if x.aval.shape and x.aval.device is cpu is item.aval.device:
+            return _by_one_index(x, item)
     view, indices = _basic(x, item)
     if indices is None:
         return view
     return indexing.index(view, *indices)
+
+
+@cached
+def _by_one_index(x: Any, places: Any) -> Any:
+    return indexing.index(x, places)
+
+
+@cached
+def _new_axis(x: Any, axis: int) -> Any:
+    return ops.unsqueeze(x, axis=axis)
 
 
 def select_first(x: Any, index: int) -> Any:
@@ -89,6 +109,7 @@ def _slice(x: Any, axis: int, item: slice, alias: bool = False) -> Any:
     return ops.slice_.view_at(x, (axis, length, step), start * x.aval.strides[axis], params)
 
 
+_SIMPLE = {int, float, bool}
 _VIEWING = {int, slice, type(None), type(...)}
 _WHOLE = slice(None)
 
@@ -104,7 +125,7 @@ def _views(x: Any, items: tuple[Any, ...]) -> Any:
             view = _select(view, axis, each, place)
             continue
         if each is None:
-            view = ops.unsqueeze(view, axis=axis)
+            view = _new_axis(view, axis)
         elif each is ...:
             axis += left - 1
         elif each != _WHOLE:
@@ -261,6 +282,30 @@ def _read_mask(view: Any, axis: int, mask: Any, indices: dict[int, Any]) -> None
         indices[axis + i] = from_array(np.ascontiguousarray(places), view.aval.device)
 
 
+def _part(x: Any, item: Any) -> tuple[Any, int] | None:
+    """What view ``x[item]`` is but for where it begins, and where; None of what is more than whole
+    numbers and slices within bounds."""
+    shape, strides = x.aval.shape, x.aval.strides
+    items = item if item.__class__ is tuple else (item,)
+    if len(items) > len(shape):
+        return None
+    kind: list[Any] = []
+    offset = 0
+    for each, n, stride in zip(items, shape, strides, strict=False):
+        if each.__class__ is int:
+            if not -n <= each < n:
+                return None
+            offset += (each + n if each < 0 else each) * stride
+            kind.append(None)
+        elif each.__class__ is slice and each.step is None:
+            start, stop, _ = each.indices(n)
+            kind.append(stop - start)
+            offset += start * stride
+        else:
+            return None
+    return tuple(kind), offset
+
+
 def set_item(x: Any, item: Any, value: Any) -> None:
     """``x[item] = value``; of complex tensors the real part, where ``x`` is real."""
     number = not isinstance(value, EngineTensor)
@@ -279,6 +324,12 @@ def set_item(x: Any, item: Any, value: Any) -> None:
             return
     if item is False:
         return
+    part = _part(x, item)
+    if part is not None and not (number and plain.__class__ not in _SIMPLE):
+        if number and x.aval.dtype.category > dtypes.BOOL:
+            check_value(plain, x.aval.dtype)
+        if inplace.copy_into_part(x, *part, value):
+            return
     if item is True:
         view, indices = ops.unsqueeze(x, axis=0), None
     elif type(item) is int:
@@ -289,6 +340,7 @@ def set_item(x: Any, item: Any, value: Any) -> None:
         check_value(1j if value.aval.dtype.is_complex and not x.aval.dtype.is_complex else plain,
                     x.aval.dtype)
     if indices is None:
+        given = value
         if value.aval.shape != view.aval.shape:
             value = _drop_leading(value)
             if value.aval.ndim > view.aval.ndim:
@@ -296,11 +348,13 @@ def set_item(x: Any, item: Any, value: Any) -> None:
             if not number:
                 value = value.expand(view.aval.shape)  # as a view it may lie in what is written
         inplace.copy_(view, value)
+        if part is not None and given.aval.ndim <= view.aval.ndim:
+            inplace.keep_part(x, part[0], view, given)
         return
     if not number:
         parts = item if type(item) is tuple else (item,)
         require_same_type(view, _drop_leading(value), parts, indices)
-    index_put_(view, indices, _drop_leading(value), indexing)
+    _index_put_(view, indices, _drop_leading(value))
 
 
 def _is_mask(index: Any) -> bool:
@@ -340,8 +394,8 @@ def _drop_leading(value: Any) -> Any:
     return value
 
 
-def index_put_(x: Any, indices: Any, value: Any, indexing: Any, accumulate: bool = False) -> Any:
-    """Write (or add) ``value`` at the places that the index tensors name."""
+def _index_put_(x: Any, indices: Any, value: Any) -> Any:
+    """Write ``value`` at the places that the index tensors name."""
     inplace.check_writable(x)
     for each in (value, *indices):
         if isinstance(each, EngineTensor):
@@ -350,9 +404,12 @@ def index_put_(x: Any, indices: Any, value: Any, indexing: Any, accumulate: bool
         value = ops.cast(value, dtype=x.aval.dtype)
     if not state.interpreters:
         put = indexing.index_put
-        return inplace.apply_in_place(put, x, x, value, *indices, accumulate=accumulate)
-    result = indexing.index_put(x, value, *indices, accumulate=accumulate)
+        return inplace.apply_in_place(put, x, x, value, *indices, accumulate=False)
+    result = indexing.index_put(x, value, *indices, accumulate=False)
     return inplace.copy_(x, result)
+
+
+_index_put_ = cached(_index_put_, writes=True)
 
 
 METHODS["__getitem__"] = get_item

@@ -62,7 +62,7 @@ def select(input: Any, dim: int, index: Any) -> Any:  # noqa: A002
     return ops.select(input, axis=axis, index=at + size if at < 0 else at)
 
 
-@function()
+@function(cacheable=True)
 def unbind(input: Any, dim: int = 0) -> Any:  # noqa: A002
     """All slices along axis ``dim``, as a tuple."""
     axis = normalize_axis(dim, input.aval.ndim)
@@ -73,12 +73,11 @@ def unbind(input: Any, dim: int = 0) -> Any:  # noqa: A002
         at(input, axis, i * stride, {"axis": axis, "index": i})
         for i in range(input.aval.shape[axis])
     ])
-    tape.share_node(views, ops.unbind, input, {"axis": axis})
-    tape.mark_outputs(views, "Unbind")
+    tape.several_views(views, "Unbind", ops.unbind, {"axis": axis})
     return views
 
 
-@function(home="functional")
+@function(home="functional", cacheable=True)
 def split(
     tensor: Any, split_size_or_sections: Any = None, dim: int = 0, *, split_size: Any = None
 ) -> Any:
@@ -124,8 +123,8 @@ def split(
     views = _slices(tensor, axis, sizes)
     listed = isinstance(given, (tuple, list))
     params = {"axis": axis, "sizes": tuple(sizes)}
-    tape.share_node(views, ops.split_with_sizes if listed else ops.split, tensor, params)
-    tape.mark_outputs(views, "SplitWithSizes" if listed else "Split")
+    name, op = ("SplitWithSizes", ops.split_with_sizes) if listed else ("Split", ops.split)
+    tape.several_views(views, name, op, params)
     return views
 
 
@@ -144,7 +143,7 @@ def _piece(x: Any, axis: int, start: int, length: int) -> Any:
     return ops.slice_.view_at(x, (axis, length, 1), start * x.aval.strides[axis], params)
 
 
-@function()
+@function(cacheable=True)
 def split_with_sizes(input: Any, split_sizes: Any, dim: int = 0) -> Any:  # noqa: A002
     """Parts of these lengths along ``dim``; views.
 
@@ -154,7 +153,7 @@ def split_with_sizes(input: Any, split_sizes: Any, dim: int = 0) -> Any:  # noqa
     return split(input, list(split_sizes), dim)
 
 
-@function()
+@function(cacheable=True)
 def chunk(input: Any, chunks: int, dim: int = 0) -> Any:  # noqa: A002
     """At most ``chunks`` pieces of one size along ``dim``."""
     if chunks <= 0:
@@ -169,7 +168,7 @@ def chunk(input: Any, chunks: int, dim: int = 0) -> Any:  # noqa: A002
     return split(input, step, axis)
 
 
-@function()
+@function(cacheable=True)
 def tensor_split(
     input: Any,  # noqa: A002
     indices_or_sections: Any = None,
@@ -358,7 +357,7 @@ def repeat_interleave(
     return input.index_select(axis, from_array(places, input.aval.device))
 
 
-@function(method=False, home="functional")
+@function(method=False, home="functional", cacheable=True)
 def meshgrid(*tensors: Any, indexing: str | None = None) -> Any:
     """The coordinates of a grid, one tensor for each axis ("ij" or "xy" order).
 
@@ -401,7 +400,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> Any:
     return tuple(grids)
 
 
-@function(method=False, home="functional")
+@function(method=False, home="functional", cacheable=True)
 def block_diag(*tensors: Any) -> Any:
     """A matrix with the tensors as blocks on its diagonal."""
     require_tensors(tensors)
@@ -423,7 +422,7 @@ def block_diag(*tensors: Any) -> Any:
     return ops.cat(*rows, axis=0)
 
 
-@function(method=False, home="functional")
+@function(method=False, home="functional", cacheable=True)
 def cartesian_prod(*tensors: Any) -> Any:
     """All combinations of the elements of 1-d tensors, one a row."""
     require_tensors(tensors)

@@ -8,6 +8,7 @@ import numpy as np
 
 from mindtorch.engine import dtypes
 from mindtorch.engine.autograd import inplace, tape
+from mindtorch.engine.call_cache.call_cache import cached
 from mindtorch.engine.dispatch import call_of, in_frames_as
 from mindtorch.engine.dtype_support import refuse, require_numbers
 from mindtorch.engine.implementations import Implementations
@@ -191,22 +192,27 @@ def _factor(x: Any, other: Any, alpha: float) -> Any:
 _sum, _difference, _quotient = (call_of(op, 2) for op in (ops.add, ops.subtract, ops.divide))
 
 
+@cached
+def _scaled_sum(first: Any, other: Any, alpha: Any) -> Any:
+    first, other = of_numbers(first, other)
+    if _is_fused(first, other, alpha):
+        return ops.add_scaled(first, other, _factor(first, other, alpha))
+    return ops.add(operand(first, "add", "input"), scaled_operand(other, alpha, "add", first))
+
+
 @function(out=True)
 def add(input: Any, other: Any, *old: Any, alpha: Any = 1) -> Any:  # noqa: A002
     """``input + alpha * other``."""
     if old:
         alpha, (other,) = other, old_factor("add", "alpha", "other", input, other, old)
     if alpha.__class__ is not int or alpha != 1 or other.__class__ in _NUMBERS:
-        input, other = of_numbers(input, other)  # noqa: A001
-        if _is_fused(input, other, alpha):
-            return ops.add_scaled(input, other, _factor(input, other, alpha))
-        other = scaled_operand(other, alpha, "add", input)
-    elif not isinstance(other, EngineTensor):
+        return _scaled_sum(input, other, alpha)
+    if not isinstance(other, EngineTensor):
         other = operand(other, "add", "other")
     return _sum(input if isinstance(input, EngineTensor) else operand(input, "add", "input"), other)
 
 
-@function(out=True, aliases=("subtract",))
+@function(out=True, aliases=("subtract",), cacheable=True)
 def sub(input: Any, other: Any, *old: Any, alpha: Any = 1) -> Any:  # noqa: A002
     """``input - alpha * other``."""
     if old:
@@ -259,13 +265,13 @@ def _sub_(self: Any, other: Any, *old: Any, alpha: Any = 1) -> Any:
     return inplace.apply_in_place(ops.subtract, self, self, scaled)
 
 
-METHODS.update({"add_": _add_, "sub_": _sub_, "subtract_": _sub_})
-for _written, _others in ((_add_, _add_others), (_sub_, _sub_others)):
-    in_frames_as(_written.__name__[1:], _written)
-    _shown = ShownSignature(_written, name=_written.__name__, method=True)
-    _written.__signature__ = _shown  # type: ignore[attr-defined]
-    _record = Public(_written.__name__, _written, explained=False, implementations=_others)
-    _written.public = _record  # type: ignore[attr-defined]
+for _body, _others in ((_add_, _add_others), (_sub_, _sub_others)):
+    in_frames_as(_body.__name__[1:], _body)
+    _written: Any = cached(_body, others=_others, writes=True)
+    _written.__signature__ = ShownSignature(_body, name=_body.__name__, method=True)
+    _written.public = Public(_body.__name__, _body, explained=False, implementations=_others)
+    METHODS[_body.__name__] = _written
+METHODS["subtract_"] = METHODS["sub_"]
 
 
 @function()
@@ -317,7 +323,7 @@ def _is_short(x: Any, y: Any) -> bool:
     return kind.category == dtypes.FLOAT and kind.itemsize == 2
 
 
-@function(namespace=False, name="div_", aliases=("divide_",))
+@function(namespace=False, name="div_", aliases=("divide_",), cacheable=True)
 def _div_(self: Any, other: Any, *, rounding_mode: Any = None) -> Any:
     """``self /= other``."""
     op = _division(rounding_mode)
@@ -345,7 +351,7 @@ def pow(input: Any, exponent: Any) -> Any:  # noqa: A001, A002
     return ops.power(operand(input, "pow", "input"), operand(exponent, "pow", "exponent"))
 
 
-@function(namespace=False, name="pow_")
+@function(namespace=False, name="pow_", cacheable=True)
 def _pow_(self: Any, exponent: Any) -> Any:
     """``self **= exponent``."""
     if isinstance(exponent, int) and exponent < 0:
@@ -405,7 +411,7 @@ def frexp(input: Any, *, out: Any = None) -> Any:  # noqa: A002
 # --- rounding and limits ---------------------------------------------------------------------
 
 
-@function(out=Out(FOUND), in_place=True)
+@function(out=Out(FOUND), cacheable=True)
 def round(input: Any, *, decimals: int = 0) -> Any:  # noqa: A001, A002
     """To the nearest number with ``decimals`` places, halves to the even one."""
     require_tensor(input, "round", "input", 1)
@@ -421,6 +427,16 @@ def round(input: Any, *, decimals: int = 0) -> Any:  # noqa: A001, A002
     if decimals > 0:
         return ops.divide(rounding.round_(ops.multiply(input, factor)), factor)
     return ops.multiply(rounding.round_(ops.divide(input, factor)), factor)
+
+
+@function(name="round_", cacheable=True)
+def _round_(self: Any, *, decimals: int = 0) -> Any:
+    """:func:`round` over ``self``."""
+    require_tensor(self, "round_", "input", 1)
+    if not as_int(decimals):
+        return inplace.apply_in_place(rounding.round_, self, self)
+    inplace.check_writable(self)
+    return write_result(self, round(movement.clone(self), decimals=decimals))
 
 
 def _clamp(input: Any, min: Any, max: Any) -> Any:  # noqa: A002
@@ -441,7 +457,7 @@ def clamp(input: Any, min: Any = None, max: Any = None) -> Any:  # noqa: A002
     return op(*inputs)
 
 
-@function(name="clamp_", aliases=("clip_",))
+@function(name="clamp_", aliases=("clip_",), cacheable=True)
 def _clamp_(self: Any, min: Any = None, max: Any = None) -> Any:  # noqa: A002
     """:func:`clamp` over ``self``."""
     op, inputs = _clamp(self, min, max)

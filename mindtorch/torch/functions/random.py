@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from mindtorch.engine.dispatch import state
 from mindtorch.engine.dtype_support import refuse, refuse_kinds
 from mindtorch.engine.ops import comparison as comparisons
 from mindtorch.engine.ops import elementwise
+from mindtorch.engine.random.number_types import DIGITS
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant
 from mindtorch.engine.transforms.vmap import draw, redraw
@@ -122,9 +122,9 @@ def _define_factory(name: str, sampler: str, *arguments: float) -> None:
 
     numbers = {"rand": "Numbers spread evenly over [0, 1)", "randn": "Normal numbers"}[name]
     about = f"{numbers}, in the shape ``size``."
-    function(method=False, name=name, about=about)(body)
+    function(method=False, name=name, about=about, cacheable=True)(body)
     about = f"{numbers}, in the shape, and unless given the type and device, of ``input``."
-    function(method=False, name=name + "_like", about=about)(like)
+    function(method=False, name=name + "_like", about=about, cacheable=True)(like)
 
 
 _KERNEL_NAMES = {"uniform": "check_uniform_bounds", "normal": "normal_kernel_cpu"}
@@ -132,7 +132,7 @@ _define_factory("rand", "uniform", 0.0, 1.0)
 _define_factory("randn", "normal", 0.0, 1.0)
 
 
-@function(method=False)
+@function(method=False, cacheable=True)
 def randint(
     low: Any = None,
     high: Any = None,
@@ -179,7 +179,7 @@ def _integers(low: Any, high: Any, generator: Any) -> Any:
     return lambda array: generator_of(generator).random(array, low, high)
 
 
-@function(method=False)
+@function(method=False, cacheable=True)
 def randint_like(
     input: Any,  # noqa: A002
     low: Any = None,
@@ -207,7 +207,7 @@ def randint_like(
     return finish(made, requires_grad, layout, pin_memory)
 
 
-@function(method=False)
+@function(method=False, cacheable=True)
 def randperm(
     n: int,
     *,
@@ -267,7 +267,7 @@ def _in_place(name: str, checked: bool = False) -> Any:
             return redraw(self, fill, *inputs) if inputs else redraw(self, plain)
 
         variant.__doc__ = body.__doc__
-        return function(namespace=False, name=name, checked=checked)(variant)
+        return function(namespace=False, name=name, checked=checked, cacheable=True)(variant)
 
     return register
 
@@ -387,12 +387,11 @@ def random_(generator: Any, array: Any, *ends: Any, **named: Any) -> None:
 
 def _check_exact(name: str, bound: Any, dtype: Any) -> None:
     """torch's error for a bound beyond a type of floats, and warning beyond its whole numbers."""
-    limits, kind = finfo(dtype), dtypes.c_name(dtype)
     if bound is None:
         return
-    if abs(bound) > limits.max:
+    kind, digits = dtypes.c_name(dtype), DIGITS[dtype.name]
+    if abs(bound) > _most(dtype.np):
         raise RuntimeError(f"{name} is out of bounds for {kind}")
-    digits = 1 - round(math.log2(limits.eps))
     if abs(bound) > 2**digits:
         warn_caller(
             f"{name} is out of bounds [-(2^{digits}), 2^{digits}]. Due to precision limitations "
@@ -499,9 +498,6 @@ def multinomial(
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
     if input.aval.shape[-1] > 2**24:
         raise RuntimeError("number of categories cannot exceed 2^24")
-    if out is not None and out.aval.dtype is not dtypes.int64:
-        kind = dtypes.scalar_type_name(out.aval.dtype)
-        raise RuntimeError(f"multinomial expects Long tensor out, got: {kind}")
     draws = generator_of(generator)
 
     def fill(array: Any, weights: Any) -> None:
@@ -515,7 +511,7 @@ def multinomial(
     return drawn if out is None else store_out(drawn, out, "multinomial")
 
 
-@function(method=False, checked=True)
+@function(method=False, checked=True, cacheable=True)
 def normal(
     mean: Any,
     std: Any = 1.0,

@@ -454,7 +454,7 @@ def norm(
     return vector_norm(input, order, dim, keepdim, dtype=dtype)
 
 
-@function(out=True, autocast_cuda=FULL)
+@function(out=True, autocast_cuda=FULL, cacheable=True)
 def dist(input: Any, other: Any, p: float = 2) -> Any:  # noqa: A002
     """The norm of ``input - other``."""
     difference = el.subtract(input, other)

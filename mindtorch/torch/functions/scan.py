@@ -136,7 +136,7 @@ def _sides(y: Any, x: Any, dim: int, name: str) -> tuple[Any, Any, int]:
     return both, diff(x, 1, dim), axis
 
 
-@function(method=False, aliases=("trapz",))
+@function(method=False, aliases=("trapz",), cacheable=True)
 def trapezoid(y: Any, x: Any = None, *, dx: Any = 1, dim: int = -1) -> Any:
     """The integral of ``y`` along ``dim`` by the trapezoidal rule."""
     both, width, axis = _sides(y, x, dim, "trapezoid")

@@ -21,7 +21,7 @@ from .._api.warn_caller import warn_caller
 from .creation import finish, type_for
 
 
-@function(method=False)
+@function(method=False, constant=True)
 def arange(
     start: Any = None,
     end: Any = None,
@@ -158,7 +158,7 @@ def _type_of(start: Any, end: Any, dtype: Any, out: Any) -> Any:
     return chosen
 
 
-@function(method=False)
+@function(method=False, constant=True)
 def linspace(
     start: Any,
     end: Any,
@@ -180,7 +180,7 @@ def linspace(
     )
 
 
-@function(method=False)
+@function(method=False, constant=True)
 def logspace(
     start: Any,
     end: Any,

@@ -8,6 +8,7 @@ from typing import Any
 from mindtorch.engine import dtypes
 from mindtorch.engine.autograd import tape
 from mindtorch.engine.aval import broadcast_shapes, channels_last_strides, contiguous_strides
+from mindtorch.engine.call_cache.call_cache import cached
 from mindtorch.engine.dispatch import graph_under_way, state
 from mindtorch.engine.dtypes import scalar_type_name
 from mindtorch.engine.ops import complex as complex_ops
@@ -539,7 +540,14 @@ def contiguous(self: Any, *, memory_format: Any = contiguous_format) -> Any:
     """``self`` if it lies in that order already, else a copy that does."""
     if self.is_contiguous(memory_format=memory_format):
         return self
-    return ops.clone(self, strides=strides_for(self, memory_format))
+    return _dense_copy(self) if memory_format is contiguous_format else ops.clone(
+        self, strides=strides_for(self, memory_format)
+    )
+
+
+@cached
+def _dense_copy(x: Any) -> Any:
+    return ops.clone(x, strides=strides_for(x, contiguous_format))
 
 
 def become(target: Any, view: Any) -> Any:

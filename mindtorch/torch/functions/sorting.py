@@ -220,7 +220,7 @@ _OF_SEARCHSORTED = Out(
 )
 
 
-@function(method=False)
+@function(method=False, cacheable=True)
 def searchsorted(
     sorted_sequence: Any,
     input: Any,  # noqa: A002
@@ -261,7 +261,7 @@ def searchsorted(
     return found if out is None else store_out(found, out, "searchsorted", (), _OF_SEARCHSORTED)
 
 
-@function(method=False)
+@function(method=False, cacheable=True)
 def bucketize(
     input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False, out: Any = None  # noqa: A002
 ) -> Any:

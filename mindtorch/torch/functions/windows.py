@@ -47,7 +47,7 @@ def _scaled(places: Any, factor: float) -> Any:
     return ops.multiply(places, c(factor))
 
 
-@function(method=False, checked=True)
+@function(method=False, checked=True, constant=True)
 def hamming_window(
     window_length: int,
     periodic: bool = True,
@@ -76,7 +76,7 @@ def _cosine(
     return _finish(window, length, layout, pin_memory, requires_grad)
 
 
-@function(method=False, checked=True)
+@function(method=False, checked=True, constant=True)
 def hann_window(
     window_length: int,
     periodic: bool = True,
@@ -91,7 +91,7 @@ def hann_window(
     return _cosine("hann_window", window_length, periodic, 0.5, 0.5, *options)
 
 
-@function(method=False, checked=True)
+@function(method=False, checked=True, constant=True)
 def bartlett_window(
     window_length: int,
     periodic: bool = True,
@@ -112,7 +112,7 @@ def bartlett_window(
     return _finish(window, window_length, layout, pin_memory, requires_grad)
 
 
-@function(method=False, checked=True)
+@function(method=False, checked=True, constant=True)
 def blackman_window(
     window_length: int,
     periodic: bool = True,
@@ -134,7 +134,7 @@ def blackman_window(
     return _finish(window, window_length, layout, pin_memory, requires_grad)
 
 
-@function(method=False, checked=True)
+@function(method=False, checked=True, constant=True)
 def kaiser_window(
     window_length: int,
     periodic: bool = True,

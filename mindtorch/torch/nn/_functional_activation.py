@@ -96,6 +96,7 @@ def relu(input: Any, inplace: bool = False) -> Any:  # noqa: A002
     return _run(activation_ops.relu, inplace, input)
 
 
+@functional(explained=False, cacheable=True)
 def relu_(input: Any) -> Any:  # noqa: A002
     """max(x, 0), in place."""
     return _run(activation_ops.relu, True, input)
@@ -113,7 +114,7 @@ def threshold(input: Any, threshold: float, value: float, inplace: bool = False)
     return _run(activations.threshold, inplace, input, *of_kind(input, threshold, value))
 
 
-@functional(explained=True)
+@functional(explained=True, cacheable=True)
 def threshold_(input: Any, threshold: float, value: float) -> Any:  # noqa: A002
     """:func:`threshold` in place."""
     return _run(activations.threshold, True, input, *of_kind(input, threshold, value))
@@ -125,7 +126,7 @@ def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) 
     return _run(activations.leaky_relu, inplace, input, negative_slope, kernel="leaky_relu_cpu")
 
 
-@functional(explained=True)
+@functional(explained=True, cacheable=True)
 def leaky_relu_(input: Any, negative_slope: float = 0.01) -> Any:  # noqa: A002
     """:func:`leaky_relu` in place.
 
@@ -170,7 +171,7 @@ def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:  # noqa: 
     return _run(activations.elu, inplace, input, alpha, 1.0, 1.0, kernel="elu_cpu")
 
 
-@functional(explained=True)
+@functional(explained=True, cacheable=True)
 def elu_(input: Any, alpha: float = 1.0) -> Any:  # noqa: A002
     """:func:`elu` in place.
 
