@@ -15,7 +15,7 @@ PYTEST_ARGS ?=
 COMPARE_ARGS ?=
 BENCH_ARGS ?=
 # on the CPU; benchmarks/cuda.py measures a GPU
-BENCHMARKS := training larger_models first_step kernels ops scaling compilers data_cache data_parallel \
+BENCHMARKS := training larger_models first_step kernels products ops scaling compilers data_cache data_parallel \
 	sharded tensor_parallel parallel_plan serving
 
 # modules are compiled to byte code once, not in each of the processes that tests start

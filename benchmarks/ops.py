@@ -3,7 +3,7 @@
 One process and one thread; the two take turns, and of each the least processor time of a call
 counts. A ratio is ours / torch's: below 1 we are faster.
 
-    python benchmarks/ops.py [--size 10 1000] [--only softmax] [--worst 40] [--back] [--record FILE]
+    python benchmarks/ops.py [--size 10 1000] [--only softmax] [--worst 40] [--back] [--rounds N]
 
 ``--back`` times a call together with the gradient of what it returns. ``--record`` adds the ratios
 to a JSON file, and prints how they differ from those that it held.
@@ -31,8 +31,7 @@ theirs: Any = importlib.import_module("torch")
 
 LIMIT = 1.3
 BURST = 2e-4  # seconds of one turn, at least one call
-TURNS = 15
-LONGEST = 0.1  # seconds of all turns of a call, unless three take longer
+LONGEST = 0.1  # seconds of all rounds of a call, unless three take longer
 
 
 def back(function: Callable[[], Any], leaves: list[Any]) -> Callable[[], None]:
@@ -68,8 +67,8 @@ def seconds(function: Callable[[], Any], number: int) -> float:
     return (time.thread_time() - began) / number
 
 
-def compared(call: str, size: int, gradient: bool) -> tuple[float, float]:
-    """The least seconds of a call, ours and torch's."""
+def compared(call: str, size: int, gradient: bool, rounds: int) -> tuple[float, float]:
+    """The least seconds of a call, ours and torch's, of at most so many rounds."""
     pair = [call_of(torch, call, size, gradient) for torch in (ours, theirs)]
     least, numbers = [], []
     for function in pair:
@@ -80,8 +79,7 @@ def compared(call: str, size: int, gradient: bool) -> tuple[float, float]:
         least.append(best)
         numbers.append(max(1, min(500, int(BURST / least[-1]))))
     gc.disable()
-    turns = max(3, min(TURNS, int(LONGEST / sum(least))))
-    for _ in range(turns):
+    for _ in range(min(rounds, max(3, int(LONGEST / sum(least))))):
         for side, function in enumerate(pair):
             least[side] = min(least[side], seconds(function, numbers[side]))
     gc.enable()
@@ -99,7 +97,7 @@ def measured(arguments: argparse.Namespace) -> list[tuple[float, str, int, float
                 continue
             for size in arguments.size:
                 try:
-                    mine, other = compared(call, size, arguments.back)
+                    mine, other = compared(call, size, arguments.back, arguments.rounds)
                 except Exception as error:
                     gc.enable()
                     print(f"failed: {call}, {size}: {error!r:.150}", flush=True)
@@ -129,6 +127,7 @@ def main() -> None:
     parser.add_argument("--worst", type=int, default=0, help="print so many; 0: all above 1.3")
     parser.add_argument("--back", action="store_true", help="with gradients")
     parser.add_argument("--verbose", action="store_true", help="each ratio as it is measured")
+    parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--record", type=Path, help="a file of ratios")
     arguments = parser.parse_args()
     ours.set_num_threads(1)

@@ -142,7 +142,7 @@ _LOOK_UP_VIEW = """\
 mode = state.mode
 plan = op._plans.get((x.aval, kind))
 if plan is None or mode > GRAD:
-    return op._first_view(mode, x, kind, params)
+    return op._other_view(mode, x, kind, offset, params)
 inputs = (x,)
 """
 _NAMES = {
@@ -283,18 +283,22 @@ class Dispatch:
         self._plans.keep(key, plan)
         return result
 
-    def _first_view(
-        self, mode: int, x: Tensor, kind: Any, params: dict[str, Any]
+    def _other_view(
+        self, mode: int, x: Tensor, kind: Any, offset: int, params: dict[str, Any]
     ) -> Tensor:
         """:meth:`view_at` where no plan is known, or where more than recording is done."""
+        result: Tensor
         if mode > GRAD | AUTOCAST or x.aval.sharded or x.aval.answered:
-            result: Tensor = self(x, **params)
+            result = self(x, **params)
             return result
-        plan = self._plans.get((x.aval, kind)) or self._plans.keep(
-            (x.aval, kind), self.plan((x,), params)
-        )
-        first: Tensor = self.follow(plan, mode & GRAD, (x,), params)  # none has autocast's policy
-        return first
+        mode &= GRAD  # views have no policy of autocast
+        plan = self._plans.get((x.aval, kind))
+        if plan is None:
+            plan = self._plans.keep((x.aval, kind), self.plan((x,), params))
+            result = self.follow(plan, mode, (x,), params)
+        else:
+            result = self._view(plan, mode, (x,), params, offset)
+        return result
 
     # the op, a view at ``offset``, of ``x``; the result's aval follows from ``kind`` and ``x``'s,
     # so that views of one kind have one plan, wherever they begin

@@ -2493,7 +2493,7 @@ def round(input: Tensor, *, decimals: _int, out: Tensor | None = None) -> Tensor
 
 @_overload
 def round_(input: Tensor) -> Tensor:
-    """:func:`round` over ``self``."""
+    """:func:`round` over ``self``, to ``decimals`` places."""
 @_overload
 def round_(input: Tensor, *, decimals: _int) -> Tensor: ...
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mindtorch.torch import fx, hub, jit, onnx, package
+from mindtorch.torch import hub, jit, onnx, package
 
 
 class QuietHandler(SimpleHTTPRequestHandler):
@@ -119,8 +119,6 @@ def test_the_marks_of_torchscript_leave_code_as_it_is() -> None:
 
 def absent_things() -> list[Any]:
     return [
-        jit.RecursiveScriptModule,
-        fx.replace_pattern,
         package.PackageExporter,
         package.PackageImporter,
         onnx.ExportableModule,

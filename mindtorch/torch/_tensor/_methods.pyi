@@ -1645,7 +1645,7 @@ class Methods:
 
     @_overload
     def round_(self) -> Tensor:
-        """:func:`round` over ``self``."""
+        """:func:`round` over ``self``, to ``decimals`` places."""
     @_overload
     def round_(self, *, decimals: _int) -> Tensor: ...
 

@@ -431,7 +431,7 @@ def round(input: Any, *, decimals: int = 0) -> Any:  # noqa: A001, A002
 
 @function(name="round_", cacheable=True)
 def _round_(self: Any, *, decimals: int = 0) -> Any:
-    """:func:`round` over ``self``."""
+    """:func:`round` over ``self``, to ``decimals`` places."""
     require_tensor(self, "round_", "input", 1)
     if not as_int(decimals):
         return inplace.apply_in_place(rounding.round_, self, self)

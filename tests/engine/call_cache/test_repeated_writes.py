@@ -152,6 +152,17 @@ def test_views_that_are_made_again(name: str) -> None:
     assert all_of(mt) == all_of(theirs)
 
 
+@pytest.mark.parametrize("enabled", [False, True])
+def test_parts_of_one_kind_begin_where_they_are_asked_for(enabled: bool) -> None:
+    """The plan of the first of them is taken for all, in a block of autocast, too."""
+    x = mt.arange(12.0).reshape(6, 2)
+    for first in (0, 2, 4, 1):
+        with mt.autocast("cpu", enabled=enabled):
+            part, row = x[first : first + 2], x[first]
+        assert part.tolist() == [[2.0 * n, 2.0 * n + 1] for n in (first, first + 1)]
+        assert row.tolist() == [2.0 * first, 2.0 * first + 1]
+
+
 def test_empty_lists_and_signs_of_zeros_tell_calls_apart() -> None:
     one, zero = mt.ones(1), mt.ones(0)
     for _ in range(3):
