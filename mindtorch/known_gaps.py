@@ -395,11 +395,11 @@ GAPS: tuple[Gap, ...] = (
     Gap("module", "mindspore_serving.server.distributed; workers of other machines", "all",
         "models that are split over devices, start_master_server and start_servable: workers are "
         "processes of the server's machine; start a server on each, behind a balancer"),
-    Gap("argument", "mindspore_serving: declare_model(config_file), OM and MindIR_Lite files, "
+    Gap("argument", "mindspore_serving: declare_model(config_file), OM and MindIR_Opt files, "
         "precision_mode='fp16', stages in C++", "all",
-        "raise; they are Ascend's and MindSpore Lite's"),
-    Gap("feature", "mindtorch serve: replicas on Ray, files of Lite", "all",
-        "not written: one server on one machine; MindIR, ONNX and weights are read"),
+        "raise; they are Ascend's"),
+    Gap("feature", "mindtorch serve: replicas on Ray", "all",
+        "not written: one server on one machine"),
     Gap("module", "mindspore.nn.probability, boost beyond GradientAccumulation, nn's thor cells",
         "all", "torch.distributions is there"),
     Gap("argument", "torch.cuda.amp.GradScaler() without CUDA", "all",

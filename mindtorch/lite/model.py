@@ -113,6 +113,13 @@ class Model:
         self._built()
         return self._inputs
 
+    @property
+    def open_shapes(self) -> list[list[int]]:
+        """The shapes of the inputs, -1 for lengths that may be any."""
+        graph = self._built()
+        tensors = [graph.tensors[place] for place in graph.inputs]
+        return [[-1 if isinstance(n, Size) else n for n in each.shape] for each in tensors]
+
     def get_outputs(self) -> list[Tensor]:
         """What the model gives: names, types and shapes; the elements are zeros."""
         return self._empty(self._program.output_avals, self._built().outputs)

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from mindtorch import mindspore, torch
+from mindtorch import lite, mindspore, torch
 from mindtorch.module_hooker import torch_as_mindtorch
 from mindtorch.serving.client import Client
 from mindtorch.serving.client import SSLConfig as ClientSSLConfig
@@ -290,6 +290,28 @@ def test_files_of_onnx(servable: Servable, tmp_path: Path, open_batch: bool) -> 
     np.testing.assert_allclose(outputs[0], net(x).detach().numpy()[:4], rtol=1e-5, atol=1e-6)
     file.write_bytes(b"no model")
     with pytest.raises(Exception, match="ONNX model"):
+        load_model(model.declaration, tmp_path)
+
+
+def test_files_of_lite(servable: Servable, tmp_path: Path) -> None:
+    """Runs of all numbers of instances share a few networks bound to memory."""
+    net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU(), torch.nn.Linear(4, 2)).eval()
+    x = torch.randn(7, 3)
+    file = tmp_path / "net.onnx"
+    torch.onnx.export(net, (x,), str(file), dynamic_axes={"input": {0: "n"}}, input_names=["input"])
+    lite.Converter().convert(lite.FmkType.ONNX, str(file), str(tmp_path / "net"))
+    model = register.declare_model("net.ms", "MindIR_Lite")
+    loaded = load_model(model.declaration, tmp_path)
+    assert loaded.inputs == [InputInfo("input", "float32", (3,))]
+    assert (loaded.outputs, loaded.fixed) == (["output"], False)
+    for rows in (7, 1, 4):
+        outputs, errors = BatchedModel(loaded, "net").rows([x.numpy()[:rows]], rows)
+        assert errors == {}
+        np.testing.assert_allclose(
+            outputs[0], net(x).detach().numpy()[:rows], rtol=1e-5, atol=1e-6
+        )
+    (tmp_path / "net.ms").write_bytes((tmp_path / "net.ms").read_bytes()[:100])
+    with pytest.raises(Exception, match=r"net\.ms"):
         load_model(model.declaration, tmp_path)
 
 

@@ -124,7 +124,7 @@ def _use_threads(declaration: Declaration) -> None:
 
 def _runner(network: Any) -> Callable[..., list[np.ndarray[Any, Any]]]:
     """Runs a module of torch's or a cell of MindSpore's on arrays."""
-    tensor_of = network.tensor_of if isinstance(network, _Cell) else torch.from_numpy
+    tensor_of = getattr(network, "tensor_of", torch.from_numpy)
 
     def run(arrays: Sequence[np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
         with torch.no_grad():
@@ -146,6 +146,8 @@ def _flat(given: Any) -> Iterator[Any]:
 
 
 def _array(tensor: Any) -> np.ndarray[Any, Any]:
+    if isinstance(tensor, np.ndarray):
+        return tensor
     return np.asarray(tensor.asnumpy() if hasattr(tensor, "asnumpy") else tensor.numpy())
 
 
@@ -267,6 +269,51 @@ def _read_checkpoint(declaration: Declaration, file: Path, key: bytes | None, mo
     return _Cell(mindspore, cell), _parameters_of(cell.construct), ["output"], 0
 
 
+class _Lite:
+    """A file of Lite's. A network bound to memory is kept for each number of instances, so these
+    are filled up to powers of two where the number is open."""
+
+    tensor_of = staticmethod(np.asarray)
+
+    def __init__(self, model: Any, tensor: Any, opened: Sequence[bool]) -> None:
+        self.model, self.tensor, self.opened = model, tensor, opened
+
+    def __call__(self, *arrays: Any) -> list[np.ndarray[Any, Any]]:
+        rows = max((len(x) for x, o in zip(arrays, self.opened, strict=True) if o), default=0)
+        count = 1 << max(rows - 1, 0).bit_length()
+        given = [
+            self.tensor(_filled_up(x, count) if o else x)
+            for x, o in zip(arrays, self.opened, strict=True)
+        ]
+        known = self.model.get_inputs()
+        if [x.shape for x in given] != [x.shape for x in known]:
+            self.model.resize(known, [x.shape for x in given])
+        made = [each.get_data_to_numpy() for each in self.model.predict(given)]
+        return [x[:rows] if rows and len(x) == count else x for x in made]
+
+
+def _filled_up(array: Any, count: int) -> Any:
+    """The array with rows of zeros behind its own, so that there are so many."""
+    return np.concatenate([array, np.zeros((count - len(array), *array.shape[1:]), array.dtype)])
+
+
+def _read_lite(declaration: Declaration, file: Path, key: bytes | None, mode: str) -> _Read:
+    from mindtorch import lite
+
+    context = lite.Context()
+    context.cpu.thread_num = torch.get_num_threads()
+    model = lite.Model()
+    model.build_from_file(file, lite.ModelType.MINDIR_LITE, context)
+    given, opened = [], []
+    for tensor, shape in zip(model.get_inputs(), model.open_shapes, strict=True):
+        name = tensor.get_data_to_numpy().dtype.name
+        given.append((tensor.name, name if name in ITEM_SIZES else None, shape))
+        opened.append(shape[:1] == [-1])
+    inputs, batch = _without_batch(declaration, given)
+    outputs = [each.name for each in model.get_outputs()]
+    return _Lite(model, lite.Tensor, opened), inputs, outputs, batch
+
+
 def _without_batch(
     declaration: Declaration, given: Sequence[tuple[str, str | None, Sequence[int]]]
 ) -> tuple[list[InputInfo], int]:
@@ -293,6 +340,7 @@ _READERS: dict[str, Any] = {
     "ckpt": _read_checkpoint,
     "mindir": _read_mindir,
     "onnx": _read_onnx,
+    "mindir_lite": _read_lite,
 }
 
 
@@ -305,8 +353,8 @@ def model_file_in(folder: Path) -> tuple[Path, str]:
     Raises:
         RuntimeError: there is none, or there are several.
     """
-    formats = {".mindir": "mindir", ".onnx": "onnx", ".pth": "pth", ".pt": "pth",
-               ".ckpt": "ckpt", ".safetensors": "safetensors"}  # fmt: skip
+    formats = {".mindir": "mindir", ".onnx": "onnx", ".ms": "mindir_lite", ".pth": "pth",
+               ".pt": "pth", ".ckpt": "ckpt", ".safetensors": "safetensors"}  # fmt: skip
     found = sorted(path for path in folder.iterdir() if path.suffix in formats)
     if len(found) != 1:
         which = "no model file" if not found else ", ".join(path.name for path in found)

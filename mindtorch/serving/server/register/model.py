@@ -14,7 +14,7 @@ from .device_info import AclOptions, Context, GpuOptions
 
 __all__ = ["Declaration", "Model", "declare_model", "declare_servable"]
 
-FORMATS = ("mindir", "onnx", "pth", "ckpt", "safetensors")
+FORMATS = ("mindir", "onnx", "mindir_lite", "pth", "ckpt", "safetensors")
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,8 @@ def declare_model(
 
     Args:
         model_file: its file in the folder of a version.
-        model_format: "MindIR", "ONNX"; "PTH", "CKPT" or "safetensors" for weights alone.
+        model_format: "MindIR", "ONNX", "MindIR_Lite" (what `mindtorch lite convert` writes); "PTH",
+            "CKPT" or "safetensors" for weights alone.
         with_batch_dim: whether the first axis of inputs and outputs counts instances. Without, the
             model runs each instance by itself.
         options: superseded by `context`.
@@ -119,9 +120,9 @@ def declare_model(
     check_str("model_format", model_format)
     check_int("batch_size", batch_size, 0)
     kind = model_format.lower()
-    if kind in ("om", "mindir_opt", "mindir_lite"):
-        raise RuntimeError(f"{model_format} files hold what Ascend or MindSpore Lite runs; export "
-                           "the model as MindIR or ONNX")  # fmt: skip
+    if kind in ("om", "mindir_opt"):
+        raise RuntimeError(f"{model_format} files hold what Ascend runs; export the model as "
+                           "MindIR or ONNX")  # fmt: skip
     if kind not in FORMATS:
         raise RuntimeError(f"model format can only be one of {', '.join(FORMATS)}, case ignored")
     if config_file is not None:
