@@ -1,4 +1,4 @@
-# make demo | test | test-all | lint | docs | wheel | bench | micro-check | insight-check | clean. All set up .venv first, once.
+# make demo | demo-deploy | test | test-all | lint | docs | wheel | bench | micro-check | insight-check | clean. All set up .venv first, once.
 # PYTEST_ARGS, COMPARE_ARGS and BENCH_ARGS are passed on: make test PYTEST_ARGS=tests/architecture
 
 PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
@@ -21,7 +21,7 @@ BENCHMARKS := training larger_models first_step kernels products ops scaling com
 # modules are compiled to byte code once, not in each of the processes that tests start
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo test test-all test-plain lint docs wheel bench clean micro-check insight-check
+.PHONY: setup demo demo-deploy test test-all test-plain lint docs wheel bench clean micro-check insight-check
 .DELETE_ON_ERROR:
 
 setup: $(STAMP)
@@ -62,6 +62,10 @@ define TEST
 	case "$$failed $(PYTEST_ARGS) " in "0 "*) ;; *" -x "*) break;; esac; \
 done; exit $$failed
 endef
+
+# train, export, convert, quantise, serve, ask: one table
+demo-deploy: | $(STAMP)
+	$(BIN)/python migration_examples/deploy_digits/run.py
 
 # what CI runs; PYTEST_ARGS chooses among them (-x stops at the first failure and shows it)
 test: $(STAMP)

@@ -1,4 +1,4 @@
-"""The example of serving: trained, exported, served and asked, each by its own script."""
+"""The examples of serving: trained, exported, served and asked."""
 
 from __future__ import annotations
 
@@ -34,3 +34,17 @@ def test_from_training_to_answers(repository: Path, tmp_path: Path) -> None:
     assert answers == f"360 answers, {share} of them right"
     assert first.startswith("the first: 2 share ")
     assert wrong.endswith("ValueError: an image has the shape (8, 8), not (7, 8)")
+
+
+def test_one_table_of_what_is_deployed(repository: Path, tmp_path: Path) -> None:
+    script = repository / "migration_examples" / "deploy_digits" / "run.py"
+    command = [sys.executable, str(script), "--epochs", "3", "--output", str(tmp_path)]
+    given = subprocess.run(command, capture_output=True, text=True, timeout=240)
+    assert given.returncode == 0, given.stderr
+    rows = [[part.strip() for part in line.split("│")[1:-1]] for line in given.stdout.splitlines()]
+    shares = {row[0]: float(row[1].rstrip("%")) for row in rows if len(row) == 4}
+    assert len(shares) == 6 and min(shares.values()) > 85
+    assert max(shares.values()) - min(shares.values()) <= 1.5
+    assert shares["Lite, eight bits"] == shares["the same, asked through the server"]
+    eager, _, eight, four, *_ = (int(row[2].replace(",", "")) for row in rows if len(row) == 4)
+    assert four < eight < eager / 3
