@@ -140,8 +140,8 @@ return result
 """
 _LOOK_UP_VIEW = """\
 mode = state.mode
-plan = op._plans.get((x.aval, kind))
-if plan is None or mode > GRAD:
+plan = None if mode > GRAD else op._plans.get((x.aval, kind))
+if plan is None:
     return op._other_view(mode, x, kind, offset, params)
 inputs = (x,)
 """

@@ -21,7 +21,7 @@ SUBJECTS = (
     "elementwise_special", "reduction", "scan", "softmax", "sorting", "movement",
     "indexing", "linear_algebra", "factorizations", "fft", "convolution", "pooling", "resizing",
     "sampling", "normalization", "loss", "ctc", "embedding", "attention", "recurrent", "detection",
-    "histogram", "sparse_indices",
+    "histogram", "sparse_indices", "quantization",
 )  # fmt: skip
 # ops of tensors over several processes, which engine/sharding declares; the local parts' ops run
 OF_PLACEMENTS = ("from_local", "redistribute", "to_local")

@@ -11,7 +11,7 @@ from mindtorch.engine import dtypes
 from mindtorch.engine.autograd import inplace, tape
 from mindtorch.engine.call_cache.call_cache import cached
 from mindtorch.engine.devices.device import cpu
-from mindtorch.engine.dispatch import state
+from mindtorch.engine.dispatch import GRAD, state
 from mindtorch.engine.ops import indexing
 from mindtorch.engine.ops import movement as ops
 from mindtorch.engine.symbolic_sizes import as_index, has_amounts, open_sizes
@@ -324,7 +324,7 @@ def set_item(x: Any, item: Any, value: Any) -> None:
             return
     if item is False:
         return
-    part = _part(x, item)
+    part = None if state.mode > GRAD else _part(x, item)
     if part is not None and not (number and plain.__class__ not in _SIMPLE):
         if number and x.aval.dtype.category > dtypes.BOOL:
             check_value(plain, x.aval.dtype)
