@@ -212,11 +212,11 @@ class CallRecorder(Interpreter):
         """The nodes as a function of the mode and the tensors given; None where they are not all
         that the call did."""
         several = isinstance(result, tuple)
-        if not several and result._node.__class__ is AccumulateGrad and not self.count:
-            return None  # a new leaf
         wanted = tuple([self.number_of(x) for x in (result if several else (result,))])
         if not self.repeatable or -1 in wanted:
             return None
+        if not several and result._node.__class__ is AccumulateGrad and wanted[0] >= self.count:
+            return None  # a new leaf
         if self.named is not None and self.named[0] is not result:
             return None
         name = "" if self.named is None else self.named[1]

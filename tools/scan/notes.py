@@ -36,10 +36,10 @@ class Note(NamedTuple):
     called: bool = False
 
 
-_QUANTIZED = "no quantized tensors; keep float weights, or bfloat16 ones"
+_QUANTIZED = "quantized modules call torch.ops.quantized: use torch.ao.nn.quantized"
 _VISION_IO = "torchvision's C++ is not there; read images with PIL.Image.open and to_tensor"
-_JIT = "is compiled from Python: there is no code, no graph, and no file of TorchScript"
-_FLOAT8 = "the type has a name and a finfo; tensors of it raise"
+_JIT = "is compiled from Python: no graph of TorchScript, and a file that torch does not read"
+_SHORT = "gap:random numbers of complex32; torch._scaled_mm of float8"
 _NONE = "not in PyTorch 2.13 either; "
 
 NOTES: tuple[Note, ...] = (
@@ -53,18 +53,13 @@ NOTES: tuple[Note, ...] = (
     Note("torch.nn.LSTM", "different", "gap:a kernel for LSTM(proj_size=...)", "proj_size"),
     # names that raise when they are used
     Note("torch.autograd.forward_ad.*", "different", "gap:torch.autograd.forward_ad"),
-    Note("torch.nn.quantized*", "missing", _QUANTIZED, called=True),
-    Note("torch.ao.nn.quantized*", "missing", _QUANTIZED),
-    Note("torch.quantiz*", "missing", _QUANTIZED),
-    Note("torch.ao.quantization.*", "", _QUANTIZED),
-    Note("torch.q?int*", "missing", _QUANTIZED),
-    Note("torch.complex32", "different",
-         "gap:complex32 (Tensor.chalf, view_as_complex of float16)"),
-    Note("torch.chalf", "different", "gap:complex32 (Tensor.chalf, view_as_complex of float16)"),
-    Note("torch.Tensor.chalf", "missing",
-         "gap:complex32 (Tensor.chalf, view_as_complex of float16)"),
-    Note("torch.float8_*", "different", _FLOAT8),
-    Note("torch.float4_*", "different", _FLOAT8),
+    Note("torch.quantized_*", "", _QUANTIZED),
+    Note("torch.ao.quantization.quantize_fx.*", "different",
+         "gap:torch.ao.quantization.quantize_fx"),
+    Note("torch.ao.*", "", "gap:torch.ao.quantization: reference modules"),
+    Note("torch.complex32", "different", _SHORT),
+    Note("torch.chalf", "different", _SHORT),
+    Note("torch.float8_*", "different", _SHORT),
     *(Note(f"torch.{kind}[1-7]", "different", "the type has a name; tensors of it raise")
       for kind in ("int", "uint")),
     # differences of supported names
@@ -75,8 +70,7 @@ NOTES: tuple[Note, ...] = (
     Note("torch.nn.init.orthogonal_", "different", "gap:bit-equal nn.init.orthogonal_"),
     Note("torch.nn.CrossMapLRN2d", "different", "gap:CrossMapLRN2d's gradient as PyTorch's"),
     Note("torch.distributions.Wishart", "different", "gap:bits of Wishart samples"),
-    Note("torch.nested.*", "different", "gap:torch.nested: the jagged layout, views and most "
-         "functions"),
+    Note("torch.nested.*", "different", "gap:torch.nested in the strided layout"),
     Note("torch.masked.masked_tensor", "different",
          "gap:MaskedTensor: sparse data, products of matrices, writes in place"),
     Note("torch.masked.MaskedTensor", "different",
@@ -98,11 +92,10 @@ NOTES: tuple[Note, ...] = (
     Note("torchvision.io.encode_*", "missing", _VISION_IO, called=True),
     Note("torchvision.io.read_image", "missing", _VISION_IO, called=True),
     Note("torchvision.io.write_*", "missing", _VISION_IO, called=True),
-    Note("torchvision.models.quantization.*", "missing", _QUANTIZED, called=True),
     # what missing names are replaced by
     *(Note(f"torch.{name}", "", "gap:sparse tensors: slices, BSR, BSC")
       for name in ("sparse.*", "Tensor.sparse_*")),
-    Note("torch.nested.*", "", "gap:torch.nested: the jagged layout, views and most functions"),
+    Note("torch.nested.*", "", "gap:torch.nested in the strided layout"),
     Note("torch.func.functionalize", "",
          "gap:torch.func.functionalize, rearrange and debug_unwrap"),
     Note("torch.utils.data.datapipes*", "", "gap:torch.utils.data.datapipes"),
@@ -113,9 +106,6 @@ NOTES: tuple[Note, ...] = (
     Note("torch.classes*", "", "no C++ classes"),
     Note("torch.jit.*", "", "gap:torch.jit"),
     Note("torch.Tensor.to_mkldnn", "", "layouts of MKL-DNN are not needed: leave the call out"),
-    Note("torch.Tensor.q*", "", _QUANTIZED),
-    Note("torch.Tensor.int_repr", "", _QUANTIZED),
-    Note("torch.Tensor.dequantize", "", _QUANTIZED),
     Note("torch.Tensor.to_sparse_bs?", "",
          "gap:sparse tensors: slices, BSR, BSC"),
     # names that PyTorch has given up
@@ -143,10 +133,8 @@ NOTES: tuple[Note, ...] = (
 
 # Methods of PyTorch's tensors that ours do not have. `index` is left out: lists have one.
 ABSENT_METHODS = frozenset("""
-    grad_dtype int_repr q_per_channel_axis q_per_channel_scales
-    q_per_channel_zero_points q_scale q_zero_point qscheme resize_as_sparse_ slice_inverse
-    smm sparse_resize_ sparse_resize_and_clear_ sspaddmm to_mkldnn to_padded_tensor
-    to_sparse_bsc to_sparse_bsr
+    grad_dtype resize_as_sparse_ slice_inverse smm sparse_resize_ sparse_resize_and_clear_
+    sspaddmm to_mkldnn to_padded_tensor to_sparse_bsc to_sparse_bsr
 """.split())
 
 

@@ -191,7 +191,7 @@ class Conversions(EngineTensor):
         if self.aval.dtype in dtypes.STORED:
             number = stored_types.widened(self.flat[:1])[0].item()
         else:
-            number = self.flat.item(0)
+            number = self.flat.item(0) if self.aval.device is cpu else self.flat[0].item()
         if scripts:
             _note_sync_point()
         return float(number) if isinstance(number, np.generic) else number

@@ -24,6 +24,8 @@ def torch_name(value: Any) -> str | None:
     module = getattr(value, "__module__", None) or ""
     if not module.startswith(("mindtorch.", "torch.")):
         return None
+    if module.startswith("torch._ops"):  # overloads, and the packets of these
+        return f"torch.ops{module.removeprefix('torch._ops')}.{name}"
     for space in _NAMESPACES:
         holder: Any = torch
         for part in filter(None, space.split(".")):

@@ -309,7 +309,7 @@ def test_the_report_names_files_lines_and_what_to_do(
 
         supported with a difference
           torch.jit.script
-              is compiled from Python: there is no code, no graph, and no file of TorchScript
+              is compiled from Python: no graph of TorchScript, and a file that torch does not read
               train.py:4
 
         1 files, 4 lines read
