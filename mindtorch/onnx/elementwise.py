@@ -157,14 +157,32 @@ def _dropout(
 # --- types ----------------------------------------------------------------------------------------
 
 
+_SHORT = {torch.float8_e4m3fn, torch.float8_e4m3fnuz, torch.float8_e5m2, torch.float8_e5m2fnuz}
+_BEYOND = 464  # what e4m3fn would round to 480, which it has not
+
+
+def _converted(x: Any, kind: Any, saturate: int, round_mode: str) -> Any:
+    """The elements as another type; those beyond a float of 8 bits are its largest number where
+    conversions saturate, else an infinity or NaN."""
+    if kind is torch.float8_e8m0fnu and round_mode != "nearest":
+        raise UnsupportedOperatorError(f"conversions to e8m0 with round_mode={round_mode!r}")
+    if kind in _SHORT and x.dtype not in _SHORT:
+        x = x.to(torch.float32)
+        if saturate:
+            x = torch.clamp(x, -torch.finfo(kind).max, torch.finfo(kind).max)
+        elif kind is torch.float8_e4m3fn:
+            x = torch.where(x.abs() > _BEYOND, torch.nan, x)
+    return x.to(kind)
+
+
 @operator("Cast", 6)
 def _cast(x: Any, *, to: int, saturate: int = 1, round_mode: str = "up") -> Any:
-    return x.to(torch_type(to))
+    return _converted(x, torch_type(to), saturate, round_mode)
 
 
 @operator("CastLike")
 def _cast_like(x: Any, like: Any, *, saturate: int = 1, round_mode: str = "up") -> Any:
-    return x.to(like.dtype)
+    return _converted(x, like.dtype, saturate, round_mode)
 
 
 @operator("BitCast")
