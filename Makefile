@@ -69,7 +69,7 @@ demo-deploy: | $(STAMP)
 
 # what CI runs; PYTEST_ARGS chooses among them (-x stops at the first failure and shows it)
 test: $(STAMP)
-	@echo "about 20 minutes on two cores the first time, when kernels are compiled; 14 after that"
+	@echo "about 16 minutes on two cores the first time, when kernels are compiled; 9 after that"
 	$(call TEST,-m 'not exhaustive')
 
 # also the tests marked exhaustive: every table in full, whole commands, libraries

@@ -163,10 +163,11 @@ def imported(script: Path) -> set[str]:
     return names
 
 
-# A tool for both libraries; what PyTorch has not: servers, and code for microcontrollers.
+# A tool for both libraries; what PyTorch has not: servers, Lite, and code for microcontrollers.
 _OURS = {
     "mindtorch_debug_layer_info": {"mindtorch"},
     "micro_digits": {"mindtorch"},
+    "deploy_digits": {"mindtorch", "rich"},
     "mindspore_serving": {"mindtorch", "mindspore", "mindspore_serving"},
 }
 
