@@ -161,8 +161,8 @@ class Embedding(_Trained, nn.Embedding):
     """An embedding whose rows are put on levels.
 
     Args:
-        num_embeddings, embedding_dim, padding_idx, max_norm, norm_type, scale_grad_by_freq,
-            sparse: as torch.nn.Embedding has them.
+        num_embeddings, embedding_dim, padding_idx: as torch.nn.Embedding has them.
+        max_norm, norm_type, scale_grad_by_freq, sparse: likewise.
         qconfig: has the class that puts weights on levels.
     """
 
@@ -198,8 +198,8 @@ class EmbeddingBag(_Trained, nn.EmbeddingBag):
     """An embedding of bags whose rows are put on levels.
 
     Args:
-        num_embeddings, embedding_dim, max_norm, norm_type, scale_grad_by_freq, mode, sparse,
-            include_last_offset, padding_idx: as torch.nn.EmbeddingBag has them.
+        num_embeddings, embedding_dim, max_norm, norm_type: as torch.nn.EmbeddingBag has them.
+        scale_grad_by_freq, mode, sparse, include_last_offset, padding_idx: likewise.
         qconfig: has the class that puts weights on levels.
     """
 
