@@ -90,6 +90,27 @@ if plan.kind:
         return op._view(plan, mode, inputs, params, plan.run)
     return op._several(plan, mode, inputs, params)
 """
+
+
+def _placed(source: str, start: str) -> str:
+    """The end of a view's text: ``data`` of ``source``, which begins at ``start``."""
+    return f"""\
+history = new(ViewHistory)
+history.parent, history.op, history.plan, history.params = {source}, op, plan, params
+history.stamp = storage.history
+{{result}}
+result._storage = storage
+if offset or {start}:
+    result._offset = {start} + offset
+above = {source}._node
+if above is None:
+    history.node = None
+else:
+    enter_view(history, above, mode)
+return result
+"""
+
+
 # kernels take a flat array's length for the number of elements, so it ends with the view
 _VIEW_OF = """\
 source = inputs[0]
@@ -105,39 +126,13 @@ elif offset < 0 or offset + plan.size > data.size:
     data = data[start + offset : start + offset + plan.size]
 elif offset or plan.size != data.size:
     data = data[offset : offset + plan.size]
-history = new(ViewHistory)
-history.parent, history.op, history.plan, history.params = source, op, plan, params
-history.stamp = storage.history
-{result}
-result._storage = storage
-if offset or start:
-    result._offset = start + offset
-above = source._node
-if above is None:
-    history.node = None
-else:
-    enter_view(history, above, mode)
-return result
-"""
+""" + _placed("source", "start")
 # the same where the plan is known, and the view lies within what its source describes
 _PLANNED_VIEW = """\
 storage = x._storage or x._shared
 data = x.flat
 {cut}
-history = new(ViewHistory)
-history.parent, history.op, history.plan, history.params = x, op, plan, params
-history.stamp = storage.history
-{result}
-result._storage = storage
-if offset or x._offset:
-    result._offset = x._offset + offset
-above = x._node
-if above is None:
-    history.node = None
-else:
-    enter_view(history, above, mode)
-return result
-"""
+""" + _placed("x", "x._offset")
 _LOOK_UP_VIEW = """\
 mode = state.mode
 plan = None if mode > GRAD else op._plans.get((x.aval, kind))

@@ -21,8 +21,8 @@ from mindtorch.kernels.codegen.jit import bound, entry_point, kernel
 
 from .cascade_sum import merged_axes, result_strides
 from .float_bits import fma
-from .simd import Vectors, data_of, long_of
-from .simd_sums import WIDTHS, loop
+from .simd import Vectors, data_of, long_of, loop
+from .simd_sums import WIDTHS
 
 _TOGETHER = 4  # rows whose sums are made at a time: one alone waits for each addition
 

@@ -22,7 +22,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from .simd import Vectors, long_of, tile_rows, vector_bytes
+from .simd import Vectors, long_of, loop, tile_rows, vector_bytes
 
 _WORD, _LONG, _BYTE, _HALF = ir.IntType(32), ir.IntType(64), ir.IntType(8), ir.IntType(16)
 _FLOAT = ir.FloatType()
@@ -158,32 +158,6 @@ class _Code:
             made.append(builder.add(of["x"], distance))
         return made
 
-    def loop(self, count: Any, initial: list[Any], body: Any, name: str) -> list[Any]:
-        """Values renewed by ``body(i, values)`` for each i < count, where count may be 0."""
-        builder = self.builder
-        entry = builder.block
-        inside = builder.append_basic_block(f"{name}.body")
-        done = builder.append_basic_block(f"{name}.done")
-        builder.cbranch(builder.icmp_signed(">", count, long_of(0)), inside, done)
-        builder.position_at_end(inside)
-        i = builder.phi(_LONG)
-        held = [builder.phi(v.type) for v in initial]
-        made = body(i, held)
-        following = builder.add(i, long_of(1))
-        end = builder.block
-        i.add_incoming(long_of(0), entry)
-        i.add_incoming(following, end)
-        builder.cbranch(builder.icmp_signed("<", following, count), inside, done)
-        builder.position_at_end(done)
-        totals = []
-        for first, before, after in zip(initial, held, made, strict=True):
-            total = builder.phi(first.type)
-            for value in (before, total):
-                value.add_incoming(first, entry)
-                value.add_incoming(after, end)
-            totals.append(total)
-        return totals
-
     def products(self, lines: list[Any], at: Any, right: Any, sums: list[Any]) -> list[Any]:
         """Sums and the products of one word of each row; ``at`` in bytes, ``right`` its weights."""
         builder, across = self.builder, self.vectors
@@ -251,11 +225,11 @@ class _Code:
         ]
         initial = starts * self.rows
         if self.kind.startswith("largest"):
-            return self.loop(of["taps"], initial, lambda tap, held: self.largest(
+            return loop(self.builder, of["taps"], initial, lambda tap, held: self.largest(
                 self.lines(tap, self.rows), held
             ), "taps")  # fmt: skip
         if self.kind in ("depthwise", "depthwise bytes"):
-            return self.loop(of["taps"], initial, lambda tap, held: self.depthwise(
+            return loop(self.builder, of["taps"], initial, lambda tap, held: self.depthwise(
                 self.lines(tap, self.rows),
                 builder.add(of["weights"], builder.mul(tap, long_of(panel))), held,
             ), "taps")  # fmt: skip
@@ -266,12 +240,12 @@ class _Code:
             lines = self.lines(tap, self.rows)
             whole = builder.mul(builder.mul(tap, of["run"]), long_of(panel))
             right = builder.add(of["weights"], whole)
-            return self.loop(of["run"], held, lambda i, inner: self.products(
+            return loop(self.builder, of["run"], held, lambda i, inner: self.products(
                 lines, builder.mul(i, long_of(4)),
                 builder.add(right, builder.mul(i, long_of(panel))), inner,
             ), "run")  # fmt: skip
 
-        return self.loop(of["taps"], initial, each_tap, "taps")
+        return loop(self.builder, of["taps"], initial, each_tap, "taps")
 
     def one_row(self, initial: list[Any], panel: int, apart: int = 4) -> list[Any]:
         """A single row: every fourth word has sums of its own, so that none waits for another."""
@@ -297,7 +271,7 @@ class _Code:
                 return made
 
             count = builder.udiv(of["run"], long_of(apart))
-            held = self.loop(count, held, several, "run")
+            held = loop(self.builder, count, held, several, "run")
             done = builder.mul(count, long_of(apart))
 
             def rest(i: Any, inner: list[Any]) -> list[Any]:
@@ -307,10 +281,10 @@ class _Code:
                     builder.add(right, builder.mul(word, long_of(panel))), inner,
                 )  # fmt: skip
 
-            few = self.loop(builder.sub(of["run"], done), held[:size], rest, "rest")
+            few = loop(self.builder, builder.sub(of["run"], done), held[:size], rest, "rest")
             return [*few, *held[size:]]
 
-        held = self.loop(of["taps"], first, each_tap, "taps")
+        held = loop(self.builder, of["taps"], first, each_tap, "taps")
         plus = builder.fadd if self.is_float else builder.add
         parts = [held[k * size : (k + 1) * size] for k in range(apart)]
         pairs = [

@@ -67,6 +67,31 @@ def _spread(builder: Any, vector: Any, value: Any) -> Any:
     return builder.shuffle_vector(first, first, zeros)
 
 
+def loop(builder: Any, count: Any, initial: list[Any], step: Any, name: str = "sum") -> list[Any]:
+    """Registers ``initial``, renewed by ``step(i, registers)`` for each ``i < count``."""
+    entry = builder.block
+    body = builder.append_basic_block(f"{name}.body")
+    done = builder.append_basic_block(f"{name}.done")
+    builder.cbranch(builder.icmp_signed(">", count, long_of(0)), body, done)
+    builder.position_at_end(body)
+    i = builder.phi(_LONG)
+    held = [builder.phi(value.type) for value in initial]
+    renewed = step(i, held)
+    following, last = builder.add(i, long_of(1)), builder.block
+    i.add_incoming(long_of(0), entry)
+    i.add_incoming(following, last)
+    builder.cbranch(builder.icmp_signed("<", following, count), body, done)
+    builder.position_at_end(done)
+    found = []
+    for begin, before, after in zip(initial, held, renewed, strict=True):
+        total = builder.phi(begin.type)
+        for value in (before, total):
+            value.add_incoming(begin, entry)
+            value.add_incoming(after, last)
+        found.append(total)
+    return found
+
+
 class Vectors:
     """Instructions on vectors of ``width`` elements, at any address an element may have."""
 
@@ -130,29 +155,16 @@ class Vectors:
         return self.builder.extract_element(vector, _word(0))
 
     def sum_over(self, count: Any, initial: Any, step: Any) -> Any:
-        """Registers ``initial``, renewed by ``step(i, registers)`` for each ``i < count``."""
-        builder = self.builder
-        entry = builder.block
-        body = builder.append_basic_block("sum.body")
-        done = builder.append_basic_block("sum.done")
-        builder.cbranch(builder.icmp_signed(">", count, long_of(0)), body, done)
-        builder.position_at_end(body)
-        i = builder.phi(_LONG)
-        sums = [[builder.phi(self._vector) for _ in row] for row in initial]
-        new = step(i, sums)
-        following = builder.add(i, long_of(1))
-        i.add_incoming(long_of(0), entry)
-        i.add_incoming(following, body)
-        builder.cbranch(builder.icmp_signed("<", following, count), body, done)
-        builder.position_at_end(done)
-        totals = []
-        for first, held, made in zip(initial, sums, new, strict=True):
-            totals.append([builder.phi(self._vector) for _ in first])
-            for begin, total, before, after in zip(first, totals[-1], held, made, strict=True):
-                for value in (before, total):
-                    value.add_incoming(begin, entry)
-                    value.add_incoming(after, body)
-        return totals
+        """Rows of registers ``initial``, renewed by ``step(i, rows)`` for each ``i < count``."""
+
+        def in_rows(registers: list[Any]) -> list[list[Any]]:
+            given = iter(registers)
+            return [[next(given) for _ in row] for row in initial]
+
+        def renewed(i: Any, registers: list[Any]) -> list[Any]:
+            return list(itertools.chain.from_iterable(step(i, in_rows(registers))))
+
+        return in_rows(loop(self.builder, count, list(itertools.chain(*initial)), renewed))
 
 
 @functools.cache

@@ -10,7 +10,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from .simd import Vectors, data_of, long_of
+from .simd import Vectors, data_of, long_of, loop
 
 WIDTHS = {np.dtype(np.float32): 8, np.dtype(np.float64): 4}  # lanes of PyTorch's sums, anywhere
 _KINDS = {"float16": types.float32, "bfloat16": types.float32, "float32": types.float32,
@@ -43,30 +43,6 @@ def _loader(builder: Any, form: Vectors, element: str, width: int, paired: bool)
         return builder.fadd(one(place), one(builder.gep(place, [long_of(width)])))
 
     return pair if paired else one
-
-
-def loop(builder: Any, count: Any, initial: list[Any], step: Any) -> list[Any]:
-    """Registers ``initial``, renewed by ``step(i, registers)`` for each ``i < count``."""
-    entry = builder.block
-    body, done = builder.append_basic_block("rows"), builder.append_basic_block("rows.done")
-    builder.cbranch(builder.icmp_signed(">", count, long_of(0)), body, done)
-    builder.position_at_end(body)
-    i = builder.phi(ir.IntType(64))
-    held = [builder.phi(value.type) for value in initial]
-    renewed = step(i, held)
-    following, last = builder.add(i, long_of(1)), builder.block
-    i.add_incoming(long_of(0), entry)
-    i.add_incoming(following, last)
-    builder.cbranch(builder.icmp_signed("<", following, count), body, done)
-    builder.position_at_end(done)
-    found = []
-    for begin, before, after in zip(initial, held, renewed, strict=True):
-        total = builder.phi(begin.type)
-        for value in (before, total):
-            value.add_incoming(begin, entry)
-            value.add_incoming(after, last)
-        found.append(total)
-    return found
 
 
 class _Rows:
