@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -27,7 +26,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 from mindtorch.insight.run_file import RunFile
 from mindtorch.torch.utils.tensorboard import SummaryWriter
-from tests.support.insight_runs import EVIL, make_run
+from tests.support.insight_runs import EVIL, make_run, served
 from tests.support.paths import ROOT
 
 PICTURES = ROOT / "build" / "insight"
@@ -57,21 +56,6 @@ def make_trainings(base: Path) -> None:
         make_run(base / f"sweep/run{number:03}", number, steps=100, tensors=2)
     make_run(base / "large", 1, steps=100, tensors=TENSORS, layers=LAYERS)
     make_run(base / EVIL_NAME, 2, steps=40, extra_tag=EVIL)
-
-
-@contextmanager
-def server(base: Path, *options: str) -> Iterator[str]:
-    """The command; gives the address that it prints."""
-    command = [sys.executable, "-m", "mindtorch", "insight", "--summary-base-dir", str(base),
-               "--port", "0", "--reload-interval", "0.5", *options]  # fmt: skip
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
-    try:
-        assert process.stdout is not None
-        lines = [process.stdout.readline() for _ in range(2)]
-        yield lines[1].strip()
-    finally:
-        process.terminate()
-        process.wait(30)
 
 
 @contextmanager
@@ -298,7 +282,7 @@ def check_controls(driver: Any, base: str) -> None:
 
 def check_token(driver: Any, folder: Path) -> None:
     """With a token and a prefix: the address that is printed opens the pages, others nothing."""
-    with server(folder, "--token", "sesame-open", "--url-path-prefix", "/some/where") as printed:
+    with served(folder, "--token", "sesame-open", "--url-path-prefix", "/some/where") as printed:
         place = printed.partition("?")[0]
         driver.get(place)
         assert "printed" in driver.page_source
@@ -324,7 +308,7 @@ def main() -> None:
         folder = Path(name)
         make_trainings(folder)
         print(f"{RUNS} trainings are made")
-        with server(folder) as base, browser() as driver:
+        with served(folder) as base, browser() as driver:
             check_times(driver, base)
             for check in (check_no_network, check_nothing_runs, check_graph, check_keyboard,
                           check_dark, check_controls):  # fmt: skip

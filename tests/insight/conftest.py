@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import socket
-import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
-from mindtorch.insight.reading.folder import RunFolder
-from tests.support.insight_runs import EVIL, make_run
+from tests.support.insight_runs import EVIL, make_run, served
 
 
 @pytest.fixture(scope="session")
@@ -47,16 +44,7 @@ def trainings(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def address(trainings: Path) -> Iterator[tuple[str, int]]:
     """Where the server answers."""
-    app = pytest.importorskip("mindtorch.insight.app")
-    folder = RunFolder(trainings)
-    folder.look()
-    held = socket.create_server(("127.0.0.1", 0))
-    server = app.make_server(app.Guard(app.application(), folder))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [held]})
-    thread.start()
-    while not server.started and thread.is_alive():
-        time.sleep(0.01)
-    yield held.getsockname()
-    server.should_exit = True
-    thread.join()
-    held.close()
+    with served(trainings) as shown:
+        found = urlsplit(shown)
+        assert found.hostname is not None and found.port is not None
+        yield found.hostname, found.port

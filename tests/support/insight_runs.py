@@ -1,8 +1,12 @@
-"""Summary folders with made-up trainings, for tests and for the check in a browser."""
+"""Summary folders with made-up trainings and a server of their pages, for tests and browsers."""
 
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +14,9 @@ import numpy as np
 
 from mindtorch.insight.run_file import RunFile
 from mindtorch.torch.utils.tensorboard import SummaryWriter
+from tests.support.paths import ROOT
 
-__all__ = ["EVIL", "make_run", "module_rows"]
+__all__ = ["EVIL", "make_run", "module_rows", "served"]
 
 # a text that tries to run in the browser: as HTML, in a template of Vue's, in one of JavaScript's
 EVIL = (
@@ -83,3 +88,24 @@ def make_run(
     own.add("end", error="")
     own.close()
     return folder
+
+
+@contextmanager
+def served(base: Path, *options: str) -> Iterator[str]:
+    """The command `mindtorch insight` on a free port; gives the address that it prints.
+
+    In a process of its own: NiceGUI asks all objects of its process what they are when it starts,
+    and other tests leave objects that answer with an error.
+    """
+    command = [sys.executable, "-m", "mindtorch", "insight", "--summary-base-dir", str(base),
+               "--port", "0", "--reload-interval", "0.5", *options]  # fmt: skip
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    assert process.stdout is not None
+    try:
+        lines = [process.stdout.readline() for _ in range(2)]
+        assert lines[1].startswith("http"), f"the server has ended after {lines}"
+        yield lines[1].strip()
+    finally:
+        process.terminate()
+        process.wait(30)
+        process.stdout.close()
