@@ -84,8 +84,12 @@ GAPS: tuple[Gap, ...] = (
         "the frequencies are counted on the host"),
     Gap("feature", "a kernel for LSTM(proj_size=...)", "all",
         "projected layers are composed of ops, with a Python loop over time: right, but slow"),
-    Gap("feature", "sparse tensors: slices, BSR, BSC, batches, torch.masked, optimizers of them",
-        "all", "COO, CSR and CSC are made, converted, added, multiplied and saved; others raise"),
+    Gap("feature", "sparse tensors: slices, torch.masked, optimizers of sparse parameters, "
+        "products of batches in CSR, semi-structured layouts, linalg of them", "all",
+        "the five layouts are made, converted, added, multiplied and saved; others raise"),
+    Gap("feature", "sparse tensors: gradients of compressed layouts outside of what is stored",
+        "all", "by a matrix in CSR the gradient holds the stored elements, as by one in COO; "
+        "PyTorch's products in CSR give a dense one"),
     Gap("feature", "MaskedTensor: sparse data, products of matrices, writes in place", "all",
         "elementwise functions, reductions, softmax, shapes and gradients are there; others raise"),
     Gap("feature", "random numbers of complex32; torch._scaled_mm of float8", "all",
