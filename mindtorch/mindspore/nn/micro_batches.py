@@ -134,7 +134,12 @@ class _WithGradients(Function):
 
 
 class GradAccumulationCell(MicroBatchCell):
-    """Gradients of a batch, added up over its parts."""
+    """Gradients of a batch, added up over its parts.
+
+    Args:
+        network: gives a loss.
+        micro_size: how many parts.
+    """
 
     def value_and_gradients(self, weights: Any, sens: Any, *inputs: Any, reduce: Any = None) -> Any:
         both = value_and_grad(self.network, None, tuple(weights), sens_param=True)
