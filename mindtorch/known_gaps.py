@@ -336,13 +336,16 @@ GAPS: tuple[Gap, ...] = (
         "DataPipe classes are deprecated in torch; Dataset and IterableDataset take their place"),
     Gap("argument", "mindspore.jit(jit_level, dynamic, backend, ...)", "all",
         "checked; there is one way to compile, a branch on a value ends one compiled part"),
-    Gap("feature", "mindspore: HYBRID_PARALLEL, pipeline stages, strategy files, "
-        "shard(parameter_plan), parameters that are cut; of AutoParallel: strategy files, "
-        "comm_fusion, transformer_opt, pipeline(stages), hsdp(optimizer_level='level3')", "all",
-        "raise or are not there; SEMI_AUTO_PARALLEL and AUTO_PARALLEL divide the batch, in "
-        "training cells and Model, and optimizers' states where that is asked for; shard() of "
-        "functions, cells and primitives computes parts of their inputs, and parameters stay whole "
-        "(torch.distributed.tensor and pipelining cut them)"),
+    Gap("feature", "mindspore: HYBRID_PARALLEL, shard(parameter_plan), interleaved pipeline "
+        "stages, strategy files of protobuf; of AutoParallel: comm_fusion, transformer_opt, "
+        "hsdp(optimizer_level='level3'), norms and dumps; AUTO_PARALLEL of other layers than "
+        "Dense, and beside slices of optimizers", "all",
+        "raise or are not there; a search cuts pairs of Dense layers or divides samples, shard() "
+        "of functions, cells and primitives computes parts of their inputs with whole parameters "
+        "(torch.distributed.tensor cuts any)"),
+    Gap("feature", "mindspore: enable_parallel_optimizer in pipelines, with "
+        "optimizer_weight_shard_size", "all",
+        "raise: states are whole in a stage, slices are of all processes"),
     Gap("feature", "mindspore: enable_parallel_optimizer of optimizers that need whole parameters "
         "(Lamb, LARS, ASGD, a user's own) and under a loss scale", "all",
         "raise: an update is of this process's rows"),
