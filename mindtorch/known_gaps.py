@@ -412,9 +412,9 @@ GAPS: tuple[Gap, ...] = (
         "all", "the main diagonal only: TypeError for more arguments"),
     Gap("function", "mindspore.ops.ctc_loss: the second result", "all",
         "None, where MindSpore gives logarithms of the paths for its gradient kernel"),
-    Gap("module", "mindspore.dataset: readers of Coco, VOC, CLUE, IMDB, LJSpeech and other corpora",
-        "all", "MNIST, CIFAR, image folders, lines, CSV, TFRecord, MindRecord, arrays and "
-        "generators exist; GeneratorDataset takes any Python source"),
+    Gap("argument", "mindspore.dataset.CocoDataset, VOCDataset (extra_metadata, decrypt)", "all",
+        "raise. TedliumDataset gives the samples of its files, MindSpore 2.10 zeros; "
+        "FakeImageDataset and RandomDataset draw other numbers"),
     Gap("module", "mindspore.dataset.vision: videos", "all",
         "DecodeVideo, VideoDecoder, read_video: no decoder of videos"),
     Gap("module", "mindspore.dataset.text: JiebaTokenizer, CharNGram, FilterWikipediaXML", "all",

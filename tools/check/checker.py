@@ -202,7 +202,7 @@ class Checker(Observer):
         """What the first layer is given: what the model does to its inputs before belongs to
         their preparation."""
         with self.away(), torch.no_grad():
-            first = next(tensors_in((args,), Tensor), None)
+            first: Any = next(tensors_in((args,), Tensor), None)
             if is_watched(first) and first.aval.size:
                 self.data.given_to(call.path, call.recorded, first, call.place)
 

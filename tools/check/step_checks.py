@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["StepChecks"]
 
 _FEW_STEPS = 4
-# Mean |change| over mean |value|, and how much of the first loss the last one is more.
-_LARGE_UPDATES = ((0.1, 0.1), (0.03, 2.0))
+# Mean |change| over mean |value|, by how much of the first loss the last one is more, steps.
+_LARGE_UPDATES = ((0.1, 0.1, 8), (0.03, 2.0, 12))
 _TIMES = 100.0  # how much greater a loss that explodes is
 _FALLS = 6  # of a loss scale, one after the other
 
@@ -322,14 +322,16 @@ class StepChecks:
     def _rate(self) -> list[Finding]:
         losses = self.losses
         finite = all(map(math.isfinite, losses))
-        if len(losses) < 2 * _FEW_STEPS or len(self.optimizers) != 1 or not finite:
+        if not losses or len(self.optimizers) != 1 or not finite:
             return []
         updates = [float(np.median(x.updates)) for x in self.parameters.values() if x.updates]
         quarter = max(2, len(losses) // 4)
         first, last = min(losses[:quarter]), float(np.median(losses[-quarter:]))
         update = float(np.median(updates)) if updates else 0.0
-        rises = (last > first + share * abs(first) for least, share in _LARGE_UPDATES
-                 if update >= least)  # fmt: skip
+        # of losses that may be negative, as of policies, twice as much says nothing
+        rules = _LARGE_UPDATES[: 1 if min(losses) < 0 else None]
+        rises = (last > first + share * abs(first) for least, share, steps in rules
+                 if update >= least and len(losses) >= steps)  # fmt: skip
         if not any(rises):
             return []
         evidence = (
