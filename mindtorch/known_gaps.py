@@ -416,13 +416,16 @@ GAPS: tuple[Gap, ...] = (
         "raise. TedliumDataset gives the samples of its files, MindSpore 2.10 zeros; "
         "FakeImageDataset and RandomDataset draw other numbers"),
     Gap("module", "mindspore.dataset.vision: videos", "all",
-        "DecodeVideo, VideoDecoder, read_video: no decoder of videos"),
-    Gap("module", "mindspore.dataset.text: JiebaTokenizer, CharNGram, FilterWikipediaXML", "all",
+        "DecodeVideo, VideoDecoder, read_video, read_video_timestamps: nothing here decodes "
+        "videos; a GeneratorDataset over PyAV's frames takes their place"),
+    Gap("module", "mindspore.dataset.text: CharNGram, FilterWikipediaXML", "all",
         "not written; PythonTokenizer takes a function. BasicTokenizer(lower_case=True) gives the "
-        "text before an unused token once, MindSpore 2.10 twice"),
-    Gap("module", "mindspore.dataset.audio: Phaser, Flanger, Dither, Vad, DetectPitchFrequency",
-        "all", "not written. GriffinLim's momentum is torchaudio's step, not MindSpore's; "
-        "InverseMelScale solves by least squares, where MindSpore descends"),
+        "text before an unused token once, MindSpore 2.10 twice; JiebaTokenizer's offsets of an "
+        "empty text are 0, MindSpore's empty"),
+    Gap("module", "mindspore.dataset.audio: Vad", "all",
+        "not written: MindSpore 2.10 keeps the last second where nothing triggers, torchaudio "
+        "nothing. GriffinLim's momentum is torchaudio's step, not MindSpore's; InverseMelScale "
+        "solves by least squares, where MindSpore descends"),
     Gap("argument", "mindspore.dataset: map(callbacks, column_order, offload), sync_wait, "
         "to_json, device_que", "all", "raise: no device queue; project orders columns"),
     Gap("feature", "mindspore.dataset: one batch of a pipeline in several workers", "all",

@@ -9,7 +9,7 @@ import pytest
 
 import mindtorch.mindspore.dataset as ds
 from mindtorch.mindspore.dataset.corpora import texts
-from tests.support.corpora import CASES, arguments_of, columns_of, key_of, write_corpora
+from tests.support.corpora_files.cases import CASES, arguments_of, columns_of, key_of, write_corpora
 from tests.support.paths import GOLDEN_FILES
 
 pytest.importorskip("PIL")
