@@ -85,7 +85,6 @@ def chosen(dtype: Any, m: int, n: int, k: int, a: Matrix, b: Matrix) -> str:
     return table[rows].split()[columns][terms]
 
 
-@functools.cache
 def longest_block() -> int:
     """How many terms of a sum are added up before they are added to others, at most: as in MKL."""
     return 384 if mkl_kernels() == "avx512" else 192

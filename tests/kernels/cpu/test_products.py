@@ -141,6 +141,21 @@ def test_sums_have_the_order_of_mkls_on_amd(kind: Any, order: str) -> None:
         torch.set_num_threads(before)
 
 
+@pytest.mark.parametrize(("kernels", "expected"), [
+    ("sse", {100: 100, 192: 192, 193: 96, 384: 192, 1000: 192}),
+    ("avx512", {192: 192, 384: 384, 385: 193, 767: 384, 1000: 384}),
+])  # fmt: skip
+def test_blocks_of_sums_are_those_of_mkls_kernels(
+    kernels: str, expected: dict[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On every processor the sums of other blocks are within rounding."""
+    monkeypatch.setattr(products, "mkl_kernels", lambda: kernels)
+    assert {k: products.block_of(k) for k in expected} == expected
+    for k in expected:
+        a, b = operands(20, 50, k, "tn", np.float32)
+        assert_exact(product(a, b, "P"), a, b)
+
+
 @pytest.mark.parametrize("vector", [16, 32])
 def test_tiles_of_narrower_vectors(vector: int) -> None:
     """As processors without AVX-512, and without AVX2, have them."""
