@@ -32,6 +32,7 @@ ARGUMENTS = (
     "add_pitch", "out", "out_pitch", "bytes", "bytes_pitch", "row",
 )  # fmt: skip
 NUMBERS = ("low", "high", "inverse", "origin")
+_AHEAD = 4096  # bytes from the weights that are read to those that are asked for
 PITCH = 8  # pixels have a multiple of so many channels
 
 
@@ -80,6 +81,11 @@ class _Code:
 
     def plus(self, address: Any, count: int) -> Any:
         return self.builder.add(address, long_of(count)) if count else address
+
+    def prefetch(self, address: Any) -> None:
+        """Ask for what is soon read, which may lie beyond the weights."""
+        flags = [ir.Constant(_WORD, n) for n in (0, 3, 1)]
+        self.call("llvm.prefetch.p0", ir.VoidType(), self.pointer(address, _BYTE), *flags)
 
     def spread(self, value: Any, kind: Any) -> Any:
         first = self.builder.insert_element(
@@ -164,6 +170,8 @@ class _Code:
         held = [
             self.load(self.plus(right, 4 * v * self.width), self.vector) for v in range(across)
         ]
+        for v in range(across):
+            self.prefetch(self.plus(right, _AHEAD + 4 * v * self.width))
         made = []
         expanded = held if self.is_float else [self.byte_weights(h) for h in held]
         for j, line in enumerate(lines):
