@@ -132,19 +132,11 @@ class Host:
         """
         self._call(self.servables.follow(directory, workers, all_versions))
 
-        async def again() -> None:
-            while True:
-                await asyncio.sleep(seconds)
-                try:
-                    await self.servables.follow(directory, workers, all_versions)
-                except Exception:
-                    logger.exception("%s could not be looked through", directory)
-
         async def begin() -> None:
-            self._tasks.append(asyncio.create_task(again()))
+            watching = self.servables.watch(directory, workers, all_versions, seconds)
+            self._tasks.append(asyncio.create_task(watching))
 
-        if seconds:
-            self._call(begin())
+        self._call(begin())
 
     # -- servers
 
