@@ -138,7 +138,7 @@ def test_raw_contents_of_kserve_are_read_without_a_copy() -> None:
 def test_replies_of_like_instances_are_what_protobuf_writes(rows: int) -> None:
     scores = np.arange(rows * 6, dtype=np.float32).reshape(rows, 2, 3)
     labels, nothing = np.arange(rows, dtype=np.int64), np.zeros((rows, 0), np.int8)
-    given = {"scores": scores, "label": labels, "nothing": nothing}
+    given: dict[str, Any] = {"scores": scores, "label": labels, "nothing": nothing}
     columns = {name: [Block(x.dtype.name, x.shape[1:], rows, memoryview(x.tobytes()))]
                for name, x in given.items()}  # fmt: skip
     data = reply_of(SPEC, Answer(columns, {}, rows, tuple(given), version=3))
