@@ -20,11 +20,11 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 import mindtorch.torch as torch  # noqa: E402
-from mindtorch.tools.parallel.costs import Plan, Planner  # noqa: E402
-from mindtorch.tools.parallel.facts import measure  # noqa: E402
-from mindtorch.tools.parallel.link import measured_link  # noqa: E402
+from mindtorch.planning.costs import Plan, Planner  # noqa: E402
+from mindtorch.planning.facts import measure  # noqa: E402
+from mindtorch.planning.link import measured_link  # noqa: E402
 from tests.programs.distributed.planned_step_program import MICROBATCHES, make  # noqa: E402
-from tests.torch.distributed.test_tensor import run_all  # noqa: E402
+from tests.torch.distributed.jobs import started_ranks  # noqa: E402
 
 PROGRAM = ROOT / "tests" / "programs" / "distributed" / "planned_step_program.py"
 EXCHANGE = ("gradients", "parameters and gradients", "tensor parallel", "between stages")
@@ -33,7 +33,9 @@ EXCHANGE = ("gradients", "parameters and gradients", "tensor parallel", "between
 def real(kind: str, ranks: int, plans: list[str]) -> list[dict[str, Any]]:
     """What the processes measured."""
     with tempfile.TemporaryDirectory() as folder:
-        return run_all(PROGRAM, ranks, Path(folder), kind, "large", *plans, PYTHONWARNINGS="ignore")
+        return started_ranks(
+            PROGRAM, ranks, Path(folder), kind, "large", *plans, PYTHONWARNINGS="ignore"
+        )
 
 
 def predicted(kind: str, ranks: int) -> dict[str, Plan]:

@@ -11,7 +11,7 @@ from typing import Any
 __all__ = ["absent", "refusing"]
 
 _SPARSE = "sparse functions are not written; convert with to_dense() and use the dense ones"
-_PROCESSES = "tensors are not split over processes; data parallel training works without it"
+_PROCESSES = "mindspore.parallel has layouts, AutoParallel and pipelines; checkpoints are whole"
 _ASCEND = "kernels of Ascend's NPU; attention and experts are written with matmul and softmax"
 _DEVICES = "tensors are on the CPU: there are no streams, events or memory of a device to set"
 _GRAPH = "a graph compiler's own operation; Python's operators do it, inside of mindspore.jit too"

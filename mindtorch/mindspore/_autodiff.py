@@ -19,6 +19,8 @@ def _check(weights: Any) -> None:
         context.ParallelMode.SEMI_AUTO_PARALLEL, context.ParallelMode.AUTO_PARALLEL
     ):  # fmt: skip
         return
+    if context.get_auto_parallel_context("pipeline_stages") > 1:
+        return  # nn.PipelineGradReducer reduces
     if communication.is_initialized() and communication.get_group_size() > 1:
         raise NotImplementedError(
             f"parallel_mode={mode!r}: gradients of weights are reduced by nn.TrainOneStepCell and "

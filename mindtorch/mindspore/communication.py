@@ -8,10 +8,12 @@ from typing import Any
 
 from mindtorch import torch
 
+from . import context
+
 __all__ = [
     "GlobalComm", "all_reduced", "create_group", "destroy_group", "gather_into", "get_group_size",
-    "get_local_rank", "get_local_rank_size", "get_rank", "init", "is_initialized", "reduced_rows",
-    "release",
+    "get_local_rank", "get_local_rank_size", "get_rank", "get_stage", "init", "is_initialized",
+    "pipeline_group", "reduced_rows", "release", "stage_group",
 ]  # fmt: skip
 
 HCCL_WORLD_COMM_GROUP = "hccl_world_group"
@@ -19,6 +21,7 @@ NCCL_WORLD_COMM_GROUP = "nccl_world_group"
 MCCL_WORLD_GROUP = "mccl_world_group"
 
 _groups: dict[str, Any] = {}
+_by_stages: dict[tuple[Any, int], tuple[Any, Any]] = {}
 
 
 class GlobalComm:
@@ -95,6 +98,7 @@ def release() -> None:
     if is_initialized():
         _distributed().destroy_process_group()
     _groups.clear()
+    _by_stages.clear()
     GlobalComm.INITED = False
 
 
@@ -166,6 +170,49 @@ def destroy_group(group: str) -> None:
     """Forget a group."""
     _group(group)
     _groups.pop(group, None)
+
+
+def _stages() -> int:
+    return int(context.get_auto_parallel_context("pipeline_stages"))
+
+
+def get_stage() -> int:
+    """The pipeline stage of this process: neighbouring processes share one.
+
+    Raises:
+        ValueError: the stages do not divide the processes.
+    """
+    size, stages = get_group_size(), _stages()
+    if size % stages:
+        raise ValueError(f"{size} processes are not divided by {stages} pipeline_stages")
+    return get_rank() // (size // stages)
+
+
+def _groups_of_stages() -> tuple[Any, Any]:
+    """The processes of this stage (their group's name), and of this pipeline (the group); all
+    processes ask for them in the same order."""
+    distributed, stages, stage = _distributed(), _stages(), get_stage()
+    key = distributed.group.WORLD, stages
+    if key not in _by_stages:
+        size, rank = get_group_size(), get_rank()
+        each = size // stages
+        for number in range(stages):
+            name = f"{size} processes in {stages} stages: stage {number}"
+            create_group(name, list(range(number * each, (number + 1) * each)))
+        lines = [distributed.new_group(list(range(i, size, each))) for i in range(each)]
+        name = f"{size} processes in {stages} stages: stage {stage}"
+        _by_stages[key] = name, lines[rank % each]
+    return _by_stages[key]
+
+
+def stage_group() -> Any:
+    """The name of the group of this stage's processes; None where a process is alone."""
+    return _groups_of_stages()[0] if is_initialized() else None
+
+
+def pipeline_group() -> Any:
+    """torch's group of the processes, one of each stage, that a batch goes through."""
+    return _groups_of_stages()[1]
 
 
 def all_reduced(tensor: Any, group: Any = None, op: str = "sum") -> Any:

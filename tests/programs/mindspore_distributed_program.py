@@ -192,7 +192,7 @@ def unsliceable() -> list[str]:
         ),
         lambda: nn.TrainOneStepCell(net, OwnUpdate(net.trainable_params())),
         lambda: AutoParallel(net).hsdp(optimizer_level="level3"),
-        lambda: AutoParallel(net).pipeline(2),
+        lambda: AutoParallel(net).pipeline(2, interleave=True),
         lambda: AutoParallel(net, "dynamic"),
     ]
     found = []

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from mindtorch.kernels.support.atomic_file import write_whole
-
-from .costs import Plan, Planner
-from .facts import Facts
-from .link import Link
+from mindtorch.planning.costs import Plan, Planner
+from mindtorch.planning.facts import Facts
+from mindtorch.planning.link import Link
 
 __all__ = ["Point", "curve_of", "write_curve"]
 

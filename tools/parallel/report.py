@@ -12,8 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from mindtorch.kernels.support.atomic_file import write_whole
-
-from .costs import Plan, Planner
+from mindtorch.planning.costs import Plan, Planner
 
 __all__ = ["as_json", "assumptions_of", "print_plans", "write_json", "write_page"]
 

@@ -10,14 +10,14 @@ from typing import Any
 
 from mindtorch import torch
 from mindtorch.module_hooker import torch_disable, torch_pop
+from mindtorch.planning.costs import Plan, Planner
+from mindtorch.planning.facts import Facts, measure
+from mindtorch.planning.link import Link, given_link, measured_link
 from mindtorch.torch.nn.modules.module import register_module_forward_hook
 from mindtorch.torch.optim.optimizer import register_optimizer_step_post_hook
 
 from ..run_script import ScriptNotFoundError, execute, report_failure, switch_in_spawned_processes
-from .costs import Plan, Planner
 from .curve import curve_of, write_curve
-from .facts import Facts, measure
-from .link import Link, given_link, measured_link
 from .report import assumptions_of, print_plans, write_json, write_page
 
 __all__ = ["plan", "plan_script"]

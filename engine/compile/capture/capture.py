@@ -368,13 +368,14 @@ class Capture(SymbolicTracer):
         if self.sizes is not None and self._sized(args, kwargs):
             self.make_concrete()
         self.materialise()
+        constants = self._constants_of((*args, *kwargs.values()))
         given = self._placed(args), {k: self._placed(v) for k, v in kwargs.items()}
         self.exit()
         try:
             result = function(*args, **kwargs)
         finally:
             self.enter()
-        step = HostCall(function, given, state.grad_enabled)
+        step = HostCall(function, given, state.grad_enabled, constants)
         if isinstance(result, Tensor):
             storage = result._shared.memory
             self.kept.append(storage)
@@ -386,9 +387,30 @@ class Capture(SymbolicTracer):
         self.steps.append(step)
         return result
 
+    def _constants_of(self, values: Any) -> list[tuple[int, Any]]:
+        """Memory that the call has made from nothing and a host call may write to, with what is in
+        it before: each run has its own from here on."""
+        found = []
+        for value in values:
+            if type(value) in (tuple, list):
+                found += self._constants_of(value)
+            elif isinstance(value, Tensor) and not value.aval.sharded:
+                storage = value._shared.memory
+                key = id(storage)
+                known = key in self.makes or key in self.argument_of or self.existed(key)
+                if not known and id(value) not in self.existing:
+                    self.kept.append(storage)
+                    self.makes.add(key)
+                    self.made[key] = storage.buffer
+                    found.append((key, storage.buffer.copy()))
+        return found
+
     def _placed(self, value: Any) -> Any:
         """``value`` with places for the tensors that belong to this call."""
         if isinstance(value, Tensor):
+            for place, argument in enumerate(self.arguments):
+                if argument is value:
+                    return InputSpec(ARGUMENT, place, False, None)
             return value if id(value) in self.existing else output_spec(self, value)
         return type(value)(map(self._placed, value)) if type(value) in (tuple, list) else value
 
@@ -468,6 +490,7 @@ class Capture(SymbolicTracer):
         """Give tensors the data that was computed."""
         for key, storage in self.refilled.items():
             storage.buffer[...] = self.made[key]
+            self.made[key] = storage.buffer  # which a host call may write to
         for key, tensors in live.items():
             storage = tensors[0]._shared.memory
             if isinstance(storage.buffer, Value):

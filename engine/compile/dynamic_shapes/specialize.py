@@ -179,7 +179,7 @@ class Specialization:
 
     def step(self, x: Any) -> Any:
         """A host call with the numbers of these sizes."""
-        made = HostCall(x.function, self.thing(x.given), x.grad)
+        made = HostCall(x.function, self.thing(x.given), x.grad, x.constants)
         made.key = x.key
         return made
 

@@ -6,7 +6,7 @@ Where each reads its memory (:class:`InputSpec`), and how a tensor is made of it
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...devices import cuda
@@ -331,6 +331,8 @@ def _filled(value: Any, memory: Any) -> Any:
     """``value`` with tensors over this run's memory where places stand."""
     if type(value) is OutputSpec:
         return value.tensor(*memory)
+    if type(value) is InputSpec:
+        return value.tensor(memory[1])
     if type(value) in (tuple, list):
         return type(value)([_filled(v, memory) for v in value])
     return value
@@ -342,19 +344,27 @@ class HostCall:
     Attributes:
         given: its arguments, places where tensors stood that the call makes anew.
         grad: whether gradients are recorded meanwhile.
+        constants: keys of memory that it may write to, with what is there before.
         key: under which the memory of a tensor that it returns is kept.
     """
 
-    def __init__(self, function: Callable[..., Any], given: Any, grad: bool) -> None:
+    def __init__(
+        self, function: Callable[..., Any], given: Any, grad: bool,
+        constants: Sequence[tuple[int, Any]] = (),
+    ) -> None:  # fmt: skip
         self.function = function
+        self.constants = constants
         self.given = given
         self.grad = grad
         self.key: int | None = None
         args, kwargs = given
-        self.same = all(type(v) not in (OutputSpec, tuple, list) for v in (*args, *kwargs.values()))
+        places = (InputSpec, OutputSpec, tuple, list)
+        self.same = all(type(v) not in places for v in (*args, *kwargs.values()))
 
     def run(self, made: dict[Any, Any], arguments: Any) -> None:
         args, kwargs = self.given
+        for key, before in self.constants:
+            made[key] = before.copy()
         if not self.same:
             memory: Any = (made, arguments, {})
             args = _filled(args, memory)

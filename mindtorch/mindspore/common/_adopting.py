@@ -9,6 +9,7 @@ from typing import Any
 from mindtorch import torch
 from mindtorch.engine import dtypes
 from mindtorch.engine.tensor import Tensor as EngineTensor
+from mindtorch.torch._api.torch_function import asking
 
 __all__ = [
     "OURS", "F", "T", "TorchTensor", "adopt", "adopt_as", "adopting", "difference", "t",
@@ -66,8 +67,9 @@ def adopting(function: Callable[..., Any]) -> Callable[..., Any]:
         foreign = _lend(args, lent)
         if kwargs:
             foreign |= _lend(kwargs.values(), lent)
+        chosen = asking.get(function, function) if asking else function
         try:
-            result = function(*args, **kwargs)
+            result = chosen(*args, **kwargs)
         finally:
             for tensor, kind in lent:
                 tensor.__class__ = kind

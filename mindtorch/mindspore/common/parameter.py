@@ -35,11 +35,17 @@ class Parameter(Tensor, TorchParameter, metaclass=_AnyParameter):
         name: in checkpoints; a cell gives the attribute's name where none is given.
         requires_grad: whether it is trained.
         layerwise_parallel: its gradient is not reduced over processes.
+
+    Attributes:
+        elsewhere: whether it is of another process's pipeline stage, and empty here.
+        layout: where it is this process's part of a tensor, the processes and the placements.
     """
 
     __slots__ = ()
     layerwise_parallel = False
     parallel_optimizer = True
+    elsewhere = False
+    layout: Any = None
 
     def __new__(
         cls, default_input: Any = None, name: str | None = None, requires_grad: bool = True,

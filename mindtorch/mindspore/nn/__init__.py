@@ -12,6 +12,7 @@ from . import (
     dynamic_lr,
     learning_rate_schedule,
     loss,
+    micro_batches,
     normalization,
     optim,
     optim_others,
@@ -32,6 +33,7 @@ from .conv import *
 from .dynamic_lr import *
 from .learning_rate_schedule import *
 from .loss import *
+from .micro_batches import *
 from .normalization import *
 from .optim import *
 from .optim_others import *
@@ -48,8 +50,8 @@ __all__ = [  # noqa: PLE0604
     *(
         name
         for module in (
-            activation, basic, conv, dynamic_lr, learning_rate_schedule, loss, normalization,
-            optim, optim_others, others, pooling, recurrent, transformer, wrap,
+            activation, basic, conv, dynamic_lr, learning_rate_schedule, loss, micro_batches,
+            normalization, optim, optim_others, others, pooling, recurrent, transformer, wrap,
         )
         for name in module.__all__
     ),

@@ -52,6 +52,16 @@ class Dense(Cell):
             self.bias = Parameter(initializer(bias_init, (out_channels,), dtype), "bias")
         self.activation = get_activation(activation) if isinstance(activation, str) else activation
 
+    @property
+    def in_features(self) -> int:
+        """``in_channels`` under torch's name."""
+        return self.in_channels
+
+    @property
+    def out_features(self) -> int:
+        """``out_channels`` under torch's name."""
+        return self.out_channels
+
     def construct(self, x: Any) -> Any:
         result = F.linear(x, *in_type_of(x, self.weight, self.bias))
         return result if self.activation is None else self.activation(result)

@@ -37,6 +37,8 @@ class Cell(Module):
 
     _compute_dtype: Any = None
     _casting = 0
+    _division: Any = None  # how its parameters lie over processes
+    _stage: int | None = None
     _flags: dict[str, Any]
 
     def __init__(self, auto_prefix: bool = True, flags: dict[str, Any] | None = None) -> None:
@@ -68,8 +70,9 @@ class Cell(Module):
 
     def __getattr__(self, name: str) -> Any:
         found = super().__getattr__(name)
-        if self._casting and isinstance(found, Parameter):
-            return lowered(found, self._compute_dtype)
+        if (self._casting or self._division is not None) and isinstance(found, Parameter):
+            value = lowered(found, self._compute_dtype) if self._casting else found
+            return value if self._division is None else self._division.seen(found, value)
         return found
 
     # --- registering -------------------------------------------------------------------------
@@ -290,6 +293,23 @@ class Cell(Module):
             return hook(cell, adopt(grad_input), adopt(grad_output))
 
         return self.register_full_backward_hook(call)
+
+    @property
+    def pipeline_stage(self) -> int | None:
+        """The stage of a pipeline that the cell is in; None: that of what is called before it.
+
+        Raises:
+            TypeError, ValueError: when set: no int, or below 0.
+        """
+        return self._stage
+
+    @pipeline_stage.setter
+    def pipeline_stage(self, value: int) -> None:
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise TypeError(f"'pipeline_stage' must be an int, but got {type(value)}")
+        if value < 0:
+            raise ValueError(f"'pipeline_stage' must not be below 0, but got {value}")
+        self.__dict__["_stage"] = value
 
     @property
     def phase(self) -> str:

@@ -45,6 +45,16 @@ class _Group:
         self.decays: list[bool] = []
         self.fused = Fused()
 
+    def leave_out(self, elsewhere: list[bool]) -> None:
+        """Forget the parameters of other pipeline stages.
+
+        Args:
+            elsewhere: by place, whether a parameter is one.
+        """
+        kept = [n for n, place in enumerate(self.places) if not elsewhere[place]]
+        self.places = [self.places[n] for n in kept]
+        self.decays = [self.decays[n] for n in kept]
+
 
 def _rate(value: Any) -> Any:
     if isinstance(value, LearningRateSchedule):
@@ -92,6 +102,7 @@ class Optimizer(OwnConstruct, Cell):
     parameters: Any
     by_element = False  # whether each element's update needs nothing of the others
     _slices: Any = None
+    _begun = False
 
     def __init__(
         self, learning_rate: Any, parameters: Any, weight_decay: Any = 0.0, loss_scale: float = 1.0
@@ -216,6 +227,10 @@ class Optimizer(OwnConstruct, Cell):
     def construct(self, gradients: Any) -> Any:
         """One step. Subclasses define this, or ``update``."""
         grads = self._checked(gradients)
+        if not self._begun:
+            self._begun = True
+            for group in self._groups:
+                group.leave_out([p.elsewhere for p in self.parameters])
         slices = self._slices
         for group in self._groups:
             own = [grads[i] for i in group.places]

@@ -6,6 +6,7 @@ import functools
 from typing import Any
 
 from mindtorch.engine import dtypes
+from mindtorch.engine.compile.capture.host_calls import host_call
 from mindtorch.engine.optim.multi_tensor import all_finite as kernel_all_finite
 from mindtorch.engine.optim.multi_tensor import fits
 from mindtorch.engine.tensor import Tensor as EngineTensor
@@ -19,6 +20,7 @@ from ..common.tensor import Tensor, adopt, as_tensor, t
 from ..ops.composite import HyperMap
 from ._optimizer_slices import SliceReducer, Slices, wanted
 from .cell import Cell
+from .micro_batches import MicroBatchCell, PipelineCell, PipelineGradReducer
 
 __all__ = [
     "DistributedGradReducer", "DynamicLossScaleUpdateCell", "FixedLossScaleUpdateCell",
@@ -153,10 +155,28 @@ class TrainOneStepCell(Cell):
         self.follow_context()
 
     def follow_context(self) -> None:
-        """Reduce gradients as ``set_auto_parallel_context`` says now."""
+        """Share the work as ``set_auto_parallel_context`` says now."""
         self.grad_reducer = _reducer_of(self.weights)
         if wanted():
             self._slice_optimizer()
+        mode, modes = context.get_auto_parallel_context("parallel_mode"), context.ParallelMode
+        together = communication.is_initialized() and communication.get_group_size() > 1
+        self._searching = (
+            together and mode == modes.AUTO_PARALLEL and not isinstance(self.network, PipelineCell)
+        )
+        self._one_loss = together and mode in (modes.SEMI_AUTO_PARALLEL, modes.AUTO_PARALLEL)
+
+    @host_call
+    def _divide(self, inputs: Any) -> None:
+        """Find a strategy for the network, and keep this process's parts of it."""
+        parallel = communication.sharding()
+        strategy = parallel.searched(self.network, inputs, self.optimizer)
+        self.__dict__["_division"] = parallel.Division(self.network, strategy, self.optimizer)
+        self._searching = False
+        if strategy.cut > 1:  # the tape adds what the processes have
+            self._one_loss = False
+            del self.grad_reducer
+            self.grad_reducer = _passed_on
 
     def _slice_optimizer(self) -> None:
         """Have each process keep a slice of the optimizer's states (enable_parallel_optimizer).
@@ -178,19 +198,48 @@ class TrainOneStepCell(Cell):
         self.grad_reducer = SliceReducer(self.optimizer._slices, mean)
 
     def construct(self, *inputs: Any) -> Any:
-        loss, gradients = self.loss_and_gradients(self.sens, *inputs)
-        gradients = self.grad_reducer(gradients)
+        loss, gradients = self._reduced(self.sens, inputs)
         self.optimizer(gradients)
         if not self.return_grad:
             return loss
         names = [p.name for p in self.weights]
         return loss, dict(zip(names, gradients, strict=True))
 
+    def _reduced(self, sens: Any, inputs: Any) -> Any:
+        """The loss, and its gradients times ``sens``, of all processes."""
+        settings = context.get_auto_parallel_context("parallel_optimizer_config")
+        slices = isinstance(self.grad_reducer, SliceReducer)
+        if slices and settings["gradient_accumulation_shard"] and self._takes_parts:
+            loss, gradients = self.network.value_and_gradients(
+                self.weights, sens, *inputs, reduce=self.grad_reducer
+            )
+        else:
+            loss, gradients = self.loss_and_gradients(sens, *inputs)
+            gradients = self.grad_reducer(gradients)
+        return self._joined(loss), gradients
+
+    def _joined(self, loss: Any) -> Any:
+        """The mean over the processes, where each has computed its part of a batch."""
+        if not self._one_loss:
+            return loss
+        total = communication.all_reduced(loss.to(dtypes.float32))
+        return adopt((total * (1.0 / communication.get_group_size())).to(loss.aval.dtype))
+
+    @property
+    def _takes_parts(self) -> bool:
+        return isinstance(self.network, MicroBatchCell) and self._division is None
+
     def loss_and_gradients(self, sens: Any, *inputs: Any) -> Any:
         """The loss, and its gradients times ``sens``."""
+        if self._searching:
+            self._divide(inputs)
+        if self._takes_parts:
+            factor = float(sens.item()) if isinstance(sens, EngineTensor) else sens
+            return self.network.value_and_gradients(self.weights, factor, *inputs)
+        network = self.network if self._division is None else self._division
         if isinstance(sens, float) and sens == 1.0:
-            return value_and_grad(self.network, None, self.weights)(*inputs)
-        both = value_and_grad(self.network, None, self.weights, sens_param=True)
+            return value_and_grad(network, None, self.weights)(*inputs)
+        both = value_and_grad(network, None, self.weights, sens_param=True)
         factor = float(sens.item()) if isinstance(sens, EngineTensor) else sens
         return both(*inputs, factor)
 
@@ -200,9 +249,15 @@ def _reducer_of(weights: Any) -> Any:
     mode = context.get_auto_parallel_context("parallel_mode")
     if mode == context.ParallelMode.DATA_PARALLEL:
         return DistributedGradReducer(weights)
-    if mode != context.ParallelMode.STAND_ALONE:  # one network over all: the whole batch's mean
-        return DistributedGradReducer(weights, mean=True)
-    return lambda gradients: gradients
+    if mode == context.ParallelMode.STAND_ALONE:
+        return _passed_on
+    if context.get_auto_parallel_context("pipeline_stages") > 1:
+        return PipelineGradReducer(weights)
+    return DistributedGradReducer(weights, mean=True)  # the whole batch's
+
+
+def _passed_on(gradients: Any) -> Any:
+    return gradients
 
 
 class DistributedGradReducer(Cell):
@@ -334,12 +389,15 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
 
     def get_overflow_status(self, status: Any, compute_output: Any) -> Any:
         """Whether some element of the gradients is infinite or NaN, as a tensor of bool."""
-        return Tensor(not bool(all_finite(compute_output)))
+        overflow = Tensor(not bool(all_finite(compute_output)))
+        if self._division is None and not isinstance(self.network, PipelineCell):
+            return overflow  # all processes have the same gradients
+        return adopt(communication.all_reduced(overflow.to(dtypes.int32), op="max") > 0)
 
     def construct(self, *inputs: Any) -> Any:
         scale = float(self.scale_sense.item())
-        loss, gradients = self.loss_and_gradients(scale, *inputs)
-        gradients = self.grad_reducer(tuple(g * (1 / scale) for g in gradients))
+        loss, gradients = self._reduced(scale, inputs)
+        gradients = tuple(g * (1 / scale) for g in gradients)
         overflow = self.process_loss_scale(self.get_overflow_status(None, gradients))
         if not bool(overflow):
             self.optimizer(gradients)

@@ -2,28 +2,48 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from .. import communication, context
 from ..nn.cell import Cell
 from ..nn.wrap import TrainOneStepCell
 
-__all__ = ["AutoParallel"]
+__all__ = ["AutoParallel", "set_op_strategy_config"]
 
 _MODES = ("semi_auto", "sharding_propagation", "recursive_programming")
+
+
+def set_op_strategy_config(mode: str = "SAVE", path: str = "") -> None:
+    """Write what AUTO_PARALLEL's search finds, or take it from a file.
+
+    Args:
+        mode: "SAVE" or "LOAD".
+        path: of a JSON file, absolute.
+
+    Raises:
+        KeyError: another mode, a relative path, or one that does not end with ".json".
+    """
+    if mode not in ("SAVE", "LOAD"):
+        raise KeyError(f"'mode' must be 'SAVE' or 'LOAD', got {mode!r}")
+    if not path.endswith(".json") or not Path(path).is_absolute():
+        raise KeyError(f"'path' must be an absolute path of a '.json' file, got {path!r}")
+    key = "save_file" if mode == "SAVE" else "load_file"
+    context.set_auto_parallel_context(strategy_ckpt_config={key: path})
 
 
 class AutoParallel(Cell):
     """``network`` over all processes of the job; training cells within follow its settings.
 
-    The settings are those of ``set_auto_parallel_context``. Each process computes its own part of
-    the batch (``dataset_strategy`` "full_batch" is for networks that ``shard`` cuts), and gradients
-    are those of the whole batch's mean.
+    The settings are those of ``set_auto_parallel_context``, which are changed for all that follows.
+    Loss and gradients of a training cell are those of the whole batch's mean. A network that is
+    called by itself computes this process's batch.
 
     Args:
-        network: a cell: a network, or a training cell.
-        parallel_mode: "semi_auto", or how strategies are searched: "sharding_propagation" or
-            "recursive_programming"; what is found here is to divide the batch.
+        network: a cell: a training cell, or a network that one is made of.
+        parallel_mode: "semi_auto", or that the training cell searches at its first step how samples
+            and layers are divided: "sharding_propagation" or "recursive_programming", which are one
+            search here.
 
     Raises:
         TypeError: no cell.
@@ -110,18 +130,59 @@ class AutoParallel(Cell):
         self, stages: int = 1, output_broadcast: bool = False, interleave: bool = False,
         scheduler: str = "1f1b",
     ) -> None:  # fmt: skip
-        """All layers are in each process: one stage.
+        """Put cells into stages: see :class:`mindspore.parallel.nn.Pipeline`.
 
         Args:
-            stages: 1.
-            output_broadcast, interleave, scheduler: of more stages.
+            stages: how many; they divide the processes.
+            output_broadcast: of no effect: all processes of a pipeline have its loss.
+            interleave: several stages in a process, which are not available.
+            scheduler: "1f1b" or "gpipe".
 
         Raises:
-            NotImplementedError: anything else.
+            NotImplementedError: ``interleave``, or another scheduler.
+            TypeError, ValueError: no number of stages, or one that does not divide the processes.
         """
-        given = (stages, output_broadcast, interleave, scheduler)
-        if given != (1, False, False, "1f1b"):
-            raise NotImplementedError(
-                "AutoParallel.pipeline: stages are not cut from cells; torch.distributed."
-                "pipelining has stages and schedules"
-            )
+        if not isinstance(output_broadcast, bool):
+            raise TypeError(f"'output_broadcast' must be bool, got {output_broadcast!r}")
+        context.set_auto_parallel_context(
+            pipeline_stages=stages,
+            pipeline_config={"pipeline_interleave": interleave, "pipeline_scheduler": scheduler},
+        )
+        communication.get_stage()
+        self._tell()
+
+    def save_param_strategy_file(self, file_path: str) -> None:
+        """Write what the search finds.
+
+        Args:
+            file_path: of a JSON file: parameters' layouts, and strategies of Dense layers.
+        """
+        context.set_auto_parallel_context(strategy_ckpt_save_file=file_path)
+
+    def load_param_strategy_file(self, file_path: str) -> None:
+        """Take a file in place of a search.
+
+        Args:
+            file_path: of a JSON file as :meth:`save_param_strategy_file` writes it.
+        """
+        context.set_auto_parallel_context(strategy_ckpt_load_file=file_path)
+
+    def save_operator_strategy_file(self, file_path: str) -> None:
+        """As :meth:`save_param_strategy_file`: one file has both.
+
+        Args:
+            file_path: of a JSON file.
+        """
+        self.save_param_strategy_file(file_path)
+
+    def load_operator_strategy_file(self, file_path: str) -> None:
+        """As :meth:`load_param_strategy_file`; a file may have operators alone.
+
+        Args:
+            file_path: of a JSON file.
+        """
+        self.load_param_strategy_file(file_path)
+
+    def disable_strategy_file_only_for_trainable_params(self) -> None:
+        """Write layouts of parameters that are not trained, too."""
+        context.set_auto_parallel_context(strategy_ckpt_config={"only_trainable_params": False})

@@ -15,7 +15,7 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array
 from mindtorch.torch.nn.modules.module import Module
 
-from .. import log
+from .. import communication, log
 from ..common.dtype import text_of
 from ..common.parameter import Parameter
 from . import _checkpoint_format, _safetensors_format
@@ -42,8 +42,20 @@ def _array_of(name: str, data: Any) -> Any:
 
 
 def _named(cell: Any) -> list[tuple[str, Any]]:
-    """(name, parameter) pairs of a network: by the parameters' names, torch's by their places."""
-    return [(p.name or path, p) for path, p in cell.named_parameters()]
+    """(name, parameter) pairs of a network: by the parameters' names, torch's by their places;
+    without those that another pipeline stage has."""
+    return [
+        (p.name or path, p) for path, p in cell.named_parameters()
+        if not getattr(p, "elsewhere", False)
+    ]  # fmt: skip
+
+
+def _whole(value: Any) -> Any:
+    """A parameter that lies over processes, from all of them; other values as they are."""
+    layout = getattr(value, "layout", None) if isinstance(value, Parameter) else None
+    if layout is None:
+        return value
+    return communication.sharding().gathered_from(value, *layout)
 
 
 def _entries(save_obj: Any) -> list[tuple[str, Any]]:
@@ -74,6 +86,8 @@ def save_checkpoint(
     Args:
         save_obj: a network, a list of parameters or of {"name", "data"}, or a dict.
         ckpt_file_name: "." and the format is put at its end where it is missing.
+        integrated_save: gather parameters that lie over processes, all of which have to save then;
+            otherwise this process's parts are written.
         append_dict: further values: numbers, texts, tensors, parameters.
         choice_func: which names are saved.
         crc_check: write MindSpore's checksum, which it compares; one of our own is always there.
@@ -88,13 +102,13 @@ def save_checkpoint(
     if async_save:
         raise NotImplementedError("save_checkpoint(async_save=True) is not implemented")
     form, ending = _format_of(format), f".{format}"
-    if not integrated_save:
-        raise NotImplementedError("save_checkpoint(integrated_save=False): nothing is split")
     name = os.fspath(ckpt_file_name)
     path = Path(name if name.endswith(ending) else name + ending)
     rows = _entries(save_obj)
     if choice_func is not None:
         rows = [(key, data) for key, data in rows if choice_func(key)]
+    if integrated_save:
+        rows = [(key, _whole(data)) for key, data in rows]
     rows += list((append_dict or {}).items())
     if len({key for key, _ in rows}) != len(rows):
         raise ValueError("save_checkpoint(): two values have the same name")
@@ -218,6 +232,9 @@ def load_param_into_net(
             missing[name] = parameter
             continue
         used.add(name)
+        layout = getattr(parameter, "layout", None)
+        if layout is not None and given.aval.shape != parameter.aval.shape:
+            given = communication.sharding().part_of(given, *layout)
         chosen.append((name, parameter, given))
     for name, given in _under_longer_names(missing, parameter_dict).items():
         chosen.append((name, missing.pop(name), given))

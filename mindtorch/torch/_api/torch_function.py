@@ -154,12 +154,11 @@ def _wrap_namespaces() -> None:
     places = {"nn.functional": "F.", "linalg": "linalg.", "special": "special.", "fft": "fft."}
     modules = [torch, *(importlib.import_module(f"mindtorch.torch.{place}") for place in places)]
     prefixes = dict(zip(modules, ("", *places.values()), strict=True))
-    wrapped: dict[Any, Any] = {}
 
     def ask_first(module: Any, name: str, function: Any) -> None:
-        made = wrapped.get(function)
+        made = asking.get(function)
         if made is None:
-            made = wrapped[function] = _asking(function, name, place=prefixes[module])
+            made = asking[function] = _asking(function, name, place=prefixes[module])
             if module in modules[:2]:  # where pickle finds it
                 made.__module__, made.__qualname__ = module.__name__, name
             if module is modules[1]:
@@ -189,16 +188,21 @@ def _wrap_methods() -> None:
         if found is not None and not private and not isinstance(found, type):
             if name in _OPERATORS:
                 public, name_ = getattr(Tensor, _OPERATORS[name]), _OPERATORS[name]
-                asking = _asking(found, name_, public, "Tensor.")
-                asking.__name__ = name
-                setattr(Tensor, name, asking)
+                made = _asking(found, name_, public, "Tensor.")
+                made.__name__ = name
             else:
-                setattr(Tensor, name, _asking(found, _DIVISION.get(name, name), place="Tensor."))
+                made = _asking(found, _DIVISION.get(name, name), place="Tensor.")
+            asking.setdefault(found, made)
+            setattr(Tensor, name, made)
     for name in _PROPERTIES:
         found = getattr(Tensor, name)
         getter = _asking(found.fget, name, place="Tensor.")
         getter.__name__ = "__get__"
         setattr(Tensor, name, property(getter, found.fset, found.fdel, found.__doc__))
+
+
+# what has taken a function's public name; others may hold the function itself
+asking: dict[Any, Any] = {}
 
 
 def needed_by(kind: type) -> None:

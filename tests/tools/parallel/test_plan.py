@@ -13,13 +13,13 @@ from xml.etree import ElementTree
 import pytest
 
 import mindtorch.torch as torch
+from mindtorch.planning.costs import Plan, Planner
+from mindtorch.planning.facts import Facts, measure
+from mindtorch.planning.link import given_link, measured_link
+from mindtorch.planning.structure import blocks_of, pairs_of, stages_of
 from mindtorch.tools.parallel.command import memory_size, seconds
-from mindtorch.tools.parallel.costs import Plan, Planner
 from mindtorch.tools.parallel.curve import curve_of
-from mindtorch.tools.parallel.facts import Facts, measure
-from mindtorch.tools.parallel.link import given_link, measured_link
 from mindtorch.tools.parallel.run import plan
-from mindtorch.tools.parallel.structure import blocks_of, pairs_of, stages_of
 from tests.programs.distributed.planned_step_program import MICROBATCHES, make
 from tests.support.paths import PROGRAMS, ROOT
 from tests.torch.distributed.jobs import started_ranks

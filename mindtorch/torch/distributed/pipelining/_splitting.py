@@ -17,7 +17,7 @@ from ._pipe_info import PipeInfo, stage_name
 from ._value_tracer import ValueTracer, has_tensors, marker
 from .stage import TracedStage, build_stage
 
-__all__ = ["Pipe", "SplitPoint", "pipe_split", "pipeline"]
+__all__ = ["Pipe", "SplitPoint", "pipe_of", "pipe_split", "pipeline"]
 
 _tracers: list[ValueTracer] = []
 
@@ -129,7 +129,20 @@ def pipeline(
     for path in split_spec or {}:
         module.get_submodule(path)
     places = {path: at is SplitPoint.BEGINNING for path, at in (split_spec or {}).items()}
-    tracer = ValueTracer(places, mb_args, mb_kwargs or {})
+    return pipe_of(module, ValueTracer(places, mb_args, mb_kwargs or {}), split_policy)
+
+
+def pipe_of(
+    module: Module, tracer: ValueTracer,
+    split_policy: Callable[[GraphModule], GraphModule] | None = None,
+) -> Pipe:  # fmt: skip
+    """A module cut where a tracer marks it.
+
+    Args:
+        module: what is cut.
+        tracer: knows an example.
+        split_policy: as of :func:`pipeline`.
+    """
     _tracers.append(tracer)
     try:
         graph = tracer.trace(module)

@@ -8,6 +8,7 @@ from typing import Any
 
 import mindtorch.torch as torch
 from mindtorch.engine.tensor import Tensor as EngineTensor
+from mindtorch.torch._api import torch_function
 
 from ...fx._symbolic_trace import Tracer
 from ...fx.graph import Graph
@@ -181,6 +182,7 @@ class ValueTracer(Tracer):
         """As in the base; buffers and the generator are afterwards as they were."""
         buffers = [(b, b.clone()) for b in root.buffers()]
         generator = torch.get_rng_state()
+        torch_function.answer_for(ValueProxy)  # to whom holds a function that is patched elsewhere
         try:
             return super().trace(root, concrete_args)
         finally:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import mindtorch.torch as torch
+from mindtorch.engine.compile.capture.host_calls import host_call
 from mindtorch.engine.compile.jit import jit
 
 Wrap = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -182,6 +183,26 @@ def gradient_read_after_a_host_call(wrap: Wrap) -> Any:
     call = wrap(step)
     for _ in range(4):
         yield call(torch.randn(3))
+
+
+def host_calls_that_write(wrap: Wrap) -> Any:
+    """Into memory that the function has made of nothing, from the argument itself."""
+
+    @host_call
+    def copy(target: Any, source: Any) -> None:
+        target[0].copy_(source)
+
+    def step(x: Any) -> Any:
+        made, other, third = torch.zeros(3), [torch.empty(3)], torch.zeros(3)
+        copy([made], x)
+        copy(other, x + 1)
+        third += x
+        copy([third], third * 2)
+        return made * 1, other[0] * 1, third * 1, made
+
+    call = wrap(step)
+    for i in range(4):
+        yield from call(torch.full((3,), float(i + 1)))
 
 
 def write_before_what_is_saved(wrap: Wrap) -> Any:
@@ -358,7 +379,7 @@ CASES = [
     index_by_mask, branch_after_a_write, tracked_write_to_an_argument, views_as_arguments,
     argument_that_is_also_found, gradients_of_an_argument_add_up, backward_goes_on_outside,
     array_of_a_written_tensor, state_made_at_the_first_call, loss_scale_made_at_the_first_call,
-    whole_step_with_loss_scale, gradient_read_after_a_host_call,
+    whole_step_with_loss_scale, gradient_read_after_a_host_call, host_calls_that_write,
     write_before_what_is_saved, losses_as_numbers,
     leaf_made_of_an_argument, errors_in_the_middle, plain_objects,
     other_parameters,

@@ -14,12 +14,12 @@ from typing import Any
 import mindtorch.torch as torch
 import mindtorch.torch.distributed as dist
 
-__all__ = ["KINDS", "Link", "given_link", "measured_link"]
+__all__ = ["KINDS", "Link", "given_link", "link_of_job", "measured_link"]
 
 KINDS = ("all_reduce", "all_gather", "reduce_scatter", "send")
 _SMALL, _LARGE, _REPEATS = 64, 1 << 21, 12  # elements of float32
 _PATIENCE = 120
-_MODULE = "mindtorch.tools.parallel.link"
+_MODULE = "mindtorch.planning.link"
 
 
 @dataclass(frozen=True)
@@ -45,9 +45,24 @@ class Link:
             return 0.0
         if kind == "send":
             return self.latency[kind] + size / self.bandwidth[kind]
-        rounds = 2 if kind == "all_reduce" else 1
-        steps = rounds * (count - 1)
+        steps = _messages(kind, count)
         return steps * self.latency[kind] + steps / count * size / self.bandwidth[kind]
+
+
+def _messages(kind: str, count: int) -> int:
+    """How many messages one of ``count`` processes sends after another, in a ring."""
+    return (2 if kind == "all_reduce" else 1) * (count - 1)
+
+
+def _fitted(times: dict[str, list[float]], count: int, origin: str) -> Link:
+    """The link of ``count`` processes that need so long for few and for many elements."""
+    latency, bandwidth = {}, {}
+    for kind, (small, large) in times.items():
+        steps = 1 if kind == "send" else _messages(kind, count)
+        part = 1.0 if kind == "send" else steps / count
+        latency[kind] = small / steps
+        bandwidth[kind] = part * _LARGE * 4 / max(large - small, 1e-9)
+    return Link(latency, bandwidth, origin)
 
 
 def given_link(bandwidth: float, latency: float) -> Link:
@@ -80,37 +95,50 @@ def measured_link() -> Link:
                 process.wait()
     if any(process.returncode for process in processes):
         raise RuntimeError(f"two processes could not exchange: {told[0][1] or told[1][1]}")
-    times = json.loads(told[0][0])
-    latency, bandwidth = {}, {}
-    for kind, (small, large) in times.items():
-        size = _LARGE * 4 * (1 if kind in ("all_reduce", "send") else 0.5)  # of two processes
-        latency[kind] = small / (2 if kind == "all_reduce" else 1)
-        bandwidth[kind] = size / max(large - small, 1e-9)
-    return Link(latency, bandwidth, "measured with two processes here")
+    return _fitted(json.loads(told[0][0]), 2, "measured with two processes here")
 
 
-def _exchanges(rank: int) -> dict[str, Any]:
+def link_of_job() -> Link:
+    """Of all processes of this job; each of them calls it, and each has its own times.
+
+    Raises:
+        ValueError: the job has one process.
+    """
+    count = dist.get_world_size()
+    if count < 2:
+        raise ValueError("a job of one process exchanges nothing")
+    return _fitted(_times(dist.get_rank(), count), count, f"measured with {count} processes")
+
+
+def _exchanges(rank: int, count: int) -> dict[str, Any]:
     def send(x: Any) -> None:
-        dist.send(x, 1) if rank == 0 else dist.recv(x, 0)
+        if rank < 2:
+            dist.send(x, 1) if rank == 0 else dist.recv(x, 0)
 
     return {
         "all_reduce": dist.all_reduce,
-        "all_gather": lambda x: dist.all_gather_into_tensor(x, x[: x.numel() // 2].clone()),
-        "reduce_scatter": lambda x: dist.reduce_scatter_tensor(x[: x.numel() // 2].clone(), x),
+        "all_gather": lambda x: dist.all_gather_into_tensor(x, x[: x.numel() // count].clone()),
+        "reduce_scatter": lambda x: dist.reduce_scatter_tensor(x[: x.numel() // count].clone(), x),
         "send": send,
     }
+
+
+def _times(rank: int, count: int) -> dict[str, list[float]]:
+    """Least seconds of each kind, of few and of many elements, as nearly as ``count`` divides."""
+    found = {}
+    for kind, exchange in _exchanges(rank, count).items():
+        found[kind] = [
+            min(_timed(exchange, torch.zeros(size // count * count)) for _ in range(_REPEATS))
+            for size in (_SMALL, _LARGE)
+        ]
+    return found
 
 
 def main(url: str, rank: str) -> None:
     """One of the two processes: the first prints least seconds, of few and of many elements."""
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method=url, rank=int(rank), world_size=2)
-    found = {}
-    for kind, exchange in _exchanges(int(rank)).items():
-        found[kind] = [
-            min(_timed(exchange, torch.zeros(size)) for _ in range(_REPEATS))
-            for size in (_SMALL, _LARGE)
-        ]
+    found = _times(int(rank), 2)
     if rank == "0":
         print(json.dumps(found))
     dist.destroy_process_group()

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from mindtorch.torch.nn import Linear
+
 from .facts import Facts
 from .link import Link
 from .structure import Pair, blocks_of, pairs_of, stages_of
@@ -19,6 +21,7 @@ class Plan:
 
     Attributes:
         name: "FSDP 8 x TP 2".
+        pairs: the pairs of linear layers that are cut.
         seconds: of a step; computation, exchange and what a pipeline waits are its parts.
         memory: bytes of a process, by what they are for.
         reason: why it cannot be; "" where it can.
@@ -30,6 +33,7 @@ class Plan:
     stages: int = 1
     microbatches: int = 1
     sharded: bool = False
+    pairs: list[Pair] = field(default_factory=list)
     seconds: float = float("inf")
     times: dict[str, float] = field(default_factory=dict)
     memory: dict[str, float] = field(default_factory=dict)
@@ -53,22 +57,63 @@ class Planner:
         limit: bytes that a process may take; None: any.
         overlap: which part of the exchange of gradients and parameters is hidden behind
             computation, 0 to 1.
+        linear: the class of linear layers, with ``in_features`` and ``out_features``.
     """
 
     def __init__(
         self, facts: Facts, model: Any, link: Link, ranks: int, batch: int,
-        limit: float | None = None, overlap: float = 0.0,
+        limit: float | None = None, overlap: float = 0.0, linear: type = Linear,
     ) -> None:  # fmt: skip
         self.facts, self.link = facts, link
         self.ranks, self.batch, self.limit = ranks, batch, limit
         self.overlap = overlap
-        self.pairs = pairs_of(facts)
+        self.pairs = pairs_of(facts, linear)
         self.blocks = blocks_of(facts, model)
 
     def plans(self) -> list[Plan]:
         """All plans, those that fit first, the fastest of them first."""
         found = [self._judged(plan) for plan in self._candidates()]
         return sorted(found, key=lambda p: (bool(p.reason), p.seconds, p.bytes))
+
+    def searched(self, cuts: bool = True) -> Plan:
+        """The fastest plan that fits in which samples are divided and each pair is cut or not.
+
+        Terms of pairs are added, so for each number of processes that cut, those pairs are that
+        shorten the step, or make it fit.
+
+        Args:
+            cuts: whether pairs may be cut.
+
+        Raises:
+            ValueError: no such plan fits.
+        """
+        found = [self._judged(Plan(f"DDP {self.ranks}", data=self.ranks))]
+        for cut in (k for k in range(2, self.ranks + 1) if self.ranks % k == 0 and cuts):
+            usable = [pair for pair in self.pairs if pair.width % cut == 0]
+            faster = [pair for pair in usable if self._saved_by(pair, cut) > 0]
+            data = self.ranks // cut
+            found += [
+                self._judged(Plan(f"DDP {data} x TP {cut}", data=data, cut=cut, pairs=pairs))
+                for pairs in (faster, usable)
+            ]
+        best = min(found, key=lambda plan: (bool(plan.reason), plan.seconds, plan.bytes))
+        if best.reason:
+            raise ValueError(
+                "no plan fits: " + "; ".join(f"{plan.name}: {plan.reason}" for plan in found)
+            )
+        return best
+
+    def _saved_by(self, pair: Pair, cut: int) -> float:
+        """Seconds that a step is shorter where this pair is cut."""
+        data = self.ranks // cut
+        if self.batch % data:
+            return 0.0
+        without, whole = (
+            Plan("", data=data, cut=cut, pairs=pairs) for pairs in ([], [pair])
+        )
+        for plan in (without, whole):
+            self._whole(plan, self.batch / data)
+        return sum(without.times.values()) - sum(whole.times.values())
 
     def _candidates(self) -> Iterator[Plan]:
         n = self.ranks
@@ -79,10 +124,10 @@ class Planner:
             data = n // cut
             with_data = [f"DDP {data} x TP {cut}", f"FSDP {data} x TP {cut}"]
             if data == 1:
-                yield Plan(f"TP {cut}", cut=cut)
+                yield Plan(f"TP {cut}", cut=cut, pairs=self.pairs)
             else:
-                yield Plan(with_data[0], data=data, cut=cut)
-                yield Plan(with_data[1], data=data, cut=cut, sharded=True)
+                yield Plan(with_data[0], data=data, cut=cut, pairs=self.pairs)
+                yield Plan(with_data[1], data=data, cut=cut, sharded=True, pairs=self.pairs)
             for parts in (cut, 2 * cut, 4 * cut):
                 name = f"PP {cut} of {parts} microbatches"
                 name = name if data == 1 else f"DDP {data} x {name}"
@@ -111,9 +156,9 @@ class Planner:
             return f"{self.batch} samples are not divided by {plan.data}"
         samples = self.batch // plan.data
         if plan.cut > 1:
-            if not self.pairs:
+            if not plan.pairs:
                 return "no pair of neighbouring linear layers was found"
-            odd = next((p for p in self.pairs if p.width % plan.cut), None)
+            odd = next((p for p in plan.pairs if p.width % plan.cut), None)
             if odd is not None:
                 return f"{plan.cut} does not divide the {odd.width} inputs of {odd.rows.path}"
         if plan.stages > 1:
@@ -127,13 +172,13 @@ class Planner:
 
     def _whole(self, plan: Plan, samples: float) -> None:
         facts, scale = self.facts, samples / self.facts.samples
-        cut_time, cut_saved, cut_parameters = self._cut_parts(self.pairs if plan.cut > 1 else [])
+        cut_time, cut_saved, cut_parameters = self._cut_parts(plan.pairs)
         kept = 1 - 1 / plan.cut
         own = facts.trained - cut_parameters * kept
         state = own / plan.data if plan.sharded else own
         plan.times["computation"] = facts.fixed + facts.each * samples * (1 - cut_time * kept)
         plan.times["update"] = facts.update * state / max(facts.trained, 1)
-        plan.times["tensor parallel"] = self._cut_exchange(plan.cut, scale)
+        plan.times["tensor parallel"] = self._cut_exchange(plan, scale)
         self._states(plan, state)
         plan.memory["activations"] = (facts.saved - cut_saved * kept) * scale
         plan.memory["results in passing"] = self._passing() * scale
@@ -173,13 +218,11 @@ class Planner:
             size += sum(self.facts.parameters[call.path] for call in pair.calls)
         return share, saved, size
 
-    def _cut_exchange(self, count: int, scale: float) -> float:
+    def _cut_exchange(self, plan: Plan, scale: float) -> float:
         """Megatron-LM: results are added in forward, gradients of inputs in backward."""
-        if count == 1:
-            return 0.0
         return sum(
-            self.link.seconds("all_reduce", size * scale, count)
-            for pair in self.pairs
+            self.link.seconds("all_reduce", size * scale, plan.cut)
+            for pair in plan.pairs
             for size in (pair.rows.made, pair.columns[0].taken)
         )
 

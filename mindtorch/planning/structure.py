@@ -54,13 +54,18 @@ class Block:
     paths: list[str] = field(default_factory=list)
 
 
-def pairs_of(facts: Facts) -> list[Pair]:
-    """Pairs among neighbouring linear layers that are called once in one module."""
+def pairs_of(facts: Facts, linear: type = Linear) -> list[Pair]:
+    """Pairs among neighbouring linear layers that are called once in one module.
+
+    Args:
+        facts: of a step.
+        linear: the class of linear layers.
+    """
     counts: dict[str, int] = {}
     for call in facts.calls:
         counts[call.path] = counts.get(call.path, 0) + 1
     found: list[Pair] = []
-    for group in _families(facts.calls):
+    for group in _families(facts.calls, linear):
         usable = [call for call in group if counts[call.path] == 1]
         columns: list[Call] = []
         for call in usable:
@@ -75,11 +80,11 @@ def pairs_of(facts: Facts) -> list[Pair]:
     return found
 
 
-def _families(calls: list[Call]) -> Iterator[list[Call]]:
+def _families(calls: list[Call], linear: type) -> Iterator[list[Call]]:
     """Linear layers by the module that they are in."""
     families: dict[str, list[Call]] = {}
     for call in calls:
-        if type(call.module) is Linear:
+        if type(call.module) is linear:
             families.setdefault(call.path.rpartition(".")[0], []).append(call)
     yield from families.values()
 
