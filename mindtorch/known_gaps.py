@@ -405,8 +405,9 @@ GAPS: tuple[Gap, ...] = (
     Gap("argument", "mindspore_serving: declare_model(config_file), OM and MindIR_Opt files, "
         "precision_mode='fp16', stages in C++", "all",
         "raise; they are Ascend's"),
-    Gap("feature", "mindtorch serve: replicas on Ray", "all",
-        "not written: one server on one machine"),
+    Gap("feature", "mindtorch serve --ray: gRPC, TLS, the log of requests", "all",
+        "Ray Serve's proxies carry REST; they have settings of their own for the others, and the "
+        "options are refused (docs/serving.md)"),
     Gap("module", "mindspore.nn.probability, boost beyond GradientAccumulation, nn's thor cells",
         "all", "torch.distributions is there"),
     Gap("argument", "torch.cuda.amp.GradScaler() without CUDA", "all",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import importlib
 import logging
 import signal
 import sys
@@ -22,6 +23,9 @@ file, DIR/NAME/servable_config.py its methods. New versions are taken up while t
 status 0: ended in order, by Ctrl+C or SIGTERM; 2: wrong arguments, or nothing to serve."""
 
 
+GRPC = "127.0.0.1:5500"
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of the command.
 
@@ -30,8 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """
     add = parser.add_argument
     add("directory", type=Path, metavar="DIR", help="the folder that holds servables")
-    add("--grpc", default="127.0.0.1:5500", metavar="ADDRESS",
-        help="HOST:PORT or unix:PATH; none: no gRPC (%(default)s)")
+    add("--grpc", metavar="ADDRESS", help=f"HOST:PORT or unix:PATH; none: no gRPC ({GRPC})")
     add("--rest", default="127.0.0.1:1500", metavar="ADDRESS",
         help="HOST:PORT, the page is there, too; none: no REST (%(default)s)")
     add("--workers", type=count, default=1, help="processes of each version (%(default)s)")
@@ -55,6 +58,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--key", type=Path, metavar="PEM", help="TLS: its key")
     add("--client-authority", type=Path, metavar="PEM",
         help="TLS: only clients with a certificate of this authority")  # fmt: skip
+    add("--ray", nargs="?", const="", metavar="CLUSTER",
+        help="replicas on a Ray cluster, over REST: its address, or as RAY_ADDRESS says")
+    add("--replicas", type=count, help="with --ray: how many (1)")
 
 
 def main(options: argparse.Namespace) -> int:
@@ -71,20 +77,16 @@ def main(options: argparse.Namespace) -> int:
     if (options.certificate is None) != (options.key is None):
         print("mindtorch serve: --certificate and --key go together", file=sys.stderr)
         return 2
-    try:
-        from mindtorch.serving.front import hosting
-    except ImportError as error:
-        print(f"mindtorch serve: {error.name} is missing: {install_extra('serving')}",
-              file=sys.stderr)  # fmt: skip
+    if options.ray is not None:
+        return _on_ray(options)
+    if options.replicas is not None:
+        print("mindtorch serve: --replicas goes with --ray", file=sys.stderr)
         return 2
-    ended = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: ended.set())
-    host = hosting.Host(
-        hosting.Limits(options.max_requests, options.timeout, options.batch_timeout,
-                       options.max_wait_ms, options.grace),
-        options.request_log,
-    )  # fmt: skip
+    hosting = _module("hosting", "serving")
+    if hosting is None:
+        return 2
+    ended = _ended()
+    host = hosting.Host(_limits(options, hosting.Limits), options.request_log)
     try:
         status = _start(host, options, hosting)
         if status == 0:
@@ -95,6 +97,64 @@ def main(options: argparse.Namespace) -> int:
     finally:
         host.stop()
     return status
+
+
+def _module(name: str, extra: str) -> Any:
+    """A module of the front's; None, and a message, where an extra is not installed."""
+    try:
+        return importlib.import_module(f"mindtorch.serving.front.{name}")
+    except ImportError as error:
+        print(f"mindtorch serve: {error.name} is missing: {install_extra(extra)}", file=sys.stderr)
+    return None
+
+
+def _ended() -> threading.Event:
+    """What a signal sets."""
+    ended = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: ended.set())
+    return ended
+
+
+def _limits(options: argparse.Namespace, kind: Any) -> Any:
+    return kind(options.max_requests, options.timeout, options.batch_timeout,
+                options.max_wait_ms, options.grace)  # fmt: skip
+
+
+def _on_ray(options: argparse.Namespace) -> int:
+    """Serve by replicas on a Ray cluster until a signal comes."""
+    refused = {
+        "--grpc": options.grpc not in (None, "none"), "--rest none": options.rest == "none",
+        "--certificate": options.certificate, "--client-authority": options.client_authority,
+        "--request-log": options.request_log,
+    }  # fmt: skip
+    for name, given in refused.items():
+        if given:
+            print(f"mindtorch serve: {name} does not go with --ray (docs/serving.md)",
+                  file=sys.stderr)  # fmt: skip
+            return 2
+    replicas = _module("ray_replicas", "serving,ray")
+    if replicas is None:
+        return 2
+    host, _, port = options.rest.rpartition(":")
+    wanted = replicas.Replicas(
+        options.directory.resolve(), options.replicas or 1, options.workers,
+        options.versions == "all", options.poll, options.max_message_mb,
+        _limits(options, replicas.Limits),
+    )  # fmt: skip
+    try:
+        replicas.deploy(wanted, host, int(port), options.ray or None)
+        ended = _ended()  # Ray has handlers of its own
+        print(f"{wanted.count} replicas on Ray, REST and the page at http://{options.rest}/",
+              flush=True)  # fmt: skip
+        ended.wait()
+        print("mindtorch serve: ending", flush=True)
+    except (RuntimeError, ConnectionError, ValueError) as error:
+        print(f"mindtorch serve: {error}", file=sys.stderr)
+        return 2
+    finally:
+        replicas.end()
+    return 0
 
 
 def _start(host: Any, options: argparse.Namespace, hosting: Any) -> int:
@@ -111,9 +171,10 @@ def _start(host: Any, options: argparse.Namespace, hosting: Any) -> int:
         print(f"mindtorch serve: nothing in {directory} can be served", file=sys.stderr)
         return 2
     try:
-        if options.grpc != "none":
-            host.start_grpc(options.grpc, options.max_message_mb, tls)
-            print(f"gRPC at {options.grpc}")
+        grpc = options.grpc or GRPC
+        if grpc != "none":
+            host.start_grpc(grpc, options.max_message_mb, tls)
+            print(f"gRPC at {grpc}")
         if options.rest != "none":
             port = host.start_rest(options.rest, options.max_message_mb, tls)
             scheme = "http" if tls is None else "https"

@@ -32,6 +32,7 @@ ARGUMENTS = (
     "add_pitch", "out", "out_pitch", "bytes", "bytes_pitch", "row",
 )  # fmt: skip
 NUMBERS = ("low", "high", "inverse", "origin")
+_AHEAD = 4096  # bytes from the weights that are read to those that are asked for
 PITCH = 8  # pixels have a multiple of so many channels
 
 
@@ -81,6 +82,11 @@ class _Code:
     def plus(self, address: Any, count: int) -> Any:
         return self.builder.add(address, long_of(count)) if count else address
 
+    def prefetch(self, address: Any) -> None:
+        """Ask for what is soon read, which may lie beyond the weights."""
+        flags = [ir.Constant(_WORD, n) for n in (0, 3, 1)]
+        self.call("llvm.prefetch.p0", ir.VoidType(), self.pointer(address, _BYTE), *flags)
+
     def spread(self, value: Any, kind: Any) -> Any:
         first = self.builder.insert_element(
             ir.Constant(kind, ir.Undefined), value, ir.Constant(_WORD, 0)
@@ -117,18 +123,23 @@ class _Code:
 
     def byte_values(self, word: Any) -> list[Any]:
         """The same for a word of four unsigned bytes, in every lane."""
-        builder = self.builder
+        return [self.spread(part, self.word_vector) for part in self.byte_parts(word)]
+
+    def byte_parts(self, words: Any) -> list[Any]:
+        """What a word of four unsigned bytes, or a vector of words, is multiplied as."""
         if self.form == "vnni":
-            return [self.spread(word, self.word_vector)]
+            return [words]
+
+        def of(number: int) -> Any:
+            return ir.Constant(words.type, number) if words.type == _WORD else self.constant(
+                number, words.type
+            )
+
+        builder = self.builder
         if self.form == "pairs":
-            mask, eight = ir.Constant(_WORD, 0x00FF00FF), ir.Constant(_WORD, 8)
-            parts = [builder.and_(word, mask), builder.and_(builder.lshr(word, eight), mask)]
-        else:
-            parts = [
-                builder.and_(builder.lshr(word, ir.Constant(_WORD, 8 * k)), ir.Constant(_WORD, 255))
-                for k in range(4)
-            ]
-        return [self.spread(part, self.word_vector) for part in parts]
+            mask, eight = of(0x00FF00FF), of(8)
+            return [builder.and_(words, mask), builder.and_(builder.lshr(words, eight), mask)]
+        return [builder.and_(builder.lshr(words, of(8 * k)), of(255)) for k in range(4)]
 
     def byte_product(self, total: Any, values: list[Any], weights: list[Any]) -> Any:
         builder, kind = self.builder, self.word_vector
@@ -164,6 +175,8 @@ class _Code:
         held = [
             self.load(self.plus(right, 4 * v * self.width), self.vector) for v in range(across)
         ]
+        for v in range(across):
+            self.prefetch(self.plus(right, _AHEAD + 4 * v * self.width))
         made = []
         expanded = held if self.is_float else [self.byte_weights(h) for h in held]
         for j, line in enumerate(lines):
@@ -419,3 +432,48 @@ def tile_code(kind: str, rows: int, vectors: int, width: int, form: str = "") ->
         return types.void(*whole, *real), generate
 
     return tile
+
+
+@functools.cache
+def dot_code(rows: int, channels: int, form: str = "") -> Any:
+    """The kernel of some sums of products along rows of bytes that are not packed.
+
+    ``dot(sums, x, weight, size)``: ``sums[j * channels + o]``, int32 at an address, is the sum of
+    ``x[j * size + k] * weight[o * size + k]``, unsigned times signed. ``size`` is a multiple of a
+    vector's bytes.
+
+    Args:
+        form: of products of bytes; this processor's where it is empty.
+    """
+
+    @intrinsic
+    def dot(context: Any, sums: Any, x: Any, weight: Any, size: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            to, left, right, length = arguments
+            code = _Code(builder, {}, (rows, 1, vector_bytes() // 4), "bytes", form or byte_form())
+            lines = [builder.add(left, builder.mul(length, long_of(j))) for j in range(rows)]
+            others = [builder.add(right, builder.mul(length, long_of(o))) for o in range(channels)]
+
+            def step(i: Any, held: list[Any]) -> list[Any]:
+                at = builder.mul(i, long_of(vector_bytes()))
+                weights = [code.byte_weights(code.load(builder.add(line, at), code.vector, 1))
+                           for line in others]  # fmt: skip
+                made = []
+                for j, line in enumerate(lines):
+                    values = code.byte_parts(code.load(builder.add(line, at), code.vector, 1))
+                    for o, each in enumerate(weights):
+                        made.append(code.byte_product(held[j * channels + o], values, each))
+                return made
+
+            zero = code.constant(0, code.word_vector)
+            count = builder.udiv(length, long_of(vector_bytes()))
+            made = loop(builder, count, [zero] * (rows * channels), step, "bytes")
+            for i, vector in enumerate(made):
+                name = f"llvm.vector.reduce.add.v{code.width}i32"
+                builder.store(code.call(name, _WORD, vector),
+                              code.pointer(code.plus(to, 4 * i), _WORD), align=4)  # fmt: skip
+            return context.get_dummy_value()
+
+        return types.void(*[types.int64] * 4), generate
+
+    return dot

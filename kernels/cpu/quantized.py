@@ -10,6 +10,7 @@ are exact, so that results hang on no order: 2^16 products of 255 and 127 fit 32
 
 from __future__ import annotations
 
+import functools
 import itertools
 from typing import Any
 
@@ -18,11 +19,14 @@ import numpy as np
 from mindtorch.kernels.codegen.jit import entry_point, kernel
 from mindtorch.kernels.support.workspace import workspace
 
+from .packed_tile import dot_code
+from .simd import vector_bytes
 from .thread_pool import parallel_for
 
 __all__ = ["convolution", "linear"]
 
-_FEW = 4_000_000  # multiplications that one thread does sooner than two
+_TILE = 4  # rows and channels whose sums are in registers at once
+_FEW = 16_000_000  # multiplications that one thread does sooner than two
 _BYTE = np.dtype(np.uint8)
 
 
@@ -80,41 +84,63 @@ def _windows(
             into[i] = 0
 
 
+@functools.cache
+def _product() -> Any:
+    """The loop of products of rows with channels, of which ``size`` bytes lie in a row each."""
+    tile, row, column, one = (
+        dot_code(_TILE, _TILE), dot_code(1, _TILE), dot_code(_TILE, 1), dot_code(1, 1)
+    )  # fmt: skip
+
+    @kernel
+    def product(
+        out: Any, rows: Any, weight: Any, scales: Any, offsets: Any, bias: Any, count: int,
+        size: int, first: int, last: int, row_step: int, channel_step: int, scale: Any,
+    ) -> None:  # fmt: skip
+        """``out[r * row_step + o * channel_step]`` for ``count`` rows, channels first to last."""
+        sums = np.empty(_TILE * _TILE, np.int32)
+        to, x, w = sums.ctypes.data, rows.ctypes.data, weight.ctypes.data
+        o = first
+        while o < last:
+            channels = _TILE if o + _TILE <= last else 1
+            r = 0
+            while r < count:
+                together = _TILE if r + _TILE <= count else 1
+                if together == _TILE and channels == _TILE:
+                    tile(to, x + r * size, w + o * size, size)
+                elif channels == _TILE:
+                    row(to, x + r * size, w + o * size, size)
+                elif together == _TILE:
+                    column(to, x + r * size, w + o * size, size)
+                else:
+                    one(to, x + r * size, w + o * size, size)
+                for c in range(channels):
+                    factor, offset, b = scales[o + c] * scale, offsets[o + c], bias[o + c]
+                    for j in range(together):
+                        at = (r + j) * row_step + (o + c) * channel_step
+                        total = sums[j * channels + c]
+                        out[at] = np.float32(np.int32(total + offset)) * factor + b
+                r += together
+            o += channels
+
+    return product
+
+
 @kernel
-def _product(
+def _short_product(
     out: Any, rows: Any, weight: Any, scales: Any, offsets: Any, bias: Any, count: int,
-    pitch: int, first: int, last: int, row_step: int, channel_step: int, scale: Any,
+    size: int, first: int, last: int, row_step: int, channel_step: int, scale: Any,
 ) -> None:  # fmt: skip
-    """``out[r * row_step + o * channel_step]`` for ``count`` rows and channels first to last."""
+    """The same for rows that fill no vectors."""
     for o in range(first, last):
-        w = weight[o * pitch : (o + 1) * pitch]
+        w = weight[o * size : (o + 1) * size]
         factor, offset, b = scales[o] * scale, offsets[o], bias[o]
-        r = 0
-        while r + 4 <= count:
-            x0 = rows[r * pitch : (r + 1) * pitch]
-            x1 = rows[(r + 1) * pitch : (r + 2) * pitch]
-            x2 = rows[(r + 2) * pitch : (r + 3) * pitch]
-            x3 = rows[(r + 3) * pitch : (r + 4) * pitch]
-            s0 = s1 = s2 = s3 = np.int32(0)
-            for k in range(pitch):
-                v = np.int32(w[k])
-                s0 = np.int32(s0 + np.int32(x0[k]) * v)
-                s1 = np.int32(s1 + np.int32(x1[k]) * v)
-                s2 = np.int32(s2 + np.int32(x2[k]) * v)
-                s3 = np.int32(s3 + np.int32(x3[k]) * v)
+        for r in range(count):
+            x = rows[r * size : (r + 1) * size]
+            total = np.int32(0)
+            for k in range(size):
+                total = np.int32(total + np.int32(x[k]) * np.int32(w[k]))
             at = r * row_step + o * channel_step
-            out[at] = np.float32(s0 + offset) * factor + b
-            out[at + row_step] = np.float32(s1 + offset) * factor + b
-            out[at + 2 * row_step] = np.float32(s2 + offset) * factor + b
-            out[at + 3 * row_step] = np.float32(s3 + offset) * factor + b
-            r += 4
-        while r < count:
-            x0 = rows[r * pitch : (r + 1) * pitch]
-            s0 = np.int32(0)
-            for k in range(pitch):
-                s0 = np.int32(s0 + np.int32(x0[k]) * np.int32(w[k]))
-            out[r * row_step + o * channel_step] = np.float32(s0 + offset) * factor + b
-            r += 1
+            out[at] = np.float32(np.int32(total + offset)) * factor + b
 
 
 _TYPES = {
@@ -131,7 +157,8 @@ def _multiply(
     out: Any, rows: Any, weight: Any, scales: Any, offsets: Any, bias: Any, count: int,
     pitch: int, row_step: int, channel_step: int, scale: Any,
 ) -> None:  # fmt: skip
-    loop = _entry(_product, "fubfwf" + "i" * 6 + "s")
+    whole = pitch % vector_bytes() == 0
+    loop = _entry(_product() if whole else _short_product, "fubfwf" + "i" * 6 + "s")
     channels = scales.size
 
     def part(first: int, last: int) -> None:

@@ -18,7 +18,6 @@ from .errors import ConvertError
 from .execution import Program
 from .file import read, write
 from .graph import LiteGraph
-from .importing import from_model
 from .kinds import FmkType, ModelType
 from .passes import run_passes
 from .quantization.quantize import quantize
@@ -29,7 +28,7 @@ __all__ = ["Converter", "converted"]
 ENDING = ".ms"
 _READERS = {
     "MINDIR": "reading_mindir", "ONNX": "reading_onnx", "TFLITE": "reading_tflite",
-    "CAFFE": "reading_caffe",
+    "CAFFE": "reading_caffe", "PYTORCH": "importing",
 }  # fmt: skip
 
 
@@ -60,7 +59,7 @@ def converted(
         if key is not None:
             raise ConvertError("decryptKey: Caffe's files are not encrypted")
         graph = _reader(fmk).graph_of_file(model_file, weight_file, shapes)
-    elif fmk in _READERS:
+    elif fmk in _READERS and fmk != "PYTORCH":
         graph = _reader(fmk).graph_of_file(model_file, shapes, key, mode)
     elif fmk == "MSLITE":
         if shapes:
@@ -76,7 +75,8 @@ def converted(
 
 
 def _reader(fmk: str) -> Any:
-    """The module that reads a framework's files, whose packages are extras.
+    """The module that reads a framework's models, whose packages may be extras; a runtime alone
+    does without.
 
     Raises:
         ConvertError: these are missing.
@@ -240,7 +240,7 @@ class Converter:
         """
         began = time.perf_counter()
         config = read_config(config_file) if config_file else None
-        graph = from_model(model, inputs, open_batch)
+        graph = _reader("PYTORCH").from_model(model, inputs, open_batch)
         graph.information["fmk"] = "PYTORCH"
         self._save(finished(graph, config, self.optimize, self.weight_fp16), output_file, began)
 

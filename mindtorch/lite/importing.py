@@ -21,7 +21,7 @@ from mindtorch.torch.nn import Module
 from .errors import ConvertError
 from .graph import LiteGraph, LiteNode, LiteTensor, Size
 
-__all__ = ["GraphWriter", "Shapes", "chosen_shape", "from_model"]
+__all__ = ["GraphWriter", "Shapes", "chosen_shape", "from_model", "name_outputs"]
 
 _VALUE = re.compile(r"\bv(\d+)\b")
 Shapes = Mapping[str, Sequence[int]]
@@ -57,13 +57,10 @@ class GraphWriter:
         for i, node in enumerate(graph.nodes):
             self.write_node(node, f"{node.op.name}_{i}")
         made.outputs = [self.places[v.number] for v in graph.outputs]
-        taken: set[str] = {made.tensors[i].name for i in made.inputs}
-        named = graph.output_names or [""] * len(made.outputs)
-        for i, (place, name) in enumerate(zip(made.outputs, named, strict=True)):
-            name = name or (f"output_{i}" if len(made.outputs) > 1 else "output")
-            if place not in made.inputs and name not in taken:
-                made.tensors[place].name = name
-                taken.add(name)
+        several = len(made.outputs) > 1
+        given = graph.output_names or [""] * len(made.outputs)
+        default = [f"output_{i}" if several else "output" for i in range(len(made.outputs))]
+        name_outputs(made, [name or other for name, other in zip(given, default, strict=True)])
         return made
 
     def value(self, value: Any, name: str) -> int:
@@ -115,6 +112,25 @@ class GraphWriter:
         return self.numbers[place]
 
 
+def name_outputs(graph: LiteGraph, names: Sequence[str]) -> None:
+    """Give the outputs these names, unless they are not as many. An output that is an input or a
+    constant, or another output as well, becomes a copy of it."""
+    if len(names) != len(graph.outputs):
+        return
+    taken = {graph.tensors[place].name for place in graph.inputs}
+    for number, (place, name) in enumerate(zip(graph.outputs, names, strict=True)):
+        if not name or name in taken:
+            continue
+        tensor = graph.tensors[place]
+        if place in graph.inputs or tensor.data is not None or place in graph.outputs[:number]:
+            copied = graph.add(LiteTensor(name, tensor.dtype, tensor.shape))
+            graph.nodes.append(LiteNode("clone", (place,), (copied,), name=f"clone_{number}"))
+            graph.outputs[number] = copied
+        else:
+            tensor.name = name
+        taken.add(name)
+
+
 def _traced(model: Any, given: Arguments, axes: list[dict[int, str]]) -> LiteGraph:
     graph = trace(model, given, axes)
     graph.fold_constants()
@@ -122,8 +138,9 @@ def _traced(model: Any, given: Arguments, axes: list[dict[int, str]]) -> LiteGra
 
 
 def from_model(
-    model: Any, inputs: Sequence[Any], open_batch: bool | None = None, names: Any = None
-) -> LiteGraph:
+    model: Any, inputs: Sequence[Any], open_batch: bool | None = None, names: Any = None,
+    output_names: Sequence[str] = (),
+) -> LiteGraph:  # fmt: skip
     """The graph of a module (torch's or MindSpore's) or of a function of tensors, for inference.
 
     Args:
@@ -131,10 +148,17 @@ def from_model(
         open_batch: whether the length of the inputs' first axis may be another later; None: where
             the model allows it.
         names: of the inputs; None: of the function's parameters.
+        output_names: of the outputs; none: those of the containers that they are in.
 
     Raises:
         ConvertError: the model depends on data, or on the batch where that is to be open.
     """
+    graph = _graph_of(model, inputs, open_batch, names)
+    name_outputs(graph, output_names)
+    return graph
+
+
+def _graph_of(model: Any, inputs: Sequence[Any], open_batch: bool | None, names: Any) -> LiteGraph:
     tensors = tuple(x if isinstance(x, Tensor) else from_array(np.asarray(x)) for x in inputs)
     call = getattr(model, "forward", model)
     if isinstance(model, Module) and type(model).construct is not Module.construct:

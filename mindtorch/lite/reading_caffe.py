@@ -52,15 +52,11 @@ def graph_of_file(
                                   names), np.float32)
             for name, dims in given.items()
         ]  # fmt: skip
-        graph = from_model(module, examples, names=names)
+        return from_model(module, examples, names=names, output_names=module.outputs)
     except ConvertError:
         raise
     except (RuntimeError, ValueError, TypeError, IndexError, KeyError, MemoryError) as error:
         raise ConvertError(f"the layers of {os.fspath(path)} do not fit: {error}") from error
-    for made, name in zip(graph.outputs, module.outputs, strict=True):
-        if made not in graph.inputs:
-            graph.tensors[made].name = name
-    return graph
 
 
 def _runs(layer: Any) -> bool:

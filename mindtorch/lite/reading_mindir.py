@@ -37,4 +37,4 @@ def graph_of_file(
     ]
     cell = GraphCell(graph)
     cell.set_train(False)
-    return from_model(cell, examples, names=names)
+    return from_model(cell, examples, names=names, output_names=graph.output_names)

@@ -37,4 +37,4 @@ def graph_of_file(
         dims = [each.dim_value or each.dim_param for each in tensor.shape.dim]
         dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)
         examples.append(np.zeros(chosen_shape(name, dims, shapes, names), dtype))
-    return from_model(module, examples, names=names)
+    return from_model(module, examples, names=names, output_names=module.output_names)

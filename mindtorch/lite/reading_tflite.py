@@ -50,14 +50,12 @@ def _graph(model: TFLiteModel, shapes: Shapes) -> LiteGraph:
         # a batch of 1 is what files say of any batch
         dims = (-1, *tensor.shape[1:]) if tensor.shape[:1] == (1,) else tensor.shape
         examples.append(np.zeros(chosen_shape(name, dims, shapes, names), tensor.dtype))
-    graph = from_model(module.eval(), examples, names=names)
+    outputs = [module.model.tensors[i].name for i in module.model.outputs]
+    graph = from_model(module.eval(), examples, names=names, output_names=outputs)
     for node in graph.nodes:
         if node.op in ("convolution", "linear"):
             _quantize(graph, node, module)
     drop_unused(graph)
-    for made, place in zip(graph.outputs, module.model.outputs, strict=True):
-        if made not in graph.inputs:
-            graph.tensors[made].name = module.model.tensors[place].name or graph.tensors[made].name
     return graph
 
 

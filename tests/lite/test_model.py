@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mindtorch import lite, torch
+from mindtorch import lite, mindspore, torch
 from mindtorch.kernels.cpu import thread_pool
 from mindtorch.lite.execution import Program
 from mindtorch.lite.file import read
@@ -37,6 +37,43 @@ def test_without_passes_the_bits_are_those_of_eager_nodes(tmp_path: Path) -> Non
     path = converted(net, [x], tmp_path, optimize="none")
     assert any(node.op == "batch_norm_inference" for node in read(path).nodes)
     assert np.array_equal(predicted(loaded(path), x), eager(net, x))
+
+
+class _Alike(nn.Module):
+    def forward(self, x: Any) -> Any:
+        y = x + 1
+        return {"same": x, "once": y, "twice": y, "constant": torch.ones(2)}
+
+
+def test_outputs_that_are_inputs_constants_or_each_other_keep_their_names(tmp_path: Path) -> None:
+    x = images(2)
+    model = loaded(converted(_Alike(), [x], tmp_path))
+    inputs = model.get_inputs()
+    inputs[0].set_data_from_numpy(x)
+    found = {y.name: y.get_data_to_numpy() for y in model.predict(inputs)}
+    assert list(found) == ["same", "once", "twice", "constant"]
+    np.testing.assert_array_equal(found["same"], x)
+    np.testing.assert_array_equal(found["once"], x + 1)
+    np.testing.assert_array_equal(found["twice"], x + 1)
+    assert found["constant"].tolist() == [1, 1]
+
+
+def test_names_of_onnx_and_mindir_files_are_kept(tmp_path: Path) -> None:
+    x = images(1)
+    torch.onnx.export(
+        _Two(), (torch.ones(2, 3), torch.ones(2, 4)), tmp_path / "two.onnx",
+        input_names=["left", "right"], output_names=["total", "elements"],
+    )  # fmt: skip
+    converter = lite.Converter()
+    converter.convert(lite.FmkType.ONNX, str(tmp_path / "two.onnx"), str(tmp_path / "two"))
+    model = loaded(tmp_path / "two.ms")
+    assert [x.name for x in model.get_inputs()] == ["left", "right"]
+    assert [x.name for x in model.get_outputs()] == ["total", "elements"]
+    mindspore.export(lenet(), mindspore.Tensor(x), file_name=str(tmp_path / "l"),
+                     file_format="MINDIR")  # fmt: skip
+    names = mindspore.load(str(tmp_path / "l.mindir")).output_names
+    converter.convert(lite.FmkType.MINDIR, str(tmp_path / "l.mindir"), str(tmp_path / "l"))
+    assert len(names) == 1 and [y.name for y in loaded(tmp_path / "l.ms").get_outputs()] == names
 
 
 @pytest.mark.parametrize("count", [1, 2, 7])

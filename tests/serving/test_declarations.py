@@ -24,7 +24,8 @@ from mindtorch.serving.columns import column_of_rows
 from mindtorch.serving.server import ServableStartConfig, SSLConfig, register, start_servables
 from mindtorch.serving.server.register.definition import Servable, declaring, read
 from mindtorch.serving.worker_process.batched_model import BatchedModel
-from mindtorch.serving.worker_process.models import InputInfo, LoadedModel, load_model
+from mindtorch.serving.worker_process.model_inputs import InputInfo
+from mindtorch.serving.worker_process.models import LoadedModel, load_model
 from mindtorch.serving.worker_process.pipeline import run_method
 from tests.support.paths import TESTS
 
@@ -298,12 +299,13 @@ def test_files_of_lite(servable: Servable, tmp_path: Path) -> None:
     net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU(), torch.nn.Linear(4, 2)).eval()
     x = torch.randn(7, 3)
     file = tmp_path / "net.onnx"
-    torch.onnx.export(net, (x,), str(file), dynamic_axes={"input": {0: "n"}}, input_names=["input"])
+    torch.onnx.export(net, (x,), str(file), dynamic_axes={"input": {0: "n"}},
+                      input_names=["input"], output_names=["scores"])  # fmt: skip
     lite.Converter().convert(lite.FmkType.ONNX, str(file), str(tmp_path / "net"))
     model = register.declare_model("net.ms", "MindIR_Lite")
     loaded = load_model(model.declaration, tmp_path)
     assert loaded.inputs == [InputInfo("input", "float32", (3,))]
-    assert (loaded.outputs, loaded.fixed) == (["output"], False)
+    assert (loaded.outputs, loaded.fixed) == (["scores"], False)
     for rows in (7, 1, 4):
         outputs, errors = BatchedModel(loaded, "net").rows([x.numpy()[:rows]], rows)
         assert errors == {}

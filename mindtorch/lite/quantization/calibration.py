@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy.special import rel_entr
 
 from ..config import Config
 from ..errors import ConvertError
@@ -86,10 +85,16 @@ class Range:
             spread = np.where(shown > 0, (sums / np.maximum(filled, 1))[owner], 0)
             if not spread.sum():
                 continue
-            divergence = float(rel_entr(exact / exact.sum(), spread / spread.sum() + 1e-12).sum())
+            divergence = _divergence(exact / exact.sum(), spread / spread.sum() + 1e-12)
             if divergence < best:
                 best, limit = divergence, most * kept / _BINS
         return float(limit)
+
+
+def _divergence(p: np.ndarray, q: np.ndarray) -> float:
+    """Kullback and Leibler's, of positive ``q``."""
+    some = p > 0
+    return float((p[some] * np.log(p[some] / q[some])).sum())
 
 
 def examples_of(graph: LiteGraph, config: Config) -> list[list[np.ndarray]]:

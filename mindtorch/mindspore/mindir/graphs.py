@@ -71,6 +71,16 @@ class FuncGraph:
     def name(self) -> str:
         return self.main.name
 
+    @property
+    def output_names(self) -> list[str]:
+        """The names of what the network gives, those of its elements where that is a tuple."""
+        names = self.main.outputs
+        maker = next((call for call in self.main.calls if (call.output,) == names), None)
+        if maker is not None and maker.primitive is not None:
+            if maker.primitive.run is primitive_of("MakeTuple").run:
+                names = maker.inputs
+        return [_short(name) for name in names]
+
     def __repr__(self) -> str:
         shapes = ", ".join(f"{name}: {list(shape)}" for name, shape, _ in self.inputs)
         return f"FuncGraph({self.name!r}, {shapes}, {len(self.main.calls)} nodes)"

@@ -12,10 +12,9 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 import mindtorch
 from mindtorch.serving.errors import FAILED, INVALID, NOT_FOUND, ServingError
 from mindtorch.serving.proto.kserve import MESSAGES
-from mindtorch.serving.proto.ms_service_pb2 import PredictRequest
 
-from .kserve_tensors import columns_of_message, method_of, response_message
-from .mindspore_messages import columns_of_instances, error_reply, reply_of
+from .kserve_tensors import Infer, columns_of_message, infer_of, method_of, response_message
+from .mindspore_messages import error_reply, predict_of, reply_of
 from .model_pages import model_metadata
 from .service import Call, Service
 
@@ -57,11 +56,11 @@ def add_services(server: Any, service: Service, health_service: Health) -> None:
     """
     health_pb2_grpc.add_HealthServicer_to_server(health_service.servicer, server)
     unary = grpc.unary_unary_rpc_method_handler
-    predict = unary(_predict(service), response_serializer=lambda reply: reply.SerializeToString())
+    predict = unary(_predict(service))
     kserve = {
-        name: unary(_handler(MESSAGES[f"{name}Request"], act, service),
+        name: unary(_handler(parse, act, service),
                     response_serializer=lambda reply: reply.SerializeToString())
-        for name, act in _KSERVE.items()
+        for name, (parse, act) in _KSERVE.items()
     }  # fmt: skip
     server.add_generic_rpc_handlers((
         grpc.method_handlers_generic_handler(
@@ -79,21 +78,20 @@ def _predict(service: Service) -> Callable[[bytes, Any], Awaitable[Any]]:
     async def predict(data: bytes, context: Any) -> Any:
         call = Call("mindspore-grpc", context.peer(), "")
         try:
-            request = PredictRequest.FromString(data)
+            request = predict_of(data)
         except DecodeError:
             error = ServingError(INVALID, "the request is no PredictRequest")
             service.refused(call, error)
             await _abort(context, error)
             return None
-        spec = request.servable_spec
+        spec = request.spec
         try:
             call = Call("mindspore-grpc", context.peer(), spec.name, spec.version_number,
                         spec.method_name, context.time_remaining())  # fmt: skip
             if not spec.method_name:
                 raise ServingError(INVALID, "the request names no method")
             service.find(call)
-            columns = columns_of_instances(request.instances)
-            answer = await service.infer(call, columns, len(request.instances))
+            answer = await service.infer(call, request.columns(), request.rows)
             return reply_of(spec, answer)
         except ServingError as error:
             service.refused(call, error)
@@ -105,16 +103,17 @@ def _predict(service: Service) -> Callable[[bytes, Any], Awaitable[Any]]:
 
 
 def _handler(
-    kind: Any, act: Callable[[Service, Any, Any], Awaitable[Any]], service: Service
+    parse: Callable[[bytes], Any], act: Callable[[Service, Any, Any], Awaitable[Any]],
+    service: Service,
 ) -> Callable[[bytes, Any], Awaitable[Any]]:
     async def handle(data: bytes, context: Any) -> Any:
         name = ""
         try:
-            request = kind.FromString(data)
+            request = parse(data)
             name = getattr(request, "model_name", "")
             return await act(service, request, context)
         except DecodeError:
-            error = ServingError(INVALID, f"the request is no {kind.DESCRIPTOR.name}")
+            error = ServingError(INVALID, "the request is no message of this method")
         except ServingError as failure:
             error = failure
         service.refused(Call("kserve-grpc", context.peer(), name), error)
@@ -140,12 +139,13 @@ def version_of(text: str) -> int:
     return int(text)
 
 
-async def _infer(service: Service, request: Any, context: Any) -> Any:
+async def _infer(service: Service, infer: Infer, context: Any) -> Any:
+    request = infer.message
     call = Call("kserve-grpc", context.peer(), request.model_name,
                 version_of(request.model_version), method_of(request.parameters),
                 context.time_remaining())  # fmt: skip
     service.find(call)
-    columns, rows = columns_of_message(request)
+    columns, rows = columns_of_message(request, infer.raw)
     return response_message(request, await service.infer(call, columns, rows))
 
 
@@ -176,11 +176,14 @@ async def _model_metadata(service: Service, request: Any, context: Any) -> Any:
         raise ServingError(FAILED, str(error)) from None
 
 
-_KSERVE: dict[str, Callable[[Service, Any, Any], Awaitable[Any]]] = {
-    "ServerLive": _live,
-    "ServerReady": _ready,
-    "ModelReady": _model_ready,
-    "ServerMetadata": _server_metadata,
-    "ModelMetadata": _model_metadata,
-    "ModelInfer": _infer,
-}
+_Act = Callable[[Service, Any, Any], Awaitable[Any]]
+_KSERVE: dict[str, tuple[Callable[[bytes], Any], _Act]] = {
+    **{name: (MESSAGES[f"{name}Request"].FromString, act) for name, act in {
+        "ServerLive": _live,
+        "ServerReady": _ready,
+        "ModelReady": _model_ready,
+        "ServerMetadata": _server_metadata,
+        "ModelMetadata": _model_metadata,
+    }.items()},
+    "ModelInfer": (infer_of, _infer),
+}  # fmt: skip

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 import grpc
 import uvicorn
+import uvloop
 
 from .grpc_services import Health, add_services
 from .metrics import Metrics, RequestLog
@@ -66,7 +67,7 @@ class Host:
         self._health: list[Health] = []
         self._rest: list[tuple[uvicorn.Server, asyncio.Task[None]]] = []
         self._tasks: list[asyncio.Task[None]] = []
-        self._loop = asyncio.new_event_loop()
+        self._loop = uvloop.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="serving", daemon=daemon)
         _allow_many_connections()
         self._thread.start()
@@ -131,19 +132,11 @@ class Host:
         """
         self._call(self.servables.follow(directory, workers, all_versions))
 
-        async def again() -> None:
-            while True:
-                await asyncio.sleep(seconds)
-                try:
-                    await self.servables.follow(directory, workers, all_versions)
-                except Exception:
-                    logger.exception("%s could not be looked through", directory)
-
         async def begin() -> None:
-            self._tasks.append(asyncio.create_task(again()))
+            watching = self.servables.watch(directory, workers, all_versions, seconds)
+            self._tasks.append(asyncio.create_task(watching))
 
-        if seconds:
-            self._call(begin())
+        self._call(begin())
 
     # -- servers
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,14 +26,17 @@ from mindtorch.serving.columns import (
 from mindtorch.serving.errors import FAILED, INVALID, TOO_LARGE, ServingError
 from mindtorch.serving.proto.kserve import MESSAGES
 
+from . import wire
 from .mindspore_json import array_of_numbers
 from .requests import Answer
 from .service import MAX_INSTANCES
 
 __all__ = [
     "DATATYPES",
+    "Infer",
     "columns_of_json",
     "columns_of_message",
+    "infer_of",
     "method_of",
     "response_json",
     "response_message",
@@ -42,6 +46,8 @@ DATATYPES = {"bool": "BOOL", "float16": "FP16", "float32": "FP32", "float64": "F
              "str": "BYTES", "bytes": "BYTES",
              **{name: name.upper() for name in ITEM_SIZES if "int" in name}}  # fmt: skip
 _NUMPY = {wire: name for name, wire in DATATYPES.items()}  # BYTES: bytes
+_REQUEST = MESSAGES["ModelInferRequest"]
+_RAW = _REQUEST.DESCRIPTOR.fields_by_name["raw_input_contents"].number
 _LENGTH = struct.Struct("<I")
 _CONTENTS = {
     "bool": "bool_contents", "int8": "int_contents", "int16": "int_contents",
@@ -129,16 +135,52 @@ def _one_count(columns: dict[str, Column], counts: Mapping[str, int]) -> int:
 # -- gRPC
 
 
-def columns_of_message(request: Any) -> tuple[dict[str, Column], int]:
+@dataclass(frozen=True)
+class Infer:
+    """A `ModelInferRequest`.
+
+    Attributes:
+        message: the message, perhaps without its raw contents.
+        raw: these.
+    """
+
+    message: Any
+    raw: Sequence[bytes | memoryview]
+
+    @property
+    def model_name(self) -> str:
+        name: str = self.message.model_name
+        return name
+
+
+def infer_of(data: bytes) -> Infer:
+    """The request in a `ModelInferRequest`, whose raw contents are not copied.
+
+    Args:
+        data: its bytes.
+
+    Raises:
+        DecodeError: they are none.
+    """
+    parts = wire.without_field(data, _RAW) if len(data) >= wire.LEAST else None
+    if parts is not None:
+        return Infer(_REQUEST.FromString(parts[0]), parts[1])
+    message = _REQUEST.FromString(data)
+    return Infer(message, message.raw_input_contents)
+
+
+def columns_of_message(
+    request: Any, raw: Sequence[bytes | memoryview]
+) -> tuple[dict[str, Column], int]:
     """The inputs of a `ModelInferRequest` by name, and the number of instances.
 
     Args:
         request: the message.
+        raw: its raw contents.
 
     Raises:
         ServingError: something in it is wrong.
     """
-    raw = request.raw_input_contents
     if raw and len(raw) != len(request.inputs):
         raise ServingError(INVALID, f"{len(raw)} raw contents for {len(request.inputs)} inputs")
     columns: dict[str, Column] = {}

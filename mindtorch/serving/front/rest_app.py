@@ -26,15 +26,16 @@ JSON = "application/json"
 HEADER_LENGTH = "Inference-Header-Content-Length"
 
 
-def make_app(service: Service, max_bytes: int) -> FastAPI:
-    """The application that uvicorn runs.
+def make_app(service: Service, max_bytes: int, lifespan: Any = None) -> FastAPI:
+    """The application that uvicorn or Ray Serve runs.
 
     Args:
         service: what is served.
         max_bytes: how many bytes the body of a request may have.
+        lifespan: a context manager of FastAPI's, within which it runs.
     """
     app = FastAPI(title="mindtorch serve", version=mindtorch.__version__,
-                  docs_url=None, redoc_url=None)  # fmt: skip
+                  docs_url=None, redoc_url=None, lifespan=lifespan)  # fmt: skip
     page = PAGE.read_text()
 
     # All are coroutines: others would run in threads, which cannot be started once the script that

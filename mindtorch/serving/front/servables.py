@@ -159,6 +159,24 @@ class Servables:
         for name in set(self.running) - set(servables_in(directory)):
             await asyncio.gather(*(self.remove(name, n) for n in list(self.running[name])))
 
+    async def watch(
+        self, directory: Path, workers: int, all_versions: bool, seconds: float
+    ) -> None:
+        """:meth:`follow` again and again, without an end.
+
+        Args:
+            directory: the folder that holds servables.
+            workers: the processes of each version.
+            all_versions: whether all versions run, or the newest of each servable.
+            seconds: between two looks; 0: none is taken.
+        """
+        while seconds:
+            await asyncio.sleep(seconds)
+            try:
+                await self.follow(directory, workers, all_versions)
+            except Exception:
+                logger.exception("%s could not be looked through", directory)
+
     async def _try(self, config: VersionConfig, beside_others: bool) -> None:
         """Start a version unless it has failed since its files were last changed."""
         key = (config.name, config.number)

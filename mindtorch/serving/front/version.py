@@ -32,7 +32,8 @@ __all__ = ["Limits", "MethodInfo", "TensorInfo", "Version", "VersionConfig"]
 logger = logging.getLogger("mindtorch.serving")
 
 AHEAD = 2  # batches a worker may have: one that runs and one that waits for it
-TURNS = 16  # of the loop at most, before what has arrived is sent
+TURNS = 64  # of the loop at most, before what has arrived is sent
+QUIET = 8  # turns without an arrival; gRPC needs some to hand over what is there
 DEATHS = 3  # of workers with the same part, until it is given up
 
 
@@ -322,14 +323,15 @@ class Version:
         """Make batches when what is being read just now has arrived, too."""
         if not self._dispatching:
             self._dispatching = True
-            asyncio.get_running_loop().call_soon(self._dispatch, 0, self._arrivals)
+            asyncio.get_running_loop().call_soon(self._dispatch, 0, 0, self._arrivals)
 
-    def _dispatch(self, turns: int, arrivals: int) -> None:
+    def _dispatch(self, turns: int, quiet: int, arrivals: int) -> None:
         """Send batches to workers that are free. While other requests run, so that more may come
-        at once, first let the loop go round until a turn brings none."""
-        if len(self._requests) > 1 and turns < TURNS and (turns == 0 or arrivals != self._arrivals):
+        at once, first let the loop go round until several turns bring none."""
+        quiet = quiet + 1 if arrivals == self._arrivals else 0
+        if len(self._requests) > 1 and turns < TURNS and quiet < QUIET:
             loop = asyncio.get_running_loop()
-            loop.call_soon(self._dispatch, turns + 1, self._arrivals)
+            loop.call_soon(self._dispatch, turns + 1, quiet, self._arrivals)
             return
         self._dispatching = False
         while self._queue:
@@ -363,9 +365,14 @@ class Version:
         left = arrived + self.limits.max_wait_ms / 1000 - time.perf_counter()
         if left <= 0:
             return False
-        if self._timer is None or self._timer.when() < asyncio.get_running_loop().time():
-            self._timer = asyncio.get_running_loop().call_later(left, self._soon)
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(left, self._waited)
         return True
+
+    def _waited(self) -> None:
+        """A loop's clock is coarse: it may be too early, and `_may_wait` asks again."""
+        self._timer = None
+        self._soon()
 
     def _next_batch(self) -> Batch | None:
         """Parts from the head of the queue, of one method, as many as fit."""

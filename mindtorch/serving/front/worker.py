@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import itertools
 import logging
 import os
@@ -27,7 +26,6 @@ __all__ = ["Batch", "Worker", "WorkerStartError"]
 logger = logging.getLogger("mindtorch.serving")
 
 SOCKET_BUFFER = 4 << 20
-MOST_BUFFERS = 64  # of one call to the system
 _numbers = itertools.count(1)
 
 
@@ -97,7 +95,6 @@ class Worker:
         self._ended = ended
         self._start = start
         self._writer: asyncio.StreamWriter | None = None
-        self._socket: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._reading: asyncio.Task[None] | None = None
 
@@ -121,7 +118,6 @@ class Worker:
                 [*command, self.label], pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL,
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             )  # fmt: skip
-        self._socket = ours
         reader, self._writer = await asyncio.open_connection(sock=ours, limit=SOCKET_BUFFER)
         try:
             self._writer.writelines(encode({**self._start, "kind": "start"}))
@@ -147,21 +143,8 @@ class Worker:
             request.seconds_queued = batch.sent - request.arrived
             request.largest_batch = max(request.largest_batch, batch.rows)
         header = {"kind": "run", "id": number, "method": batch.method, "rows": batch.rows}
-        self._write(encode(header, batch.columns()))
-
-    def _write(self, buffers: list[Any]) -> None:
-        """Send without joining the buffers, as far as the socket takes them at once."""
-        assert self._writer is not None and self._socket is not None
-        sent = 0
-        if not self._writer.transport.get_write_buffer_size():
-            with contextlib.suppress(BlockingIOError, ConnectionError):
-                sent = self._socket.sendmsg(buffers[:MOST_BUFFERS])
-        for buffer in buffers:
-            if sent >= len(buffer):
-                sent -= len(buffer)
-            else:
-                self._writer.write(memoryview(buffer)[sent:])
-                sent = 0
+        assert self._writer is not None
+        self._writer.writelines(encode(header, batch.columns()))
 
     async def _read(self, reader: asyncio.StreamReader) -> None:
         while (frame := await _receive(reader)) is not None:

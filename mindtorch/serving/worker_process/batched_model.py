@@ -10,7 +10,8 @@ import numpy as np
 
 from mindtorch.serving.errors import FAILED, INVALID, ServingError
 
-from .models import InputInfo, LoadedModel
+from .model_inputs import InputInfo
+from .models import LoadedModel
 
 __all__ = ["BatchedModel"]
 

@@ -1,44 +1,30 @@
-"""Models from files: the one place where serving reads a model."""
+"""Models from files: the one place where serving reads a model, by a module for its format."""
 
 from __future__ import annotations
 
-import importlib.util
-import inspect
+import importlib
 import os
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from safetensors.numpy import load_file
 
 from mindtorch import torch
-from mindtorch.serving.columns import ITEM_SIZES
+from mindtorch._distribution import install_extra
 from mindtorch.serving.server.register.model import Declaration
 
-__all__ = ["InputInfo", "LoadedModel", "load_model", "model_file_in"]
+from .model_inputs import InputInfo
+
+__all__ = ["LoadedModel", "load_model", "model_file_in"]
 
 DEFAULT_BATCH_SIZE = 32
 
-# what is called, its inputs, the names of its outputs, its batch size (0: open)
-_Read: TypeAlias = "tuple[Any, list[InputInfo], list[str], int]"
-
-
-@dataclass(frozen=True)
-class InputInfo:
-    """What is known of one input.
-
-    Attributes:
-        name: its name.
-        dtype: numpy's name of its type; None: any.
-        shape: of one instance, -1 for open lengths; None: any.
-    """
-
-    name: str
-    dtype: str | None = None
-    shape: tuple[int, ...] | None = None
+# the modules that read files, by format; one that serves another format does not import them
+_READERS = {"pth": "reading_weights", "safetensors": "reading_weights",
+            "ckpt": "reading_checkpoint", "mindir": "reading_mindir", "onnx": "reading_onnx",
+            "mindir_lite": "reading_lite"}  # fmt: skip
 
 
 @dataclass
@@ -86,9 +72,8 @@ def load_model(
     _use_threads(declaration)
     if key is not None and declaration.model_format != "mindir":
         raise RuntimeError(f"dec_key is for MindIR files, {file.name} is none")
-    network, inputs, outputs, batch = _READERS[declaration.model_format](
-        declaration, file, key, mode
-    )
+    reading = _reader(declaration.model_format, file)
+    network, inputs, outputs, batch = reading.read(declaration, file, key, mode)
     if declaration.inputs:
         inputs = [InputInfo(name, dtype, shape) for name, dtype, shape in declaration.inputs]
     _check(declaration, inputs)
@@ -101,6 +86,15 @@ def load_model(
         with_batch_dim=declaration.with_batch_dim,
         unbatched=frozenset(declaration.without_batch_dim_inputs),
     )
+
+
+def _reader(model_format: str, file: Path) -> Any:
+    """The module that reads a format."""
+    try:
+        return importlib.import_module(f"{__package__}.{_READERS[model_format]}")
+    except ModuleNotFoundError as error:
+        text = f"{file.name} needs {error.name}: {install_extra('export')}"
+        raise RuntimeError(text) from None
 
 
 def _check(declaration: Declaration, inputs: list[InputInfo]) -> None:
@@ -149,199 +143,6 @@ def _array(tensor: Any) -> np.ndarray[Any, Any]:
     if isinstance(tensor, np.ndarray):
         return tensor
     return np.asarray(tensor.asnumpy() if hasattr(tensor, "asnumpy") else tensor.numpy())
-
-
-# -- weights alone, and a function that makes the module
-
-
-def _read_weights(declaration: Declaration, file: Path, key: bytes | None, mode: str) -> _Read:
-    module = _make_module(declaration, file)
-    module.load_state_dict(_state(declaration.model_format, file))
-    module.eval()
-    return module, _parameters_of(module.forward), ["output"], 0
-
-
-def _parameters_of(function: Callable[..., Any]) -> list[InputInfo]:
-    """The inputs that a forward function must have."""
-    parameters = inspect.signature(function).parameters.values()
-    return [
-        InputInfo(each.name)
-        for each in parameters
-        if each.default is inspect.Parameter.empty
-        and each.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
-    ]
-
-
-def _state(model_format: str, file: Path) -> dict[str, Any]:
-    if model_format == "safetensors":
-        return {name: torch.from_numpy(array) for name, array in load_file(file).items()}
-    state = torch.load(file, weights_only=True)
-    if not isinstance(state, dict):
-        raise RuntimeError(f"{file.name} holds {type(state).__name__}, not a dict of weights")
-    return state.get("state_dict", state)
-
-
-def _make_module(declaration: Declaration, file: Path) -> Any:
-    maker = declaration.module
-    if maker is None:
-        raise RuntimeError(
-            f"{file.name} holds weights alone: declare_model needs module=, a function that makes "
-            'the module, or "file.py:function"'
-        )
-    if isinstance(maker, str):
-        maker = _function_in(maker, (file.parent, file.parent.parent))
-    return maker()
-
-
-def _function_in(text: str, folders: Sequence[Path]) -> Callable[[], Any]:
-    """The function of "file.py:function", the file being in one of the folders."""
-    name, colon, function = text.partition(":")
-    found = [folder / name for folder in folders if (folder / name).is_file()]
-    if not colon or not found:
-        places = " or ".join(str(folder) for folder in folders)
-        raise RuntimeError(f'module="{text}": "file.py:function", the file in {places}')
-    spec = importlib.util.spec_from_file_location(found[0].stem, found[0])
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[found[0].stem] = module
-    spec.loader.exec_module(module)
-    try:
-        maker: Callable[[], Any] = getattr(module, function)
-    except AttributeError:
-        raise RuntimeError(f"there is no {function} in {found[0]}") from None
-    return maker
-
-
-# -- files that hold the whole model, and MindSpore's weights
-
-
-class _Cell:
-    """A cell of MindSpore's, which takes MindSpore's tensors."""
-
-    def __init__(self, mindspore: Any, cell: Any) -> None:
-        cell.set_train(False)
-        self.cell = cell
-        self.tensor_of = mindspore.Tensor
-
-    def __call__(self, *tensors: Any) -> Any:
-        return self.cell(*tensors)
-
-
-def _read_mindir(declaration: Declaration, file: Path, key: bytes | None, mode: str) -> _Read:
-    from mindtorch import mindspore
-    from mindtorch.mindspore.mindir.values import data_type
-
-    graph = mindspore.load(file, dec_key=key, dec_mode=mode)
-    names = {data_type(name): name for name in ITEM_SIZES}
-    given = [(name, names.get(number), shape) for name, shape, number in graph.inputs]
-    inputs, batch = _without_batch(declaration, given)
-    return _Cell(mindspore, mindspore.nn.GraphCell(graph)), inputs, ["output"], batch
-
-
-def _read_onnx(declaration: Declaration, file: Path, key: bytes | None, mode: str) -> _Read:
-    try:
-        import onnx
-
-        import mindtorch.onnx as reading
-    except ImportError as error:
-        raise RuntimeError(f"{file.name} needs {error.name}: pip install 'mindtorch-engine[export]'"
-                           ) from None  # fmt: skip
-    module = reading.load(file)
-    graph = onnx.load(file, load_external_data=False).graph
-    tensors = {each.name: each.type.tensor_type for each in graph.input}
-    given = []
-    for name in module.input_names:
-        tensor = tensors[name]
-        dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type).name
-        shape = [each.dim_value or -1 for each in tensor.shape.dim]
-        given.append((name, dtype if dtype in ITEM_SIZES else None, shape))
-    inputs, batch = _without_batch(declaration, given)
-    return module, inputs, list(module.output_names), batch
-
-
-def _read_checkpoint(declaration: Declaration, file: Path, key: bytes | None, mode: str) -> _Read:
-    from mindtorch import mindspore
-
-    cell = _make_module(declaration, file)
-    missing, _ = mindspore.load_param_into_net(cell, mindspore.load_checkpoint(str(file)))
-    if missing:
-        raise RuntimeError(f"{file.name} has no weights for {', '.join(missing[:5])}")
-    return _Cell(mindspore, cell), _parameters_of(cell.construct), ["output"], 0
-
-
-class _Lite:
-    """A file of Lite's. A network bound to memory is kept for each number of instances, so these
-    are filled up to powers of two where the number is open."""
-
-    tensor_of = staticmethod(np.asarray)
-
-    def __init__(self, model: Any, tensor: Any, opened: Sequence[bool]) -> None:
-        self.model, self.tensor, self.opened = model, tensor, opened
-
-    def __call__(self, *arrays: Any) -> list[np.ndarray[Any, Any]]:
-        rows = max((len(x) for x, o in zip(arrays, self.opened, strict=True) if o), default=0)
-        count = 1 << max(rows - 1, 0).bit_length()
-        given = [
-            self.tensor(_filled_up(x, count) if o else x)
-            for x, o in zip(arrays, self.opened, strict=True)
-        ]
-        known = self.model.get_inputs()
-        if [x.shape for x in given] != [x.shape for x in known]:
-            self.model.resize(known, [x.shape for x in given])
-        made = [each.get_data_to_numpy() for each in self.model.predict(given)]
-        return [x[:rows] if rows and len(x) == count else x for x in made]
-
-
-def _filled_up(array: Any, count: int) -> Any:
-    """The array with rows of zeros behind its own, so that there are so many."""
-    return np.concatenate([array, np.zeros((count - len(array), *array.shape[1:]), array.dtype)])
-
-
-def _read_lite(declaration: Declaration, file: Path, key: bytes | None, mode: str) -> _Read:
-    from mindtorch import lite
-
-    context = lite.Context()
-    context.cpu.thread_num = torch.get_num_threads()
-    model = lite.Model()
-    model.build_from_file(file, lite.ModelType.MINDIR_LITE, context)
-    given, opened = [], []
-    for tensor, shape in zip(model.get_inputs(), model.open_shapes, strict=True):
-        name = tensor.get_data_to_numpy().dtype.name
-        given.append((tensor.name, name if name in ITEM_SIZES else None, shape))
-        opened.append(shape[:1] == [-1])
-    inputs, batch = _without_batch(declaration, given)
-    outputs = [each.name for each in model.get_outputs()]
-    return _Lite(model, lite.Tensor, opened), inputs, outputs, batch
-
-
-def _without_batch(
-    declaration: Declaration, given: Sequence[tuple[str, str | None, Sequence[int]]]
-) -> tuple[list[InputInfo], int]:
-    """The inputs' shapes of one instance, and the size of a batch that the file asks for."""
-    inputs, batches = [], set()
-    for number, (name, dtype, shape) in enumerate(given):
-        if not declaration.with_batch_dim or number in declaration.without_batch_dim_inputs:
-            inputs.append(InputInfo(name, dtype, tuple(shape)))
-            continue
-        if not shape:
-            raise RuntimeError(f"input {name} has no axis of instances: declare it in "
-                               "without_batch_dim_inputs, or with_batch_dim=False")  # fmt: skip
-        inputs.append(InputInfo(name, dtype, tuple(shape[1:])))
-        batches.add(shape[0] if shape[0] > 0 else 0)
-    if len(batches - {0}) > 1:
-        raise RuntimeError(f"inputs have the batch sizes {sorted(batches)}: declare those without "
-                           "such an axis, or with_batch_dim=False")  # fmt: skip
-    return inputs, max(batches, default=0)
-
-
-_READERS: dict[str, Any] = {
-    "pth": _read_weights,
-    "safetensors": _read_weights,
-    "ckpt": _read_checkpoint,
-    "mindir": _read_mindir,
-    "onnx": _read_onnx,
-    "mindir_lite": _read_lite,
-}
 
 
 # -- folders without a configuration

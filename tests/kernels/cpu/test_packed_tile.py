@@ -7,14 +7,32 @@ import pytest
 
 from mindtorch.kernels.codegen.jit import entry_point, from_source
 from mindtorch.kernels.cpu import inference_packing as packing
-from mindtorch.kernels.cpu.packed_tile import ARGUMENTS, NUMBERS, byte_form, tile_code
+from mindtorch.kernels.cpu.packed_tile import ARGUMENTS, NUMBERS, byte_form, dot_code, tile_code
 from mindtorch.kernels.cpu.simd import vector_bytes
 
 WIDTHS = {16: [4], 32: [4, 8], 64: [4, 8, 16]}
 
 
-@pytest.mark.parametrize("form", sorted({byte_form(), "plain", "pairs"} - (
-    set() if byte_form() != "plain" else {"pairs"})))  # fmt: skip
+FORMS = sorted({byte_form(), "plain", *(["pairs"] if byte_form() != "plain" else [])})
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("shape", [(1, 1, 64), (4, 4, 192), (1, 4, 128), (3, 2, 0)])
+def test_sums_along_rows_are_exact(form: str, shape: tuple[int, int, int]) -> None:
+    rows, channels, size = shape
+    generator = np.random.default_rng(size)
+    x = generator.integers(0, 256, (rows, size)).astype(np.uint8)
+    weight = generator.integers(-128, 128, (channels, size)).astype(np.int8)
+    x[0], weight[0] = 255, -128
+    sums = np.empty((rows, channels), np.int32)
+    dot = from_source("def dot(a, b, c, d):\n    code(a, b, c, d)", "dot",
+                      {"code": dot_code(rows, channels, form)})  # fmt: skip
+    run = entry_point(dot, "void(int64, int64, int64, int64)")
+    run(sums.ctypes.data, x.ctypes.data, weight.ctypes.data, size)
+    assert np.array_equal(sums, x.astype(np.int64) @ weight.T.astype(np.int64))
+
+
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("width", WIDTHS[vector_bytes()])
 def test_forms_are_exact(form: str, width: int) -> None:
     generator = np.random.default_rng(width)
