@@ -72,7 +72,8 @@ def _torch_is_left_as_found() -> Iterator[None]:
     yield
     if before:  # else this file has loaded the namespaces itself
         after = _what_all_tests_share()
-        loaded = "torch.get_default_dtype" in before  # else this file may have loaded it
-        names = after.keys() if loaded else after.keys() & before.keys()
+        names = after.keys() & before.keys()
+        if "torch.get_default_dtype" in before:  # else this file may have loaded it
+            names |= {name for name in after if not name.startswith("mindtorch.")}
         changed = [name for name in names - WRAPPED if after[name] != before.get(name)]
         assert not changed, f"left changed: {sorted(changed)[:20]}"

@@ -220,8 +220,13 @@ indices, offsets: rows to read, and where each bag begins among them.
 """,
     "torch.sparse._creation": _FACTORIES + """
 check_invariants: check that the indices make sense.
+""",
+    "torch.sparse._compressed_creation": _FACTORIES + """
+check_invariants: check that the indices make sense.
 ccol_indices, crow_indices: where each column (row) begins in the values.
 row_indices, col_indices: the row (column) of each value.
+values: (nnz, ...), what is stored, or (nnz, rows, columns, ...) of blocks.
+size: just large enough when None.
 """,
     "torch.nn": """
 dtype, device: of parameters and buffers; None for the defaults.
