@@ -9,9 +9,11 @@ from collections.abc import Callable
 from typing import Any
 
 from mindtorch import torch
+from mindtorch.engine.op import OPS
 
+from . import _higher_order_ops
 from ._aten.autograd import above as above
-from ._aten.lowerings import packet
+from ._aten.lowerings import own, packet
 from ._aten.overloads import OpOverloadPacket, packet_of
 from .library._custom_operators import OPERATORS
 from .library._torchvision_ops import declare
@@ -50,12 +52,14 @@ class _Namespace:
     def __getattr__(self, name: str) -> Any:
         operator = OPERATORS.get(f"{self.name}::{name}")
         if operator is None and name in self._functions:
-            own = OpOverloadPacket(f"{self.name}::{name}", self._functions[name])
-            self.__dict__[name] = own
-            return own
+            found = OpOverloadPacket(f"{self.name}::{name}", self._functions[name])
+            self.__dict__[name] = found
+            return found
         if operator is None and self.name == "aten" and (native := packet(name)) is not None:
             self.__dict__[name] = native
             return native
+        if self.name == "mindtorch" and name in OPS:
+            return own(name).overloadpacket
         if operator is None or operator.schema is None:
             raise AttributeError(f"'_OpNamespace' '{self.name}' object has no attribute '{name}'")
         made = self.__dict__[name] = packet_of(operator)
@@ -74,4 +78,7 @@ def __getattr__(name: str) -> _Namespace:
         raise AttributeError(f"module 'torch.ops' has no attribute '{name}'")
     functions = torch._quantized.OPERATORS if name == "quantized" else None
     namespace = globals()[name] = _Namespace(name, functions)
+    if name == "higher_order":
+        for each in _higher_order_ops.__all__:
+            setattr(namespace, each, getattr(_higher_order_ops, each))
     return namespace

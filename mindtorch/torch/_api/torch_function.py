@@ -24,7 +24,7 @@ from .public import record_of
 from .torch_function_mode import DisableTorchFunctionSubclass as Disabled
 from .torch_function_mode import disabled_torch_function_impl
 
-__all__ = ["TorchFunctionMode", "handler_of", "install"]
+__all__ = ["TorchFunctionMode", "as_operator", "handler_of", "install"]
 
 # compiled calls run op by op where there is one
 modes: list[TorchFunctionMode] = intercepting
@@ -135,6 +135,14 @@ def _asking(function: Any, name: str, public: Any = None, place: str = "") -> Ca
 
     call.__name__ = name
     return call
+
+
+def as_operator(name: str, args: Any) -> Any:
+    """What a layer gives that is one operator in torch, where the calls of operators are written
+    down; else None."""
+    if dispatching and dispatching[0].is_written_down():
+        return dispatching[0].call("", name, None, args, {})
+    return None
 
 
 def _leave_to_file(function: Any) -> None:

@@ -27,7 +27,7 @@ from .._compat.native_norms import native_dropout_backward
 from ..functions.copies import sliced_along
 from ..nn import functional as F  # noqa: N812
 
-__all__ = ["KERNELS", "kernel_of"]
+__all__ = ["KERNELS", "kernel", "kernel_of"]
 
 # modules whose functions torch.ops.aten has under the names of torch
 _LAZY_PLACES = (
@@ -43,7 +43,8 @@ _REDUCTIONS = ("none", "mean", "sum")
 KERNELS: dict[str, Callable[..., Any]] = {"native_dropout_backward": native_dropout_backward}
 
 
-def _kernel(body: Callable[..., Any]) -> Callable[..., Any]:
+def kernel(body: Callable[..., Any]) -> Callable[..., Any]:
+    """Make the body below what computes the operator of its name."""
     KERNELS[body.__name__] = body
     return body
 
@@ -78,7 +79,7 @@ def _written(name: str) -> Callable[..., Any]:
 # --- softmax and activations ------------------------------------------------------------------
 
 
-@_kernel
+@kernel
 def _safe_softmax(self: Any, dim: int, dtype: Any = None) -> Any:
     """Softmax along ``dim``; zeros where every element is -inf."""
     hidden = (self == float("-inf")).all(dim, keepdim=True)
@@ -86,19 +87,19 @@ def _safe_softmax(self: Any, dim: int, dtype: Any = None) -> Any:
     return FUNCTIONS["where"](hidden, 0.0, made)
 
 
-@_kernel
+@kernel
 def _softmax(self: Any, dim: int, half_to_float: bool) -> Any:
     """Softmax along ``dim``; ``half_to_float``, on GPUs in torch, must be False."""
     return FUNCTIONS["softmax"](self, dim)
 
 
-@_kernel
+@kernel
 def _log_softmax(self: Any, dim: int, half_to_float: bool) -> Any:
     """Its logarithm."""
     return FUNCTIONS["log_softmax"](self, dim)
 
 
-@_kernel
+@kernel
 def _log_softmax_backward_data(grad_output: Any, output: Any, dim: int, input_dtype: Any) -> Any:
     """``grad_output - exp(output) * sum(grad_output)`` over ``dim``."""
     return softmax.log_softmax_gradient(grad_output, output, axis=dim % output.aval.ndim)
@@ -125,20 +126,20 @@ for _name, _op in {
     _backward(_name, _op)
 
 
-@_kernel
+@kernel
 def gelu_backward(grad_output: Any, self: Any, *, approximate: str = "none") -> Any:
     """The gradient of gelu."""
     op = act.gelu_tanh_gradient if approximate == "tanh" else act.gelu_gradient
     return op(grad_output, self)
 
 
-@_kernel
+@kernel
 def leaky_relu_backward(grad: Any, self: Any, negative_slope: float, self_is_result: bool) -> Any:
     """The gradient of leaky_relu."""
     return act.leaky_relu_gradient(grad, self, constant(negative_slope))
 
 
-@_kernel
+@kernel
 def elu_backward(
     grad: Any, alpha: float, scale: float, input_scale: float, is_result: bool, self: Any
 ) -> Any:
@@ -150,13 +151,13 @@ def elu_backward(
     )
 
 
-@_kernel
+@kernel
 def log_sigmoid_forward(self: Any) -> tuple[Any, Any]:
     """(log(sigmoid(x)), a buffer that torch's kernel leaves empty but on the CPU)."""
     return F.logsigmoid(self), self.new_empty((0,))
 
 
-@_kernel
+@kernel
 def log_sigmoid_backward(grad_output: Any, self: Any, buffer: Any) -> Any:
     """Its gradient."""
     return act.log_sigmoid_gradient(grad_output, self)
@@ -179,7 +180,7 @@ def _of_batch(op: Any, x: Any, *others: Any, **params: Any) -> Any:
     return movement.squeeze(made, axes=(0,))
 
 
-@_kernel
+@kernel
 def max_pool2d_with_indices(
     self: Any, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1,
     ceil_mode: bool = False,
@@ -190,7 +191,7 @@ def max_pool2d_with_indices(
     )
 
 
-@_kernel
+@kernel
 def avg_pool2d(
     self: Any, kernel_size: Any, stride: Any = (), padding: Any = 0, ceil_mode: bool = False,
     count_include_pad: bool = True, divisor_override: int | None = None,
@@ -201,7 +202,7 @@ def avg_pool2d(
     )
 
 
-@_kernel
+@kernel
 def avg_pool2d_backward(
     grad_output: Any, self: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool,
     count_include_pad: bool, divisor_override: int | None,
@@ -215,13 +216,13 @@ def avg_pool2d_backward(
     )  # fmt: skip
 
 
-@_kernel
+@kernel
 def _adaptive_avg_pool2d(self: Any, output_size: Any) -> Any:
     """The means of as many windows as ``output_size``."""
     return F.adaptive_avg_pool2d(self, output_size)
 
 
-@_kernel
+@kernel
 def _adaptive_avg_pool2d_backward(grad_output: Any, self: Any) -> Any:
     """Their gradient."""
     shape = self.aval.shape if self.aval.ndim == 4 else (1, *self.aval.shape)
@@ -232,7 +233,7 @@ def _masked(values: Any, mask: Any) -> tuple[Any, ...]:
     return tuple(v if need else None for v, need in zip(values, mask, strict=True))
 
 
-@_kernel
+@kernel
 def native_layer_norm(
     input: Any, normalized_shape: Any, weight: Any, bias: Any, eps: float  # noqa: A002
 ) -> Any:
@@ -244,7 +245,7 @@ def native_layer_norm(
     return result, movement.reshape(mean, kept), movement.reshape(spread, kept)
 
 
-@_kernel
+@kernel
 def native_layer_norm_backward(
     grad_out: Any, input: Any, normalized_shape: Any, mean: Any, rstd: Any, weight: Any,  # noqa: A002
     bias: Any, output_mask: Any,
@@ -258,7 +259,7 @@ def native_layer_norm_backward(
     ), output_mask)  # fmt: skip
 
 
-@_kernel
+@kernel
 def native_group_norm_backward(
     grad_out: Any, input: Any, mean: Any, rstd: Any, weight: Any, N: int, C: int, HxW: int,  # noqa: A002, N803
     group: int, output_mask: Any,
@@ -269,7 +270,7 @@ def native_group_norm_backward(
     )
 
 
-@_kernel
+@kernel
 def native_batch_norm_backward(
     grad_out: Any, input: Any, weight: Any, running_mean: Any, running_var: Any, save_mean: Any,  # noqa: A002
     save_invstd: Any, train: bool, eps: float, output_mask: Any,
@@ -284,7 +285,7 @@ def native_batch_norm_backward(
     )[:3]
 
 
-@_kernel
+@kernel
 def embedding_dense_backward(
     grad_output: Any, indices: Any, num_weights: int, padding_idx: int, scale_grad_by_freq: bool
 ) -> Any:
@@ -296,7 +297,7 @@ def embedding_dense_backward(
     )
 
 
-@_kernel
+@kernel
 def _scaled_dot_product_flash_attention_for_cpu(
     query: Any, key: Any, value: Any, dropout_p: float = 0.0, is_causal: bool = False, *,
     attn_mask: Any = None, scale: float | None = None,
@@ -308,7 +309,7 @@ def _scaled_dot_product_flash_attention_for_cpu(
     return attention.attention(query, key, value, attn_mask, scale=factor, causal=is_causal)
 
 
-@_kernel
+@kernel
 def _scaled_dot_product_flash_attention_for_cpu_backward(
     grad_out: Any, query: Any, key: Any, value: Any, out: Any, logsumexp: Any, dropout_p: float,
     is_causal: bool, *, attn_mask: Any = None, scale: float | None = None,
@@ -326,12 +327,12 @@ def _scaled_dot_product_flash_attention_for_cpu_backward(
 def _loss(name: str, body: Callable[..., Any]) -> None:
     """A loss whose reduction is a number in torch's operators."""
 
-    def kernel(self: Any, target: Any, reduction: int = 1, *more: Any, **options: Any) -> Any:
+    def computed(self: Any, target: Any, reduction: int = 1, *more: Any, **options: Any) -> Any:
         return body(self, target, *more, reduction=_REDUCTIONS[reduction], **options)
 
-    kernel.__name__ = kernel.__qualname__ = name
-    kernel.__doc__ = body.__doc__
-    KERNELS[name] = kernel
+    computed.__name__ = computed.__qualname__ = name
+    computed.__doc__ = body.__doc__
+    KERNELS[name] = computed
 
 
 _loss("mse_loss", F.mse_loss)
@@ -348,14 +349,14 @@ def _shared(slope: Any, grad: Any, reduction: int) -> Any:
     return elementwise.multiply(slope, grad)
 
 
-@_kernel
+@kernel
 def mse_loss_backward(grad_output: Any, self: Any, target: Any, reduction: int) -> Any:
     """``2 (self - target) grad_output``, divided by the number of elements for means."""
     twice = elementwise.multiply(elementwise.subtract(self, target), constant(2.0))
     return _shared(twice, grad_output, reduction)
 
 
-@_kernel
+@kernel
 def smooth_l1_loss_backward(
     grad_output: Any, self: Any, target: Any, reduction: int, beta: float
 ) -> Any:
@@ -365,13 +366,13 @@ def smooth_l1_loss_backward(
                    reduction)  # fmt: skip
 
 
-@_kernel
+@kernel
 def binary_cross_entropy(self: Any, target: Any, weight: Any = None, reduction: int = 1) -> Any:
     """``-(target log(self) + (1 - target) log(1 - self))``."""
     return F.binary_cross_entropy(self, target, weight, reduction=_REDUCTIONS[reduction])
 
 
-@_kernel
+@kernel
 def binary_cross_entropy_with_logits(
     self: Any, target: Any, weight: Any = None, pos_weight: Any = None, reduction: int = 1
 ) -> Any:
@@ -381,7 +382,7 @@ def binary_cross_entropy_with_logits(
     )
 
 
-@_kernel
+@kernel
 def binary_cross_entropy_backward(
     grad_output: Any, self: Any, target: Any, weight: Any = None, reduction: int = 1
 ) -> Any:
@@ -390,7 +391,7 @@ def binary_cross_entropy_backward(
     return _shared(slope if weight is None else slope * weight, grad_output, reduction)
 
 
-@_kernel
+@kernel
 def nll_loss_forward(
     self: Any, target: Any, weight: Any, reduction: int, ignore_index: int
 ) -> tuple[Any, Any]:
@@ -406,7 +407,7 @@ def nll_loss_forward(
     return found, total if reduction else self.new_zeros(())
 
 
-@_kernel
+@kernel
 def nll_loss_backward(
     grad_output: Any, self: Any, target: Any, weight: Any, reduction: int, ignore_index: int,
     total_weight: Any,
@@ -427,13 +428,13 @@ KERNELS["nll_loss2d_backward"] = nll_loss_backward
 # --- shapes, types, new tensors ----------------------------------------------------------------
 
 
-@_kernel
+@kernel
 def slice(self: Any, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Any:  # noqa: A001
     """``self[..., start:end:step, ...]`` along ``dim``."""
     return sliced_along(self, dim, start, end, step)
 
 
-@_kernel
+@kernel
 def select_backward(grad_output: Any, input_sizes: Any, dim: int, index: int) -> Any:
     """``grad_output`` as a slice of zeros."""
     made = grad_output.new_zeros(input_sizes)
@@ -441,7 +442,7 @@ def select_backward(grad_output: Any, input_sizes: Any, dim: int, index: int) ->
     return made
 
 
-@_kernel
+@kernel
 def slice_backward(
     grad_output: Any, input_sizes: Any, dim: int, start: int, end: int, step: int
 ) -> Any:
@@ -451,19 +452,19 @@ def slice_backward(
     return made
 
 
-@_kernel
+@kernel
 def _unsafe_view(self: Any, size: Any) -> Any:
     """``self.view(size)``, which counts as no view."""
     return alias(METHODS["view"](self, *size))
 
 
-@_kernel
+@kernel
 def lift_fresh(self: Any) -> Any:
     """The tensor itself, which was made just now."""
     return self
 
 
-@_kernel
+@kernel
 def scalar_tensor(
     s: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None
 ) -> Any:
@@ -471,7 +472,7 @@ def scalar_tensor(
     return torch.full((), s, dtype=dtype or torch.float32, device=device)
 
 
-@_kernel
+@kernel
 def _unique2(
     self: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False  # noqa: A002
 ) -> tuple[Any, Any, Any]:
@@ -484,7 +485,7 @@ def _unique2(
     return values, inverse, found.pop(0) if return_counts else none
 
 
-@_kernel
+@kernel
 def upsample_nearest2d(
     self: Any, output_size: Any, scales_h: float | None = None, scales_w: float | None = None
 ) -> Any:
@@ -494,7 +495,7 @@ def upsample_nearest2d(
     return F.interpolate(self, size=tuple(output_size))
 
 
-@_kernel
+@kernel
 def upsample_nearest2d_backward(
     grad_output: Any, output_size: Any, input_size: Any, scales_h: float | None = None,
     scales_w: float | None = None,

@@ -14,12 +14,14 @@ from mindtorch.engine.aval import contiguous_strides
 from mindtorch.engine.op import OPS, Op
 
 from .._tensor.size_and_formats import contiguous_format
+from . import kernels_layers
 from .kernels import kernel_of
 from .overloads import OpOverload, OpOverloadPacket, is_written, route
 from .schemas import lines_of, schema_of
 
-__all__ = ["call", "described", "handed", "overload", "packet"]
+__all__ = ["call", "described", "handed", "overload", "own", "packet"]
 
+_KERNELS = kernels_layers  # which registers its own
 # what a call of an overload is made of: its name, arguments, keyword arguments
 Call = tuple[str, tuple[Any, ...], dict[str, Any]]
 
@@ -42,7 +44,7 @@ def overload(name: str) -> OpOverload:
 
 
 @functools.cache
-def _own(name: str) -> OpOverload:
+def own(name: str) -> OpOverload:
     """The overload of an op that torch has not."""
     return OpOverloadPacket(f"mindtorch::{name}", OPS[name]).default
 
@@ -321,6 +323,11 @@ _lower(
          [0] * len(stride), groups), {},
     ),
     constant_pad_nd=_pad,
+    linear=lambda x, weight, bias=None: ("linear.default", (x, weight, bias), {}),
+    avg_pool=lambda x, *, kernel_size, stride, padding, ceil_mode, count_include_pad,
+        divisor_override: None if len(kernel_size) != 2 else ("avg_pool2d.default", (
+            x, list(kernel_size), list(stride), list(padding), ceil_mode, count_include_pad,
+            divisor_override), {}),
     diag_embed=lambda x, *, offset, first, second:
         ("diag_embed.default", (x, offset, first, second), {}),
     diagonal=lambda x, *, offset, first, second:
@@ -352,7 +359,7 @@ def described(
     lowering = _LOWERINGS.get(op.name)
     made = _by_name(op, inputs, params) if lowering is None else lowering(*inputs, **params)
     if made is None:
-        func = _own(op.name)
+        func = own(op.name)
         return func, tuple(inputs), dict(params)
     name, args, kwargs = made
     if target is None:

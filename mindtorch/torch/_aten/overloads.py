@@ -81,7 +81,13 @@ def is_written(name: str) -> OpOverload | None:
 
 
 class Receiver(Interpreter):
-    """An interpreter that overloads are handed to."""
+    """An interpreter that overloads are handed to.
+
+    Attributes:
+        entire: whether it takes them before autograd, and those that torch decomposes, too.
+    """
+
+    entire = False
 
     def hand(self, func: OpOverload, args: Any, kwargs: Any) -> Any:
         """What ``func(*args, **kwargs)`` is, below autograd."""
@@ -216,12 +222,15 @@ class OpOverload:
             return route(self, args, kwargs)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        top = receiver()
+        if top is not None and top.entire:
+            return top.hand(self, args, kwargs)
         if _place.below and (not self.composite or state.inference):
             if not state.mode & GRAD:
                 return route(self, args, kwargs)
             with below():  # the code of a mode has enabled gradients
                 return route(self, args, kwargs)
-        if receiver() is None and not wrapped_in(args, kwargs):
+        if top is None and not wrapped_in(args, kwargs):
             return self.kernel(*args, **kwargs)
         return OpOverload.above(self, args, kwargs)
 

@@ -13,6 +13,7 @@ from .._api import torch_function
 from . import composites_layers, composites_reductions
 from .composites import NOT_MADE, made_of, whole
 from .dispatcher import Dispatcher, answer_for_classes, outside_modes
+from .entire import entire_of
 from .overloads import is_inside, receiver, wrapped_in
 
 __all__ = ["Stage", "start", "start_classes"]
@@ -43,10 +44,19 @@ class Stage:
             return True
         return self.classes and bool(wrapped_in(args, kwargs))
 
+    def is_written_down(self) -> bool:
+        """Whether calls are written down before they are decomposed."""
+        top = receiver() if state.interpreters else None
+        return top is not None and top.entire
+
     def call(self, place: str, name: str, function: Any, args: Any, kwargs: Any) -> Any:
         """The call in overloads, where it is known how; else the function itself."""
-        if state.inference and (entire := whole(name)) is not None:
-            result = entire(*args, **kwargs)
+        if self.is_written_down():
+            undivided = entire_of(place, name)
+        else:
+            undivided = whole(name) if state.inference else None
+        if undivided is not None:
+            result = undivided(*args, **kwargs)
             if result is not NOT_MADE:
                 return result
         body, signature = _body(place, name)

@@ -260,7 +260,8 @@ def index(self: Any, indices: Any) -> Any:
 
 def sym_size(self: Any, dim: int) -> int:
     """``self.size(dim)``."""
-    return int(self.size(dim))
+    length: int = self.size(dim)
+    return length
 
 
 def _local_scalar_dense(self: Any) -> Any:

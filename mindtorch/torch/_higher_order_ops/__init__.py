@@ -5,5 +5,8 @@ from .cond import cond as cond
 from .map import map as map  # noqa: A004
 from .scan import scan as scan
 from .while_loop import while_loop as while_loop
+from .wrap_with_set_grad_enabled import wrap_with_set_grad_enabled as wrap_with_set_grad_enabled
 
-__all__ = ["associative_scan", "cond", "map", "scan", "while_loop"]
+__all__ = [
+    "associative_scan", "cond", "map", "scan", "while_loop", "wrap_with_set_grad_enabled",
+]  # fmt: skip

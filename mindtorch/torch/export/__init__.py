@@ -12,7 +12,7 @@ from mindtorch.torch._dynamo.exc import UserError
 from mindtorch.torch.nn import Module
 
 from . import dynamic_shapes, exported_program, graph_signature
-from ._archive import load, save
+from ._files import load, save
 from ._tracing import trace_module
 from .dynamic_shapes import Dim, dims
 from .exported_program import ExportedProgram

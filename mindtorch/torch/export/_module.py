@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import copy
 import operator
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
 from mindtorch.engine.symbolic_sizes import plain
 from mindtorch.engine.tensor import Tensor
-from mindtorch.exporting.replay import Replay
 from mindtorch.torch import no_grad
 from mindtorch.torch.nn import Module
 from mindtorch.torch.utils._pytree import tree_flatten
 
+from ._symbols import Expression, SymInt
 from ._tracing import Guard, Traced
-from .graph_signature import InputKind, OutputKind, TensorArgument
+from .graph_signature import ConstantArgument, InputKind, OutputKind, TensorArgument
 
 __all__ = ["COMPARISONS", "ExportedModule"]
 
@@ -40,14 +41,20 @@ class ExportedModule(Module):
     Args:
         traced: the program.
         state: parameters and buffers by name, used as they are; constants: the other tensors.
+        check_guards: whether lengths are checked.
+
+    Attributes:
+        graph_module: what computes; its graph may be changed.
     """
 
     def __init__(
-        self, traced: Traced, state: dict[str, Tensor], constants: dict[str, Tensor]
-    ) -> None:
+        self, traced: Traced, state: dict[str, Tensor], constants: dict[str, Tensor],
+        check_guards: bool = True,
+    ) -> None:  # fmt: skip
         super().__init__()
         self._traced = traced
-        self._replay = Replay(traced.graph)
+        self._check_guards = check_guards
+        self._modules["graph_module"] = copy.copy(traced.graph_module)
         self._constants = {}
         for spec in traced.signature.input_specs:
             name = str(spec.target)
@@ -62,6 +69,17 @@ class ExportedModule(Module):
                 module.register_parameter(last, held)
             else:
                 module.register_buffer(last, held, persistent=bool(spec.persistent))
+        self._tensors = [
+            (place, spec.arg.name) for place, spec in enumerate(traced.signature.input_specs)
+            if spec.kind is InputKind.USER_INPUT and isinstance(spec.arg, TensorArgument)
+        ]  # fmt: skip
+        values = [n.meta["val"] for n in traced.graph_module.graph.find_nodes(op="placeholder")]
+        self._shapes = [tuple(values[place].shape) for place, _ in self._tensors]
+
+    @property
+    def graph(self) -> Any:
+        """The graph that is run."""
+        return self.graph_module.graph
 
     def train(self, mode: bool = True) -> NoReturn:
         """The mode is the one that the program was exported in."""
@@ -79,10 +97,12 @@ class ExportedModule(Module):
             AssertionError: a length or a constant is not one that the program is for.
         """
         traced = self._traced
-        leaves = self._leaves(args, kwargs)
-        held: dict[str, Any] = {**dict(self.named_parameters()), **dict(self.named_buffers())}
-        given = iter(leaves)
-        inputs: list[Tensor] = []
+        given = iter(self._leaves(args, kwargs))
+        held: dict[str, Any] = {
+            **dict(self.named_parameters(remove_duplicate=False)),
+            **dict(self.named_buffers(remove_duplicate=False)),
+        }
+        inputs: list[Any] = []
         named: dict[str, Tensor] = {}
         for spec in traced.signature.input_specs:
             if spec.kind is InputKind.USER_INPUT:
@@ -90,16 +110,18 @@ class ExportedModule(Module):
                 if isinstance(spec.arg, TensorArgument):
                     leaf.size()  # an AttributeError for what is no tensor
                     named[spec.arg.name] = leaf
-                    inputs.append(leaf)
-                elif type(leaf) is not type(spec.arg.value) or leaf != spec.arg.value:
+                elif isinstance(spec.arg, ConstantArgument) and (
+                    type(leaf) is not type(spec.arg.value) or leaf != spec.arg.value
+                ):
                     raise AssertionError(f"Guard failed: {spec.arg.name} == {spec.arg.value!r}")
+                inputs.append(leaf)
             elif spec.kind is InputKind.CONSTANT_TENSOR:
                 inputs.append(self._constants[str(spec.target)])
             else:
                 inputs.append(held[str(spec.target)])
-        numbers = self._checked(inputs)
-        made = iter(self._replay(inputs, numbers))
-        return self._results(made, held, named)
+        if self._check_guards:
+            self._check(inputs)
+        return self._results(iter(self.graph_module(*inputs)), held, named)
 
     def _leaves(self, args: Any, kwargs: dict[str, Any]) -> list[Any]:
         spec = self._traced.in_spec
@@ -119,62 +141,55 @@ class ExportedModule(Module):
             )
         return leaves
 
-    def _checked(self, inputs: list[Tensor]) -> list[Any]:
-        """The numbers that follow from the lengths, once these are found right."""
-        traced, graph = self._traced, self._traced.graph
-        opened = {at: i for i, at in enumerate(traced.lengths)}
-        numbers = self._replay.numbers([_length(inputs[i], axis) for i, axis in traced.lengths])
-        ranges = list(traced.ranges.values())
-        for i, (place, x) in enumerate(zip(graph.inputs, inputs, strict=True)):
-            tensor = graph.tensors[place]
-            if x.ndim != len(tensor.shape):
-                raise AssertionError(f"Guard failed: {tensor.name}.dim() == {len(tensor.shape)}")
-            for axis, wanted in enumerate(tensor.shape):
-                length, shown = x.shape[axis], f"{tensor.name}.size()[{axis}]"
-                if type(wanted) is int:
+    # --- lengths ----------------------------------------------------------------------------------
+
+    def _check(self, inputs: list[Any]) -> None:
+        """Raise where a length is none that the program is for."""
+        traced = self._traced
+        lengths: dict[str, Any] = {}
+        shown = {name: source[3:].replace("']", "", 1) for name, source in traced.sources.items()}
+        derived: list[tuple[str, Any, Expression]] = []
+        for (place, name), shape in zip(self._tensors, self._shapes, strict=True):
+            x = inputs[place]
+            if x.ndim != len(shape):
+                raise AssertionError(f"Guard failed: {name}.dim() == {len(shape)}")
+            for axis, wanted in enumerate(shape):
+                length, text = x.shape[axis], f"{name}.size()[{axis}]"
+                if not isinstance(wanted, SymInt):
                     if length != wanted:
-                        raise AssertionError(f"Guard failed: {shown} == {wanted}")
-                elif (i, axis) in opened:
-                    span = ranges[opened[i, axis]]
-                    if length < span.lower:
-                        raise AssertionError(f"Guard failed: {shown} >= {span.lower}")
-                    if span.upper is not None and length > span.upper:
-                        raise AssertionError(f"Guard failed: {shown} <= {span.upper}")
-                elif length != numbers[wanted.place]:
-                    raise AssertionError(f"Guard failed: {shown} == {numbers[wanted.place]}")
-        for guard in traced.guards:
-            if not self._holds(guard, numbers):
-                raise AssertionError(f"Guard failed: {self._shown(guard)}")
-        return numbers
+                        raise AssertionError(f"Guard failed: {text} == {wanted}")
+                elif wanted.expression.kind != "symbol":
+                    derived.append((text, length, wanted.expression))
+                elif wanted.expression.value not in lengths:
+                    lengths[wanted.expression.value] = length
+                    shown[wanted.expression.value] = text
+                elif length != lengths[wanted.expression.value]:
+                    found = lengths[wanted.expression.value]
+                    raise AssertionError(f"Guard failed: {text} == {plain(found)}")
+        for text, length, expression in derived:
+            if length != expression.number(lengths):
+                raise AssertionError(f"Guard failed: {text} == {_shown(expression, shown)}")
+        self._check_relations(lengths, shown)
 
-    @staticmethod
-    def _holds(guard: Guard, numbers: list[Any]) -> bool:
-        left, right = [
-            plain(numbers[int(side[1:])] if isinstance(side, str) else side)
-            for side in (guard.left, guard.right)
-        ]
-        return bool(COMPARISONS[guard.comparison](left, right)) is guard.holds
-
-    def _shown(self, guard: Guard) -> str:
-        def side(value: Any) -> str:
-            if not isinstance(value, str):
-                return str(value)
-            place = int(value[1:])
-            if place >= len(self._traced.lengths):
-                return f"({self._traced.graph.sizes[place]})"
-            i, axis = self._traced.lengths[place]
-            return f"{self._traced.graph.tensors[self._traced.graph.inputs[i]].name}.size()[{axis}]"
-
-        said = f"{side(guard.left)} {guard.comparison} {side(guard.right)}"
-        return said if guard.holds else f"not {said}"
+    def _check_relations(self, lengths: dict[str, Any], shown: dict[str, str]) -> None:
+        for expression, span in self._traced.ranges.items():
+            length, text = expression.number(lengths), _shown(expression, shown)
+            if length < span.lower:
+                raise AssertionError(f"Guard failed: {text} >= {span.lower}")
+            if span.upper is not None and length > span.upper:
+                raise AssertionError(f"Guard failed: {text} <= {span.upper}")
+        for guard in self._traced.guards:
+            if not _holds(guard, lengths):
+                sides = _shown(guard.left, shown), _shown(guard.right, shown)
+                raise AssertionError(f"Guard failed: {sides[0]} {guard.comparison} {sides[1]}")
 
     def _results(
-        self, made: Iterator[Tensor], held: dict[str, Any], named: dict[str, Tensor]
+        self, made: Iterator[Any], held: dict[str, Any], named: dict[str, Tensor]
     ) -> Any:
         """Write to what the forward wrote to, and put the result together."""
         leaves = []
         for spec in self._traced.signature.output_specs:
-            value = next(made) if isinstance(spec.arg, TensorArgument) else spec.arg.value
+            value = next(made)
             if spec.kind is OutputKind.USER_OUTPUT:
                 leaves.append(value)
             elif spec.kind is OutputKind.USER_INPUT_MUTATION:
@@ -185,6 +200,17 @@ class ExportedModule(Module):
         return self._traced.out_spec.unflatten(leaves)
 
 
-def _length(x: Tensor, axis: int) -> int:
-    shape = x.aval.shape
-    return shape[axis] if axis < len(shape) else 0
+def _holds(guard: Guard, lengths: dict[str, Any]) -> bool:
+    sides = [plain(side.number(lengths)) for side in (guard.left, guard.right)]
+    return bool(COMPARISONS[guard.comparison](*sides))
+
+
+def _shown(expression: Expression, names: dict[str, str]) -> str:
+    """An expression with the places of lengths."""
+    if expression.kind == "symbol":
+        return names.get(expression.value, expression.value)
+    operands = tuple(
+        Expression("symbol", _shown(x, names)) if x.operands or x.kind == "symbol" else x
+        for x in expression.operands
+    )
+    return str(Expression(expression.kind, expression.value, operands))

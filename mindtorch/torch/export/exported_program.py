@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, NoReturn
 
 from mindtorch.engine.tensor import Tensor
-from mindtorch.lite.graph import LiteGraph, Size
-from mindtorch.torch._compat.unsupported_names import refuse
+from mindtorch.torch.fx.graph import Graph
+from mindtorch.torch.fx.graph_module import GraphModule
 from mindtorch.torch.nn import Module, Parameter
 from mindtorch.torch.utils._pytree import TreeSpec
 
+from ._decomposition import decomposed
 from ._module import ExportedModule
+from ._printing import readable
+from ._symbols import Expression, SymInt
 from ._tracing import Traced
 from .dynamic_shapes import ValueRange
-from .graph_signature import ExportGraphSignature
+from .graph_signature import ExportGraphSignature, InputKind, TensorArgument
 
 __all__ = ["CallSpec", "ExportedProgram"]
 
@@ -34,16 +37,19 @@ class ExportedProgram:
         state_dict: parameters and buffers by name.
         constants: other tensors that the forward reads, by name.
         example_inputs: (args, kwargs) that it was exported with.
+        dialect: what the nodes are, as :attr:`dialect` says.
     """
 
     def __init__(
         self, traced: Traced, state_dict: dict[str, Tensor], constants: dict[str, Tensor],
         example_inputs: tuple[tuple[Any, ...], dict[str, Any]] | None = None,
+        dialect: str = "TRAINING",
     ) -> None:  # fmt: skip
         self._traced = traced
         self._state_dict = state_dict
         self._constants = constants
         self._example_inputs = example_inputs
+        self._dialect = dialect
 
     @property
     def graph_signature(self) -> ExportGraphSignature:
@@ -76,51 +82,51 @@ class ExportedProgram:
         return CallSpec(self._traced.in_spec, self._traced.out_spec)
 
     @property
-    def range_constraints(self) -> dict[str, ValueRange]:
-        """What open lengths may be, by their names."""
+    def range_constraints(self) -> dict[Expression, ValueRange]:
+        """What open lengths may be; the keys are shown by their names."""
         return self._traced.ranges
 
     def open_axes(self) -> dict[str, dict[int, str]]:
-        """For each input of the graph its axes whose lengths are open, with their names."""
-        graph = self._traced.graph
-        names = list(self._traced.ranges)
+        """For each tensor among the arguments its axes whose lengths are open, with their names."""
+        named = {node.name: node for node in self.graph.find_nodes(op="placeholder")}
+        tensors = [
+            spec.arg.name for spec in self.graph_signature.input_specs
+            if spec.kind is InputKind.USER_INPUT and isinstance(spec.arg, TensorArgument)
+        ]  # fmt: skip
         return {
-            graph.tensors[place].name: {
-                axis: names[n.place] for axis, n in enumerate(graph.tensors[place].shape)
-                if isinstance(n, Size)
+            name: {
+                axis: str(n) for axis, n in enumerate(named[name].meta["val"].shape)
+                if isinstance(n, SymInt)
             }
-            for place in graph.inputs
+            for name in tensors
         }  # fmt: skip
 
     @property
     def dialect(self) -> str:
-        """What the nodes are: ops of this library."""
-        return "MINDTORCH"
+        """What the nodes are: torch's operators ("TRAINING"), or after
+        :meth:`run_decompositions` such as write nothing ("ATEN")."""
+        return self._dialect
 
     @property
-    def graph(self) -> NoReturn:
-        """Not available: the graph's nodes are no calls of torch's operators.
+    def graph(self) -> Graph:
+        """The graph: calls of torch's operators; see :attr:`graph_module`."""
+        return self._traced.graph_module.graph
 
-        Raises:
-            NotImplementedError: always.
-        """
-        refuse(
-            "ExportedProgram.graph", "its nodes are the engine's ops, print(program) shows them; "
-            "torch.fx.symbolic_trace makes graphs of torch.fx"
-        )  # fmt: skip
-
-    graph_module = graph
+    @property
+    def graph_module(self) -> GraphModule:
+        """What runs the graph. It takes all parameters, buffers, constants and arguments, in the
+        order of :attr:`graph_signature`, and gives a flat tuple. :meth:`module` runs the graph as
+        it is when it is called."""
+        return self._traced.graph_module
 
     def module(self, check_guards: bool = True) -> Module:
         """A module that computes the same, with the same parameters and buffers. It can be
         trained, compiled and exported again.
 
         Args:
-            check_guards: must be True: lengths are always checked.
+            check_guards: whether it checks at each call that it is made for the lengths.
         """
-        if not check_guards:
-            refuse("ExportedProgram.module(check_guards=False)", "lengths are always checked")
-        return ExportedModule(self._traced, self._state_dict, self._constants)
+        return ExportedModule(self._traced, self._state_dict, self._constants, check_guards)
 
     def parameters(self) -> Iterator[Parameter]:
         """The parameters."""
@@ -144,16 +150,28 @@ class ExportedProgram:
             yield name, (self._constants if name in aside else self._state_dict)[name]
 
     def run_decompositions(
-        self, decomp_table: Any = None, decompose_custom_triton_ops: bool = False
-    ) -> ExportedProgram:
-        """The program: its nodes are the engine's ops already, into which torch's are decomposed.
+        self, decomp_table: dict[Any, Callable[..., Any]] | None = None,
+        decompose_custom_triton_ops: bool = False,
+    ) -> ExportedProgram:  # fmt: skip
+        """The same program in fewer operators, none of which writes to a tensor: what buffers and
+        arguments are afterwards are further outputs, see :attr:`graph_signature`. Where the forward
+        ended gradients is not kept, as in torch.
 
         Args:
-            decomp_table, decompose_custom_triton_ops: must not be set: ops cannot be exchanged.
+            decomp_table: functions that operators are replaced by, in calls of others; those that
+                torch decomposes always are, too. None: all but Core ATen.
+            decompose_custom_triton_ops: must be False.
+
+        Raises:
+            ExportError: an operator writes to a tensor, and none has the value alone.
         """
-        if decomp_table or decompose_custom_triton_ops:
-            refuse("ExportedProgram.run_decompositions(decomp_table)", "ops cannot be exchanged")
-        return self
+        if decompose_custom_triton_ops:
+            raise NotImplementedError("run_decompositions: there are no operators of Triton")
+        table = None if decomp_table is None else dict(decomp_table)
+        traced = decomposed(self._traced, table)
+        return ExportedProgram(
+            traced, self._state_dict, self._constants, self._example_inputs, "ATEN"
+        )
 
     def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise RuntimeError(
@@ -162,36 +180,13 @@ class ExportedProgram:
         )
 
     def __str__(self) -> str:
-        lines = "\n".join(f"    {line}" for line in _lines(self._traced.graph))
+        code = readable(self.graph_module)
+        shown = "".join(f"    {line}\n" for line in code.splitlines())
+        signature = "".join(f"    {line}\n" for line in str(self.graph_signature).splitlines())
+        spans = ", ".join(f"{name}: {span}" for name, span in self.range_constraints.items())
         return (
-            f"ExportedProgram:\n{lines}\n\nGraph signature: {self.graph_signature}\n"
-            f"Range constraints: {self.range_constraints}\n"
+            f"ExportedProgram:\n{shown}\nGraph signature: {signature.lstrip(' ')}"
+            f"Range constraints: {{{spans}}}\n"
         )
 
     __repr__ = __str__
-
-
-def _lines(graph: LiteGraph) -> Iterator[str]:
-    """The graph as text."""
-
-    def number(value: Any) -> str:
-        if isinstance(value, Size):
-            return f"s{value.place}"
-        if isinstance(value, tuple):
-            return f"({', '.join(map(number, value))}{',' if len(value) == 1 else ''})"
-        return str(value)
-
-    names = [
-        str(t.data) if t.data is not None and t.data.ndim == 0 else t.name.removesuffix(":0")
-        for t in graph.tensors
-    ]
-    for place in graph.inputs:
-        tensor = graph.tensors[place]
-        yield f"{names[place]}: {tensor.dtype}[{', '.join(map(number, tensor.shape))}]"
-    for place, text in enumerate(graph.sizes[len(graph.lengths) :], len(graph.lengths)):
-        yield f"s{place} = {text.replace('v', 's')}"
-    for node in graph.nodes:
-        given = ["None" if i is None else names[i] for i in node.inputs]
-        given += [f"{name}={number(value)}" for name, value in node.params.items()]
-        yield f"{', '.join(names[i] for i in node.outputs)} = {node.op}({', '.join(given)})"
-    yield f"return ({', '.join(names[i] for i in graph.outputs)})"

@@ -9,7 +9,7 @@ from typing import Any
 
 __all__ = [
     "ArgumentSpec", "ConstantArgument", "ExportGraphSignature", "InputKind", "InputSpec",
-    "OutputKind", "OutputSpec", "TensorArgument",
+    "OutputKind", "OutputSpec", "SymIntArgument", "TensorArgument",
 ]  # fmt: skip
 
 
@@ -37,7 +37,18 @@ class ConstantArgument:
     value: Any
 
 
-ArgumentSpec = TensorArgument | ConstantArgument
+@dataclass
+class SymIntArgument:
+    """A length of the graph that is open.
+
+    Attributes:
+        name: in the graph.
+    """
+
+    name: str
+
+
+ArgumentSpec = TensorArgument | SymIntArgument | ConstantArgument
 
 
 class InputKind(enum.Enum):
@@ -107,7 +118,7 @@ class OutputSpec:
 
 
 def _shown(arg: ArgumentSpec) -> Any:
-    return arg.name if isinstance(arg, TensorArgument) else arg.value
+    return arg.value if isinstance(arg, ConstantArgument) else arg.name
 
 
 @dataclass

@@ -14,6 +14,7 @@ from .._api.arguments import require_tensor
 from .._api.out_rules import ANY, EXACT, Out
 from .._api.publish import FUNCTIONS, function, namespace_function, store_out
 from .._api.shown_signature import ShownSignature
+from .indexing import bounds
 from .parts import chunk, narrow, select, split, split_with_sizes
 from .shape import as_strided, diagonal
 
@@ -128,7 +129,7 @@ def sliced_along(x: Any, dim: int, start: Any, end: Any, step: int) -> Any:
     if step <= 0:
         raise RuntimeError("slice step must be positive")
     axis = normalize_axis(dim, x.aval.ndim)
-    first, last, _ = slice(start, end).indices(x.aval.shape[axis])
+    first, last = bounds(slice(start, end), step, x.aval.shape[axis])
     length = max(-(-(last - first) // step), 0)
     return ops.slice_(x, axis=axis, start=first, length=length, step=step)
 

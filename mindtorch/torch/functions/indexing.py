@@ -79,7 +79,7 @@ def _at(x: Any, axis: int, index: int) -> Any:
     return ops.select.view_at(x, axis, index * x.aval.strides[axis], params)
 
 
-def _bounds(item: slice, step: int, size: int) -> tuple[int, int]:
+def bounds(item: slice, step: int, size: int) -> tuple[int, int]:
     """Where a slice begins and ends in an axis, whose length may stand for many."""
     if not open_sizes or not has_amounts((size, item.start, item.stop)):
         start, stop, _ = item.indices(size)
@@ -100,7 +100,7 @@ def _slice(x: Any, axis: int, item: slice, alias: bool = False) -> Any:
         raise ValueError(
             "step must be greater than zero" if step else "slice step cannot be zero"
         )
-    start, stop = _bounds(item, step, size)
+    start, stop = bounds(item, step, size)
     length = max(0, -(-(stop - start) // step))
     if length == size and step == 1 and not alias:
         return x

@@ -213,7 +213,10 @@ class Node:
         if self.op in ("placeholder", "output"):
             return True
         if self.op == "call_function":
-            return self.target in _side_effectful_functions
+            schema = getattr(self.target, "_schema", None)  # of an operator
+            return self.target in _side_effectful_functions or bool(
+                schema is not None and schema.is_mutable
+            )
         if self.op == "call_method":
             name = str(self.target)
             return name == "__setitem__" or (name.endswith("_") and not name.endswith("__"))

@@ -13,6 +13,7 @@ from mindtorch.engine.autograd import tape
 from mindtorch.engine.ops import recurrent
 from mindtorch.engine.transforms import autocast as casts
 
+from ..._api.torch_function import as_operator
 from .. import functional as F  # noqa: N812
 from .. import init
 from ..parameter import Parameter
@@ -296,7 +297,13 @@ class RNNBase(Module):
             x = x.transpose(0, 1)
         if x.size(0) == 0:
             raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
-        states = self._initial(hx, x, x.size(1), batched)
+        states = self._initial(hx, input, x.size(1), batched)
+        made = self._as_operator(input if batched else x, states, batched and self.batch_first)
+        if made is not None:
+            output, states = made[0], tuple(made[1:])
+            if not batched:
+                output, states = output.squeeze(1), tuple(s.squeeze(1) for s in states)
+            return output, states if self.mode == "LSTM" else states[0]
         rows, states = self._layers(x.reshape(-1, self.input_size), states, None)
         output = rows.reshape(x.size(0), x.size(1), rows.size(1))
         one = self.mode == "LSTM" and output.aval.dtype is dtypes.float32  # one function in torch
@@ -309,6 +316,14 @@ class RNNBase(Module):
         elif self.batch_first:
             output = tape.named(output.transpose(0, 1), f"TransposeBackward{int(not one)}")
         return output, states if self.mode == "LSTM" else states[0]
+
+    def _as_operator(self, x: Any, states: Any, batch_first: bool) -> Any:
+        """Output and states, where torch's operator of the whole network is asked for."""
+        given = list(states) if self.mode == "LSTM" else states[0]
+        return as_operator(self.mode.lower(), (
+            x, given, self._flat_weights, self.bias, self.num_layers, self.dropout, self.training,
+            self.bidirectional, batch_first,
+        ))  # fmt: skip
 
     def _forward_packed(self, packed: Any, hx: Any) -> Any:
         self._check_input(packed.data)

@@ -1,0 +1,99 @@
+"""Numbers and words of the format (schema 8.20), and how containers are written."""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from typing import Any
+
+from mindtorch.engine import dtypes
+from mindtorch.torch._tensor.size_and_formats import (
+    channels_last,
+    channels_last_3d,
+    contiguous_format,
+    preserve_format,
+    strided,
+)
+from mindtorch.torch.utils._pytree import LeafSpec, TreeSpec
+
+__all__ = [
+    "DTYPES", "DTYPE_NUMBERS", "LAYOUTS", "MEMORY_FORMATS", "OPSET", "SCHEMA", "spec_of",
+    "spec_text",
+]  # fmt: skip
+
+SCHEMA = (8, 20)  # what is written; what is read has this major version and at most this minor one
+OPSET = 10  # of aten
+_TREE_VERSION = 1
+DTYPES = {
+    number: dtypes.by_name(name)
+    for number, name in {
+        1: "uint8", 2: "int8", 3: "int16", 4: "int32", 5: "int64", 6: "float16", 7: "float32",
+        8: "float64", 9: "complex32", 10: "complex64", 11: "complex128", 12: "bool",
+        13: "bfloat16", 28: "uint16", 29: "float8_e4m3fn", 30: "float8_e5m2",
+        31: "float8_e4m3fnuz", 32: "float8_e5m2fnuz", 33: "float8_e8m0fnu", 34: "uint32",
+        35: "uint64",
+    }.items()
+}  # fmt: skip
+DTYPE_NUMBERS = {dtype: number for number, dtype in DTYPES.items()}
+MEMORY_FORMATS = {
+    1: contiguous_format, 2: channels_last, 3: channels_last_3d, 4: preserve_format,
+}  # fmt: skip
+LAYOUTS = {7: strided}
+_CONTAINERS = {
+    "builtins.tuple": tuple, "builtins.list": list, "builtins.dict": dict,
+    "collections.OrderedDict": OrderedDict,
+}  # fmt: skip
+
+
+def spec_text(spec: TreeSpec) -> str:
+    """How a container is put together, as a text.
+
+    Raises:
+        NotImplementedError: the format has no word for one of the classes.
+    """
+    return json.dumps([_TREE_VERSION, _spec_data(spec)])
+
+
+def _spec_data(spec: TreeSpec) -> dict[str, Any]:
+    if spec.is_leaf():
+        return {"type": None, "context": None, "children_spec": []}
+    words = [word for word, kind in _CONTAINERS.items() if kind is spec.type]
+    keys = spec.context if words and issubclass(spec.type, dict) else ()
+    plain = all(key is None or isinstance(key, (str, int, float)) for key in keys)
+    if not words or not plain:
+        shown = spec.context if isinstance(spec.context, type) else spec.type
+        raise NotImplementedError(
+            f"torch.export.save: a {shown.__name__} among the arguments or results cannot be kept "
+            "in a file, only tuples, lists, and dicts with texts or numbers as keys"
+        )
+    children = [_spec_data(each) for each in spec.children_specs]
+    return {"type": words[0], "context": json.dumps(spec.context), "children_spec": children}
+
+
+def spec_of(text: str) -> TreeSpec:
+    """What :func:`spec_text` wrote.
+
+    Raises:
+        ValueError: it is something else.
+        NotImplementedError: a class is not known.
+    """
+    version, data = json.loads(text)
+    if version != _TREE_VERSION:
+        raise NotImplementedError(f"containers of version {version}")
+    return _spec_of(data)
+
+
+def _spec_of(data: dict[str, Any]) -> TreeSpec:
+    word, children = data["type"], data["children_spec"]
+    if word is None:
+        return LeafSpec()
+    kind = _CONTAINERS.get(word)
+    if kind is None:
+        raise NotImplementedError(f"a {word} among the arguments or results")
+    specs = [_spec_of(each) for each in children]
+    context = json.loads(data["context"])
+    if not issubclass(kind, dict):
+        return TreeSpec(kind, None, specs)
+    if len(context) != len(specs) or len({*context}) != len(specs):
+        raise ValueError("a dict's keys do not fit")
+    return TreeSpec(kind, context, specs)
