@@ -34,16 +34,23 @@ sys.path.insert(0, str(ROOT))
 import numpy as np  # noqa: E402
 
 from mindtorch.kernels.codegen.jit import entry_point, kernel  # noqa: E402
-from mindtorch.kernels.cpu import matmul, product_table, products, simd, thread_pool  # noqa: E402
-from mindtorch.kernels.cpu.product_tile import tile_shape, tiles_of  # noqa: E402
+from mindtorch.kernels.cpu import (  # noqa: E402
+    matmul,
+    processor,
+    product_table,
+    products,
+    simd,
+    thread_pool,
+)
+from mindtorch.kernels.cpu.product_tile import address_of, tile_shape, tiles_of  # noqa: E402
 
 Run = Callable[[], Any]
 PAGE = ROOT / "docs" / "performance.md"
-BEGIN, END = "<!-- products measured -->", "<!-- products end -->"
+MAKERS = {"GenuineIntel": "Intel", "AuthenticAMD": "AMD"}  # of processors that have a table there
 TABLE = ROOT / "kernels" / "cpu" / "product_table.py"
 ORDERS = ("nn", "nt", "tn", "tt")
 # a size of each class of the table
-SIZES = ((2, 8, 16, 32, 64, 128, 768), (2, 10, 16, 32, 64, 128, 768), (8, 32, 128, 512, 2048))
+SIZES = ((2, 8, 16, 32, 64, 128, 768), (2, 10, 16, 32, 64, 128, 1024), (8, 32, 128, 512, 2048))
 
 
 class Shape(NamedTuple):
@@ -159,7 +166,7 @@ class Operands:
 
 def fastest(runs: dict[str, Run], work: float, rounds: int, clock: Any) -> dict[str, float]:
     """Seconds of the smallest of some batches of calls that take turns."""
-    count = max(int(4e7 / work), 1)
+    count = max(min(int(4e7 / work), 2000), 1)
     best = dict.fromkeys(runs, math.inf)
     for run in runs.values():
         run()
@@ -175,13 +182,14 @@ def fastest(runs: dict[str, Run], work: float, rounds: int, clock: Any) -> dict[
 def peak(dtype: str) -> float:
     """GFLOP/s of the largest tile over operands that stay in the first cache."""
     (rows, vectors), width, count = tile_shape(simd.vector_bytes()), simd.lanes(dtype), 100
-    tile, columns = tiles_of(rows, vectors, width), vectors * width
+    tile, columns = tiles_of(rows, vectors, width, np.dtype(dtype)), vectors * width
 
     @kernel
     def run(out: Any, a: Any, b: Any, start: Any, repeated: int) -> None:
+        places = address_of(out), address_of(a), address_of(b), address_of(start)
         for _ in range(repeated):
-            tile(rows, vectors, count, a, 0, 1, rows, b, 0, columns, out, 0, columns, columns,
-                 start, 0, 0)  # fmt: skip
+            tile(rows, vectors, count, places[1], 1, rows, places[2], columns, places[0], columns,
+                 columns, places[3], 0)  # fmt: skip
 
     arrays = [np.zeros(size, dtype) for size in (rows * columns, rows * count, count * columns,
                                                   columns)]  # fmt: skip
@@ -233,22 +241,23 @@ def letter_for(size: tuple[int, int, int], order: str, dtype: str, rounds: int) 
     m, n, k = size
     given = Operands(Shape("", m, n, k, order), dtype)
     letters = "p" + "r" * (order[1] == "n") + "d" * (order == "nt")
+    letters += letters.upper() * (order[0] == "t")
     runs = {"b": given.by_blas(), **{letter: given.by_form(letter) for letter in letters}}
     best = fastest(runs, given.work, rounds, time.thread_time)
     # the sums of tiles have PyTorch's order where neither operand is thin, those of lanes have not,
     # OpenBLAS's only up to one block
     like_torch = m > 3 and n > 11
     weights = {"b": 1.0, "d": 1.15 if like_torch else 1.03}
-    kept = 0.9 if products.block_of(k) < k else 0.97
-    weights |= dict.fromkeys("pr", kept if like_torch else 1.03)
+    kept = 0.9 if products.block_of(k) < k and products.longest_block() == 192 else 0.97
+    weights |= dict.fromkeys("prPR", kept if like_torch else 1.03)
     return min(best, key=lambda letter: best[letter] * weights[letter])
 
 
-def tune(rounds: int, dtypes: Any) -> None:
+def tune(rounds: int, dtypes: Any, orders: Any) -> None:
     """Measure the table for this processor's instruction set, and write it."""
     thread_pool.set_num_threads(1)
     forms = dict(product_table.FORMS)
-    for dtype, order in itertools.product(dtypes, ORDERS):
+    for dtype, order in itertools.product(dtypes, orders):
         lines = []
         for m in SIZES[0]:
             lines.append(" ".join(
@@ -271,20 +280,23 @@ def main() -> None:
     parser.add_argument("--only", help="shapes whose name has this in it")
     parser.add_argument("--dtype", choices=("float32", "float64"), nargs="+", default=["float32"])
     parser.add_argument("--tune", action="store_true", help="write the table of forms")
+    parser.add_argument("--orders", choices=ORDERS, nargs="+", default=ORDERS, help="to tune")
     parser.add_argument("--vector", type=int, choices=(16, 32, 64), help="bytes of a vector")
     parser.add_argument("--write", action="store_true", help="put the table into the page")
     arguments = parser.parse_args()
     if arguments.vector:
         simd.vector_bytes = lambda: arguments.vector
     if arguments.tune:
-        tune(arguments.rounds, arguments.dtype)
+        tune(arguments.rounds, arguments.dtype, arguments.orders)
         return
     arguments.dtype = arguments.dtype[0]
     lines = compare(arguments)
     if arguments.write:
+        maker = MAKERS[processor.vendor()]
+        begin, end = f"<!-- products measured, {maker} -->", f"<!-- products end, {maker} -->"
         page = PAGE.read_text()
-        before, after = page.split(BEGIN)[0], page.split(END)[1]
-        PAGE.write_text("\n".join([f"{before}{BEGIN}", *lines, f"{END}{after}"]))
+        before, after = page.split(begin)[0], page.split(end)[1]
+        PAGE.write_text("\n".join([f"{before}{begin}", *lines, f"{end}{after}"]))
 
 
 if __name__ == "__main__":

@@ -84,8 +84,12 @@ GAPS: tuple[Gap, ...] = (
         "the frequencies are counted on the host"),
     Gap("feature", "a kernel for LSTM(proj_size=...)", "all",
         "projected layers are composed of ops, with a Python loop over time: right, but slow"),
-    Gap("feature", "sparse tensors: slices, BSR, BSC, batches, torch.masked, optimizers of them",
-        "all", "COO, CSR and CSC are made, converted, added, multiplied and saved; others raise"),
+    Gap("feature", "sparse tensors: slices, torch.masked, optimizers of sparse parameters, "
+        "products of batches in CSR, semi-structured layouts, linalg of them", "all",
+        "the five layouts are made, converted, added, multiplied and saved; others raise"),
+    Gap("feature", "sparse tensors: gradients of compressed layouts outside of what is stored",
+        "all", "by a matrix in CSR the gradient holds the stored elements, as by one in COO; "
+        "PyTorch's products in CSR give a dense one"),
     Gap("feature", "MaskedTensor: sparse data, products of matrices, writes in place", "all",
         "elementwise functions, reductions, softmax, shapes and gradients are there; others raise"),
     Gap("feature", "random numbers of complex32; torch._scaled_mm of float8", "all",
@@ -415,17 +419,20 @@ GAPS: tuple[Gap, ...] = (
         "all", "the main diagonal only: TypeError for more arguments"),
     Gap("function", "mindspore.ops.ctc_loss: the second result", "all",
         "None, where MindSpore gives logarithms of the paths for its gradient kernel"),
-    Gap("module", "mindspore.dataset: readers of Coco, VOC, CLUE, IMDB, LJSpeech and other corpora",
-        "all", "MNIST, CIFAR, image folders, lines, CSV, TFRecord, MindRecord, arrays and "
-        "generators exist; GeneratorDataset takes any Python source"),
+    Gap("argument", "mindspore.dataset.CocoDataset, VOCDataset (extra_metadata, decrypt)", "all",
+        "raise. TedliumDataset gives the samples of its files, MindSpore 2.10 zeros; "
+        "FakeImageDataset and RandomDataset draw other numbers"),
     Gap("module", "mindspore.dataset.vision: videos", "all",
-        "DecodeVideo, VideoDecoder, read_video: no decoder of videos"),
-    Gap("module", "mindspore.dataset.text: JiebaTokenizer, CharNGram, FilterWikipediaXML", "all",
+        "DecodeVideo, VideoDecoder, read_video, read_video_timestamps: nothing here decodes "
+        "videos; a GeneratorDataset over PyAV's frames takes their place"),
+    Gap("module", "mindspore.dataset.text: CharNGram, FilterWikipediaXML", "all",
         "not written; PythonTokenizer takes a function. BasicTokenizer(lower_case=True) gives the "
-        "text before an unused token once, MindSpore 2.10 twice"),
-    Gap("module", "mindspore.dataset.audio: Phaser, Flanger, Dither, Vad, DetectPitchFrequency",
-        "all", "not written. GriffinLim's momentum is torchaudio's step, not MindSpore's; "
-        "InverseMelScale solves by least squares, where MindSpore descends"),
+        "text before an unused token once, MindSpore 2.10 twice; JiebaTokenizer's offsets of an "
+        "empty text are 0, MindSpore's empty"),
+    Gap("module", "mindspore.dataset.audio: Vad", "all",
+        "not written: MindSpore 2.10 keeps the last second where nothing triggers, torchaudio "
+        "nothing. GriffinLim's momentum is torchaudio's step, not MindSpore's; InverseMelScale "
+        "solves by least squares, where MindSpore descends"),
     Gap("argument", "mindspore.dataset: map(callbacks, column_order, offload), sync_wait, "
         "to_json, device_que", "all", "raise: no device queue; project orders columns"),
     Gap("feature", "mindspore.dataset: one batch of a pipeline in several workers", "all",

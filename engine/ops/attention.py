@@ -6,8 +6,9 @@ import math
 from typing import Any
 
 from .. import dtypes
-from ..aval import Aval, aval, broadcast_two
+from ..aval import Aval, aval, broadcast_two, dense_strides
 from ..dispatch import state
+from ..result_strides import preserved_strides
 from ..tensor import constant, full_flat
 from .base import check_result
 from .comparison import equal, where
@@ -42,12 +43,31 @@ def weights(q: Any, k: Any, mask: Any, *, scale: float, causal: bool) -> Any:
     return where(blind, zero, softmax(where(blind, zero, scores), axis=last))
 
 
+def _lies_as_given(q: Aval, k: Aval, v: Aval) -> bool:
+    """Whether results follow the inputs' order of axes, as those of torch's fused kernel do."""
+    rows = all(x.ndim == 4 and x.strides[3] == 1 for x in (q, k, v))
+    return rows and q.shape[3] == v.shape[3] and q.device.type != "cuda"
+
+
 def _attention_aval(
     q: Aval, k: Aval, v: Aval, mask: Aval | None, *, scale: float, causal: bool
 ) -> tuple[Aval, Aval]:
+    strides = preserved_strides(q) if _lies_as_given(q, k, v) else None
     return (
-        aval((*q.shape[:-1], v.shape[-1]), q.dtype, None, q.device),
+        aval((*q.shape[:-1], v.shape[-1]), q.dtype, strides, q.device),
         aval(q.shape[:-1], q.dtype, None, q.device),
+    )
+
+
+def _gradient_aval(
+    y: Aval, q: Aval, k: Aval, v: Aval, mask: Aval | None, result: Aval, logsumexp: Aval, *,
+    scale: float, causal: bool,
+) -> tuple[Aval, ...]:  # fmt: skip
+    """Heads lie beside each other where torch's fused kernel puts them so."""
+    order = (3, 1, 2, 0) if _lies_as_given(q, k, v) else None
+    return tuple(
+        aval(x.shape, x.dtype, order and dense_strides(x.shape, order), x.device)
+        for x in (q, k, v)
     )
 
 
@@ -87,8 +107,6 @@ attention = NetworkOp(
 )
 attention_gradient = NetworkOp(
     "scaled_dot_product_attention_backward",
-    lambda y, q, k, v, mask, result, logsumexp, *, scale, causal: tuple(
-        aval(x.shape, x.dtype, None, x.device) for x in (q, k, v)
-    ),
+    _gradient_aval,
     "attention.attention_gradient",
 )

@@ -39,7 +39,7 @@ with gc_paused():  # numba makes some fifty thousand objects, which all stay
 
     from .cache_loader import rebuild, unpickled
     from .linkable import Linked
-    from .numba_pipeline import Compiler, undisturbed
+    from .numba_pipeline import Compiler, undisturbed, whole_vectors
 
 logger = logging.getLogger("mindtorch.kernels")
 
@@ -79,7 +79,7 @@ def cache_directory() -> Path:
     kind = numba.config.CPU_NAME or llvmlite.binding.get_host_cpu_name()
     features = numba.config.CPU_FEATURES  # NUMBA_CPU_FEATURES; empty is a choice, too
     features = _processor_features() if features is None else features
-    processor = hashlib.sha256((kind + features).encode()).hexdigest()[:8]
+    processor = hashlib.sha256((kind + whole_vectors(features)).encode()).hexdigest()[:8]
     version = f"py{sys.version_info[0]}{sys.version_info[1]}-numba{numba.__version__}"
     return cache_root() / (
         f"{version}-llvmlite{llvmlite.__version__}-{platform.machine()}-{processor}-{_FORMAT}"

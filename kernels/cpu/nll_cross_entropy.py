@@ -13,7 +13,7 @@ from .cat_flip_roll_pad import dense
 from .float32_math import exp_falling, log32
 from .float64_math import exp64, log64
 from .float_bits import add_any_order, greater
-from .softmax import _maximum
+from .softmax import largest
 from .thread_pool import parallel_for
 from .via_float32 import flat, in_float32, optional
 
@@ -172,7 +172,7 @@ def _statistics(exponential: Any, logarithm: Any) -> tuple[Any, Any]:
     @kernel
     def row_statistics(row: Any) -> tuple[Any, Any]:
         """The maximum of a row and log(sum(exp(row - maximum)))."""
-        shift = _maximum(row)
+        shift = largest(row)
         sums = 0.0
         for begin in range(0, row.size, _BLOCK):
             part = row[begin : begin + _BLOCK]

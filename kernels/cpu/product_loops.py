@@ -23,41 +23,79 @@ from .simd import transpose_block
 
 _LINE = 64  # bytes of a cache line, where packed panels begin
 # what a product's numbers are, by their places in an array; sizes and steps of a batch follow
-M, N, K, A_DOWN, A_ALONG, B_DOWN, B_ALONG, OFFSET, FORM, DEPTH, BREADTH, DIVIDED, UNIT, AXES = (
-    range(14)
-)
+(M, N, K, A_DOWN, A_ALONG, B_DOWN, B_ALONG, OFFSET, FORM, TURNED, DEPTH, BREADTH, DIVIDED, UNIT,
+ AXES) = range(15)  # fmt: skip
 DOTS, READ, PACKED = 0, 1, 2  # forms: the right operand is read as it lies, or packed before
+_ROWS = 8  # of a left operand packed for a tile
 COLUMNS, ROWS, BATCH = 0, 1, 2  # what a share of a thread is made of
 
 
-def _pack(lanes: int) -> Any:
-    copy = copy_lanes_of(lanes)
+def _pack_rows(lanes: int) -> Any:
+    copy, copy_some = (copy_lanes_of(lanes, whole) for whole in (True, False))
 
     @kernel
     def pack(
-        packed: Any, to: int, b: Any, at: int, down: int, across: int, columns: int, width: int,
-        count: int,
+        packed: Any, to: int, b: Any, at: int, down: int, columns: int, panels: int, narrow: int,
+        wider: int, count: int,
     ) -> None:  # fmt: skip
-        """``packed[to + q * width + j] = b[at + q * down + j * across]``, 0 from ``columns`` on."""
-        if across == 1:
-            for q in range(count):
-                for j in range(0, width, lanes):
-                    copy(packed, to + q * width + j, b, at + q * down + j, columns - j)
-            return
-        even, whole = 0, 0
-        if down == 1:
-            even, whole = columns // 8 * 8, count // 8 * 8
-        for j in range(0, even, 8):
-            for q in range(0, whole, 8):
-                transpose_block(packed, to + q * width + j, width, b, at + j * across + q, across)
+        """Panels of rows that are in order, row by row, so that a page of memory is visited once.
+        """
         for q in range(count):
-            for j in range(even if q < whole else 0, width):
-                value = packed.dtype.type(0)
-                if j < columns:
-                    value = b[np.uint64(at + q * down + j * across)]
-                packed[np.uint64(to + q * width + j)] = value
+            panel_at, done = to, 0
+            for p in range(panels):
+                room = (narrow + (p < wider)) * lanes
+                begin = panel_at + q * room - done
+                end = done + room
+                while done < end:
+                    if done + lanes <= columns:
+                        copy(packed, begin + done, b, at + done, lanes, down)
+                    else:
+                        copy_some(packed, begin + done, b, at + done, columns - done, down)
+                    done += lanes
+                panel_at += room * count
+            at += down
 
     return pack
+
+
+def _pack_left() -> Any:
+    copy, copy_some = (copy_lanes_of(_ROWS, whole) for whole in (True, False))
+
+    @kernel
+    def pack(packed: Any, a: Any, at: int, along: int, rows: int, count: int) -> None:
+        """Rows of two tiles of a matrix whose columns are in order, term by term for each: a line
+        of memory holds as many."""
+        second = count * _ROWS
+        for q in range(count):
+            to, begin = q * _ROWS, at + q * along
+            if rows >= 2 * _ROWS:
+                copy(packed, to, a, begin, rows, 2 * _ROWS)
+                copy(packed, to + second, a, begin + _ROWS, rows, _ROWS)
+            else:
+                copy_some(packed, to, a, begin, rows, _ROWS)
+                copy_some(packed, to + second, a, begin + _ROWS, rows - _ROWS, 0)
+
+    return pack
+
+
+@kernel
+def _pack(
+    packed: Any, to: int, b: Any, at: int, down: int, across: int, columns: int, width: int,
+    count: int,
+) -> None:  # fmt: skip
+    """``packed[to + q * width + j] = b[at + q * down + j * across]``, 0 from ``columns`` on."""
+    even, whole = 0, 0
+    if down == 1:
+        even, whole = columns // 8 * 8, count // 8 * 8
+    for j in range(0, even, 8):
+        for q in range(0, whole, 8):
+            transpose_block(packed, to + q * width + j, width, b, at + j * across + q, across)
+    for q in range(count):
+        for j in range(even if q < whole else 0, width):
+            value = packed.dtype.type(0)
+            if j < columns:
+                value = b[np.uint64(at + q * down + j * across)]
+            packed[np.uint64(to + q * width + j)] = value
 
 
 @kernel
@@ -79,52 +117,80 @@ def _share(g: Any, first: int, last: int, i: int) -> Any:
     return out_at, a_at, b_at, 0, m, n
 
 
-def _tiles(rows: int, vectors: int, width: int, line: int) -> Any:
-    tile, pack = tiles_of(rows, vectors, width), _pack(width)
-    height = np.array(heights(rows))
+def _pack_panel(width: int) -> Any:
+    pack_rows = _pack_rows(width)
+
+    @kernel
+    def pack(
+        packed: Any, to: int, b: Any, at: int, down: int, across: int, columns: int, wide: int,
+        count: int,
+    ) -> None:  # fmt: skip
+        """One panel of ``wide`` vectors."""
+        if across == 1:
+            pack_rows(packed, to, b, at, down, columns, 1, wide, 0, count)
+        else:
+            _pack(packed, to, b, at, down, across, columns, wide * width, count)
+
+    return pack
+
+
+def _tiles(rows: int, vectors: int, width: int, dtype: Any) -> Any:
+    tile, size = tiles_of(rows, vectors, width, dtype), dtype.itemsize
+    pack_rows, pack_panel, pack_left = _pack_rows(width), _pack_panel(width), _pack_left()
+    line, height = _LINE // size, np.array(heights(rows))
 
     @kernel
     def tiles(out: Any, a: Any, b: Any, start: Any, g: Any, first: int, last: int) -> None:
         """Products whose columns lie along the vectors."""
         k, pitch, depth, breadth = g[K], g[N], g[DEPTH], g[BREADTH]
         a_down, a_along, b_down, b_along = g[A_DOWN], g[A_ALONG], g[B_DOWN], g[B_ALONG]
-        packs = g[FORM] == PACKED
-        packed = np.empty(breadth * depth * width + line if packs else 0, out.dtype)
-        aligned = -address_of(packed) % _LINE // packed.itemsize
-        right, right_at, right_down = b, 0, b_down
-        if packs:
-            right = packed
+        packs, by_rows = g[FORM] == PACKED, g[FORM] == PACKED and b_along == 1
+        # the last panel is packed where it is not full
+        held_columns = breadth if packs else vectors * (g[N] % width > 0)
+        packed = np.empty(held_columns * depth * width + line, out.dtype)
+        turned = np.empty(2 * _ROWS * depth if g[TURNED] else 0, out.dtype)
+        aligned = -address_of(packed) % _LINE // size
+        out_data, a_data, b_data = address_of(out), address_of(a), address_of(b)
+        start_data, packed_data = address_of(start), address_of(packed)
         for number in range(last - first if g[DIVIDED] == BATCH else 1):
             out_at, a_at, b_at, start_at, m, n = _share(g, first, last, number)
             across = (n + width - 1) // width
             for v0 in range(0, across, breadth):
-                strip = min(breadth, across - v0)
-                panels = (strip + vectors - 1) // vectors
-                narrow, wider = strip // panels, strip % panels
+                panels = (min(breadth, across - v0) + vectors - 1) // vectors
+                narrow, wider = divmod(min(breadth, across - v0), panels)
                 for q in range(0, k, depth):
-                    count = min(depth, k - q)
-                    held, held_down, i = start, 0, 0
-                    if q:
-                        held, held_down = out, pitch
+                    count, i, turned_row = min(depth, k - q), 0, -2 * _ROWS
+                    if by_rows:
+                        pack_rows(packed, aligned, b, b_at + q * b_down + v0 * width, b_down,
+                                  n - v0 * width, panels, narrow, wider, count)
                     while i < m:
-                        high, j = height[min(m - i, 2 * rows)], v0 * width
-                        at, left_at = out_at + i * pitch + j, a_at + i * a_down + q * a_along
-                        held_at, packed_at = at if q else start_at + j * g[OFFSET], aligned
+                        high, j, packed_at = height[min(m - i, 2 * rows)], v0 * width, aligned
+                        target = out_data + (out_at + i * pitch + j) * size
+                        held, held_down = start_data + (start_at + j * g[OFFSET]) * size, 0
+                        if q:
+                            held, held_down = target, pitch
+                        left_at = a_at + i * a_down + q * a_along
+                        left, left_down, left_along = a_data + left_at * size, a_down, a_along
+                        if g[TURNED]:
+                            if i != turned_row + _ROWS:
+                                turned_row = i
+                                pack_left(turned, a, left_at, a_along, m - i, count)
+                            left = address_of(turned) + (i - turned_row) * count * size
+                            left_down, left_along = 1, _ROWS
                         for p in range(panels):
-                            wide = narrow + (p < wider)
-                            room = wide * width
-                            columns = min(room, n - j)
-                            right_at = b_at + q * b_down + j * b_along
-                            if packs:
-                                if i == 0:
-                                    pack(packed, packed_at, b, right_at, b_down, b_along, columns,
-                                         room, count)  # fmt: skip
-                                right_at, right_down = packed_at, room
-                            tile(high, wide, count, a, left_at, a_down, a_along, right, right_at,
-                                 right_down, out, at, pitch, columns, held, held_at, held_down)
-                            j, at, packed_at = j + room, at + room, packed_at + room * count
-                            if q or g[OFFSET]:
-                                held_at += room
+                            room = (narrow + (p < wider)) * width
+                            columns, at = min(room, n - j), b_at + q * b_down + j * b_along
+                            right, right_down = b_data + at * size, b_down
+                            if packs or columns < room:
+                                if i == 0 and not by_rows:
+                                    pack_panel(packed, packed_at, b, at, b_down, b_along, columns,
+                                               room // width, count)  # fmt: skip
+                                right, right_down = packed_data + packed_at * size, room
+                                packed_at += room * count
+                            tile(high, room // width, count, left, left_down, left_along, right,
+                                 right_down, target, pitch, columns, held, held_down)
+                            j, target = j + room, target + room * size
+                            held += room * size if q or g[OFFSET] else 0
                         i += high
 
     return tiles
@@ -168,6 +234,6 @@ def product(dtype: Any, vector: int, by_lanes: bool) -> Any:
     if by_lanes:
         loop = _dots(width)
     else:
-        loop = _tiles(*tile_shape(vector), width, _LINE // dtype.itemsize)
+        loop = _tiles(*tile_shape(vector), width, dtype)
     arrays = ", ".join([f"{dtype.name}[::1]"] * 4)
     return entry_point(loop, f"void({arrays}, int64[::1], int64, int64)")

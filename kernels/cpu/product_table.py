@@ -2,8 +2,9 @@
 
     FORMS["instruction set, element type, layout of the operands"][rows].split()[columns][terms]
 
-is a letter: d dots, r the right operand read as it lies, p packed, b OpenBLAS. The places are those
-of a product's rows, columns and terms among ``LIMITS``.
+is a letter: d dots, r the right operand read as it lies, p packed, b OpenBLAS; R and P pack a
+transposed left operand, too. The places are those of a product's rows, columns and terms among
+``LIMITS``.
 """
 
 LIMITS = ((3, 11, 23, 47, 95, 383), (3, 11, 23, 47, 95, 383), (15, 63, 255, 1023))
@@ -115,5 +116,41 @@ FORMS: dict[str, tuple[str, ...]] = {
         "bbbbb bbbbp bbbbp bbbpp bbbpp bbppp ppppp",
         "bbbbb bbbbp bbbpp bbbpp bbppp pbppp ppppp",
         "bbbbb bbbpp bbppp bbppp ppppp ppppp ppppp",
+    ),
+    "intel-avx512 float32 nn": (
+        "bbbbb bbbbb bbbbr bbbrb bbbbb bbrrb bbrrr",
+        "bbbbb bbbbb bbrrr bbrrr rbrrr brrrr brrrr",
+        "bbbbb bbbrr bbrrr bbrrr rrrrr bbrrr rrrrr",
+        "bbbbb bbbbb bbrrr bbrrr bbbrr brrrr rrrrr",
+        "bbbbb bbbbr bbbrr bbrrr bbrrp brppr rprrp",
+        "bbbbb bbbbr bbrrr bbbrr bbppp rrprr rpprp",
+        "bbbbb bbbpb bbrrp bbrpr bpppr bpppp ppppp",
+    ),
+    "intel-avx512 float32 nt": (
+        "dbbbb dbbbb dbbbb pbbbb pbbbb pbbbb ppddd",
+        "dbdbb pbbbd pbbbb ppbbb ppbbd ppbbd pppdd",
+        "dbbbb pbbbb ppbbb ppbbp pppbd ppppd pppdd",
+        "bbbbb pbbbb ppbbp ppppp ppppp ppppp ppppp",
+        "bbbbb pbbbd ppppp ppppp ppppp ppppp ppppp",
+        "bbbbb ppppd ppppp ppppp bpppp ppppp pppbp",
+        "bbddd pppdp ppppp ppppp pppbp ppppp ppppp",
+    ),
+    "intel-avx512 float32 tn": (
+        "bbbbb bbrrr bbbbr bbbrr bbbbb bbbbb bbbbR",
+        "bbbbb bbrbr bbbrr bbRbr bbRrr RRrrr bbrRr",
+        "pbbbb bbbbb bbbrr pbrrr bbrrr brrrr brrrr",
+        "bbbbb bbbbb bbbrr bbrrr bbbrr bbrrr brrrP",
+        "bbbbb bbbbr rbbbr bbbrr bbbrr bbrrr bPrrp",
+        "bbbbb Pbbbr bbbrr bbbrr bbrrR bbRRR brRRP",
+        "bbbbb rbbPb bbbRb bbrRR brPPR bPPPR pPPPP",
+    ),
+    "intel-avx512 float32 tt": (
+        "bbbbb bbbbb pbbpp bpppp pppbb ppppb pppbb",
+        "bbbbb bbbbb bbbbb pbbbb pppbp ppbbp pppPP",
+        "bbbbb bbbbb bbbbb bbbbp bbbbp pbbPp PbpPP",
+        "bbbbb bbbbb bbbbp bbbbp bbbpp bbbpp bbPPP",
+        "bbbbb bbbbb bbbbp bbbpp bbbpp pbppP PppPP",
+        "bbbbb bbbbp bbbpp bbbpp ppppp PpppP ppPPP",
+        "bbbbb bbbPp bbbPb pppPp pppPb PppPb pPPPb",
     ),
 }

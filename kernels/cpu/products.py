@@ -1,8 +1,9 @@
 """Which of our own loops serves a matrix product, if any, and how threads divide it.
 
-The right operand's columns lie along vectors (:mod:`product_tile`); sums are of blocks of terms,
-as MKL's are on AMD's processors, whose bits they have where a result has more than 3 rows and more
-than 11 columns. Where OpenBLAS is faster, or products are switched off, there is no plan.
+The right operand's columns lie along vectors (:mod:`product_tile`); sums are of blocks of terms as
+MKL's are: 192 on AMD's processors, whose bits they have where a result has more than 3 rows and
+more than 11 columns, 384 on Intel's, whose bits large results in float32 have. Where OpenBLAS is
+faster, or products are switched off, there is no plan.
 """
 
 from __future__ import annotations
@@ -19,14 +20,15 @@ from mindtorch.kernels.codegen.jit import bound
 
 from . import product_loops as loops
 from . import simd
-from .processor import cache_bytes
+from .processor import cache_bytes, mkl_kernels
 from .product_table import FORMS, LIMITS
 from .product_tile import tile_shape
 from .thread_pool import get_num_threads, parallel_for
 
 _SERIAL = 1_500_000  # multiplications that one thread does sooner than two
-_FILLED = 0.9  # of the vectors' lanes, for a result with few columns
-_BLOCK = 192  # terms of a sum that are added up before they are added to others
+_SHORT = 192  # terms; OpenBLAS's edges of longer sums are slower
+_FILLED, _FILLED_PACKED = 0.9, 0.8  # of the vectors' lanes, for a result with few columns
+_INTEL = "intel-avx512"  # in the table: AVX-512 where MKL's products have it, too
 _WIDE = 128  # columns that are divided, be there more rows or not
 _FEWEST = 5  # terms; fewer ones are rounded apart elsewhere
 _LETTERS = {"d": loops.DOTS, "r": loops.READ, "p": loops.PACKED}
@@ -53,7 +55,10 @@ def enabled() -> bool:
 
 
 def instruction_set() -> str:
-    """The name of this processor's vectors in the table of forms."""
+    """The name of this processor's vectors in the table of forms; where MKL's have 512 bits, too,
+    they have other sums and are measured apart."""
+    if simd.vector_bytes() == 64 and mkl_kernels() == "avx512":
+        return _INTEL
     return {64: "avx512", 32: "avx2"}.get(simd.vector_bytes(), "128 bits")
 
 
@@ -64,10 +69,13 @@ def layout(a: Matrix, b: Matrix) -> str:
 
 def chosen(dtype: Any, m: int, n: int, k: int, a: Matrix, b: Matrix) -> str:
     """The letter of the form that the table has for a product; "b" for OpenBLAS's."""
+    kind = instruction_set()
     filled = n / (-(-n // simd.lanes(dtype)) * simd.lanes(dtype))
-    if filled < _FILLED and n < _WIDE and k <= _BLOCK:  # OpenBLAS has narrower vectors at edges
+    least = _FILLED_PACKED if kind == _INTEL and b.across != 1 else _FILLED
+    if filled < least and n < _WIDE and k <= _SHORT:  # OpenBLAS has narrower vectors at edges
         return "b"
-    table = FORMS.get(f"{instruction_set()} {dtype.name} {layout(a, b)}")
+    names = (f"{name} {dtype.name} {layout(a, b)}" for name in (kind, kind.removeprefix("intel-")))
+    table = next((FORMS[name] for name in names if name in FORMS), None)
     if table is None:
         return "b"
     rows, columns, terms = (
@@ -77,19 +85,27 @@ def chosen(dtype: Any, m: int, n: int, k: int, a: Matrix, b: Matrix) -> str:
     return table[rows].split()[columns][terms]
 
 
+@functools.cache
+def longest_block() -> int:
+    """How many terms of a sum are added up before they are added to others, at most: as in MKL."""
+    return 384 if mkl_kernels() == "avx512" else 192
+
+
 def block_of(k: int) -> int:
     """How many terms of a sum of ``k`` are added up at a time."""
-    if _BLOCK < k < 2 * _BLOCK:
-        return k // 2
-    return min(k, _BLOCK)
+    most = longest_block()
+    if most < k < 2 * most:
+        return k // 2 if mkl_kernels() == "sse" else -(-k // 2)
+    return min(k, most)
 
 
-@functools.cache
-def _breadth() -> int:
-    """How many vectors wide a packed block is: a third of the second cache."""
-    vectors = tile_shape(simd.vector_bytes())[1]
-    most = cache_bytes(2) // 3 // (_BLOCK * simd.vector_bytes())
-    return max(most // vectors, 1) * vectors
+def _breadth(n: int, k: int, dtype: Any) -> int:
+    """How many vectors wide packed blocks of ``n`` columns are: alike, two fifths of the second
+    cache at most."""
+    across, vectors = -(-n // simd.lanes(dtype)), tile_shape(simd.vector_bytes())[1]
+    most = cache_bytes(2) * 2 // 5 // (block_of(k) * simd.vector_bytes())
+    blocks = -(-across // (max(most // vectors, 1) * vectors))
+    return min(-(-across // (blocks * vectors)) * vectors, across)
 
 
 @functools.cache
@@ -99,13 +115,12 @@ def _nothing(dtype: Any) -> Any:
 
 
 def _numbers(
-    dtype: Any, size: tuple[int, int, int], a: Matrix, b: Matrix, form: int, batch: Batch | None,
-    has_bias: bool,
+    dtype: Any, size: tuple[int, int, int], a: Matrix, b: Matrix, form: int, turned: bool,
+    batch: Batch | None, has_bias: bool,
 ) -> tuple[Any, int]:  # fmt: skip
     """The array that describes a product to its loops, and into how many shares it divides."""
     m, n, k = size
     width = simd.lanes(dtype)
-    breadth = min(_breadth(), -(-n // width))
     if batch is not None:
         divided, unit, shares = loops.BATCH, 1, int(np.prod(batch.shape))
     elif n >= m or n >= _WIDE:
@@ -114,7 +129,8 @@ def _numbers(
         rows = tile_shape(simd.vector_bytes())[0]
         divided, unit, shares = loops.ROWS, rows, -(-m // rows)
     axes = [0] if batch is None else [len(batch.shape), *batch.shape, *batch.a, *batch.b]
-    given = [m, n, k, *a, *b, int(has_bias), form, block_of(k), breadth, divided, unit, *axes]
+    given = [m, n, k, *a, *b, int(has_bias), form, int(turned), block_of(k)]
+    given += [_breadth(n, k, dtype), divided, unit, *axes]
     return np.array(given, np.int64), shares
 
 
@@ -137,7 +153,8 @@ def plan(
     m, n, k = size
     if k < _FEWEST or not m * n or not enabled() or min(*a, *b) < 0:
         return None
-    form = _LETTERS.get(letter or chosen(dtype, m, n, k, a, b))
+    letter = letter or chosen(dtype, m, n, k, a, b)
+    form, turned = _LETTERS.get(letter.lower()), letter.isupper() and a.down == 1
     if form is None:
         return None
     if (form == loops.READ and b.across != 1) or (
@@ -145,7 +162,7 @@ def plan(
     ):
         form = loops.PACKED
     run = loops.product(dtype, simd.vector_bytes(), form == loops.DOTS)
-    numbers, shares = _numbers(dtype, size, a, b, form, batch, has_bias)
+    numbers, shares = _numbers(dtype, size, a, b, form, turned, batch, has_bias)
     nothing = _nothing(dtype)
     count = 1 if batch is None else shares
     if count * m * n * k < _SERIAL:

@@ -9,23 +9,26 @@ A sample's state stays what it was at times where the sample has no row.
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from mindtorch.kernels.codegen.jit import kernel
 
-from . import openblas
+from . import openblas, products, simd
 from .float32_math import exp32, tanh32
 from .float64_math import exp64, tanh64
 from .matmul import add_thin, is_thin, matmul
 from .openblas import gemm
+from .panel_product import panels_of, whole
 from .thread_pool import get_num_threads, parallel_for
 from .via_float32 import flat, in_float32
 
 # multiplications of a step, for each gate, that one thread does sooner than two
 _SERIAL = 50_000
 _SMALL = 1_000_000  # multiplications up to which BLAS does not pack
+_STEPS = 8  # for which weights are laid out
+_DEPTH = 192  # terms of a sum that are added up before they are added to others
 _ROWS = 8  # sequences of a thread that are worth reading all weights for
 
 
@@ -86,43 +89,107 @@ def _column_sums(out: Any, rows: Any, width: int) -> None:
 
 
 @kernel
-def _laid(weight: Any, n: int, width: int, rows: int, steps: int) -> Any:
-    """The weights of a loop's products ``h @ weight.T``, turned over where few rows are multiplied
-    again and again (BLAS has a kernel of its own for small products, without packing); and 1 where
-    they are as they were."""
-    if steps < 8 or rows * n * width > _SMALL or is_thin(rows, n, width):
-        return weight, 1
+def _turned(weight: Any, n: int, width: int) -> Any:
+    """The weights turned over: BLAS has a kernel of its own for small products, without packing."""
     turned = np.empty(weight.size, weight.dtype)
     for first in range(0, n, 16):
         for j in range(width):
             for i in range(first, min(first + 16, n)):
                 turned[j * n + i] = weight[i * width + j]
-    return turned, 0
+    return turned
 
 
-@kernel
-def _add_product(out: Any, h: Any, weight: Any, rows: int, n: int, width: int, plain: int) -> None:
-    if plain and is_thin(rows, n, width):
-        add_thin(out, h, weight, rows, n, width, 0, width, 1, width, n)
-    else:
-        gemm(0, plain, rows, n, width, 1.0, h, width, weight, width if plain else n, 1.0, out, n)
+PLAIN, TURNED, PACKED = range(3)  # how weights lie: as given, turned over, in panels
 
 
-@kernel
-def _state_gradient(
-    out: Any, gates: Any, weight: Any, rows: int, n: int, width: int, beta: float
-) -> None:
-    """``out = gates @ weight + beta * out`` of the ``n`` gradients of each row; beta is 0 or 1."""
-    if is_thin(rows, width, n):
-        if beta == 0:
-            for j in range(rows * width):
-                out[j] = 0
-        add_thin(out, gates, weight, rows, width, n, 0, n, 0, width, width)
-    else:
-        gemm(0, 0, rows, width, n, 1.0, gates, n, weight, width, beta, out, width)
+class _Products(NamedTuple):
+    """Kernels of the products of a step, and what lays out their weights once for all steps."""
+
+    laid: Any
+    add: Any
+    laid_back: Any
+    state_gradient: Any
 
 
-def _lstm(sigmoid: Any, tanh: Any) -> Any:
+def _layouts(lanes: int) -> tuple[Any, Any]:
+    """What lays out weights for vectors of ``lanes`` numbers, forward and backward."""
+    panels = panels_of(lanes)
+    pack_turned, pack_panels = panels.pack_turned, panels.pack_panels
+
+    @kernel
+    def laid(weight: Any, n: int, width: int, rows: int, steps: int, packs: int) -> Any:
+        """The weights of a loop's products ``h @ weight.T``, and how they lie."""
+        if steps < _STEPS or is_thin(rows, n, width):
+            return weight, PLAIN
+        if rows * n * width <= _SMALL:
+            return _turned(weight, n, width), TURNED
+        if not packs:
+            return weight, PLAIN
+        packed = np.empty(whole(n, lanes) * width, weight.dtype)
+        for q in range(0, width, _DEPTH):
+            count = min(_DEPTH, width - q)
+            pack_turned(packed[q * whole(n, lanes) :], weight, q, width, n, n, count)
+        return packed, PACKED
+
+    @kernel
+    def laid_back(weight: Any, n: int, width: int, rows: int, steps: int, packs: int) -> Any:
+        """The weights of a loop's products ``gates @ weight``, and how they lie."""
+        small = rows * n * width <= _SMALL
+        if steps < _STEPS or is_thin(rows, width, n) or small or not packs:
+            return weight, PLAIN
+        packed = np.empty(whole(width, lanes) * n, weight.dtype)
+        for q in range(0, n, _DEPTH):
+            pack_panels(packed, q * whole(width, lanes), weight, q * width, width, width,
+                        min(_DEPTH, n - q))  # fmt: skip
+        return packed, PACKED
+
+    return laid, laid_back
+
+
+def _products(lanes: int) -> _Products:
+    """Those for vectors of ``lanes`` numbers."""
+    product = panels_of(lanes).product
+
+    @kernel
+    def add(out: Any, h: Any, weight: Any, rows: int, n: int, width: int, way: int) -> None:
+        if way == PACKED:
+            for q in range(0, width, _DEPTH):
+                count = min(_DEPTH, width - q)
+                product(out, 0, n, h, q, width, 1, weight, q * whole(n, lanes), 0, rows, n, n,
+                        count, 1)  # fmt: skip
+        elif way == PLAIN and is_thin(rows, n, width):
+            add_thin(out, h, weight, rows, n, width, 0, width, 1, width, n)
+        else:
+            turned = int(way == PLAIN)
+            gemm(0, turned, rows, n, width, 1.0, h, width, weight, width if turned else n, 1.0, out,
+                 n)  # fmt: skip
+
+    @kernel
+    def state_gradient(
+        out: Any, gates: Any, weight: Any, rows: int, n: int, width: int, beta: float, way: int
+    ) -> None:
+        """``out = gates @ weight + beta * out`` of the ``n`` gradients of each row; beta is 0 or 1.
+        """
+        if way == PACKED:
+            for q in range(0, n, _DEPTH):
+                count, adds = min(_DEPTH, n - q), int(q > 0 or beta > 0)
+                product(out, 0, width, gates, q, n, 1, weight, q * whole(width, lanes), 0, rows,
+                        width, width, count, adds)  # fmt: skip
+        elif is_thin(rows, width, n):
+            if beta == 0:
+                for j in range(rows * width):
+                    out[j] = 0
+            add_thin(out, gates, weight, rows, width, n, 0, n, 0, width, width)
+        else:
+            gemm(0, 0, rows, width, n, 1.0, gates, n, weight, width, beta, out, width)
+
+    laid, laid_back = _layouts(lanes)
+    return _Products(laid, add, laid_back, state_gradient)
+
+
+def _lstm(sigmoid: Any, tanh: Any, kernels: _Products) -> Any:
+    laid, add, laid_back, state_gradient = kernels
+
     @kernel
     def cell(gates: Any, c: Any, y: Any, width: int) -> None:
         """One row: ``gates`` become activated, ``c`` and ``y`` the new states."""
@@ -141,16 +208,16 @@ def _lstm(sigmoid: Any, tanh: Any) -> Any:
     @kernel
     def forward(
         y: Any, h: Any, c: Any, gates: Any, cells: Any, x: Any, weight: Any, starts: Any,
-        sizes: Any, width: int, first: int, last: int, reverse: int,
+        sizes: Any, width: int, first: int, last: int, packs: int, reverse: int,
     ) -> None:  # fmt: skip
         steps = sizes.size
-        weight, plain = _laid(weight, 4 * width, width, last - first, steps)
+        weight, way = laid(weight, 4 * width, width, last - first, steps, packs)
         for k in range(steps):
             t = steps - 1 - k if reverse else k
             rows, start = max(min(sizes[t], last) - first, 0), starts[t] + first
             block = gates[start * 4 * width :]
             _copy(block, x[start * 4 * width :], rows * 4 * width)
-            _add_product(block, h, weight, rows, 4 * width, width, plain)
+            add(block, h, weight, rows, 4 * width, width, way)
             for i in range(rows):
                 cell(block[i * 4 * width :], c[i * width :], y[(start + i) * width :], width)
             _copy(h, y[start * width :], rows * width)
@@ -174,9 +241,10 @@ def _lstm(sigmoid: Any, tanh: Any) -> Any:
     @kernel
     def backward(
         gx: Any, dh: Any, dc: Any, gy: Any, gates: Any, cells: Any, before: Any, weight: Any,
-        starts: Any, sizes: Any, width: int, first: int, last: int, reverse: int,
+        starts: Any, sizes: Any, width: int, first: int, last: int, packs: int, reverse: int,
     ) -> None:  # fmt: skip
         steps = sizes.size
+        weight, way = laid_back(weight, 4 * width, width, last - first, steps, packs)
         for k in range(steps):
             t = k if reverse else steps - 1 - k
             rows, start = max(min(sizes[t], last) - first, 0), starts[t] + first
@@ -189,12 +257,14 @@ def _lstm(sigmoid: Any, tanh: Any) -> Any:
                     dc[i * width :], gate, gate[width:], gate[2 * width :], gate[3 * width :],
                     cells[at:], before[at:], width,
                 )  # fmt: skip
-            _state_gradient(dh, gx[start * 4 * width :], weight, rows, 4 * width, width, 0.0)
+            state_gradient(dh, gx[start * 4 * width :], weight, rows, 4 * width, width, 0.0, way)
 
     return forward, backward
 
 
-def _gru(sigmoid: Any, tanh: Any) -> Any:
+def _gru(sigmoid: Any, tanh: Any, kernels: _Products) -> Any:
+    laid, add, laid_back, state_gradient = kernels
+
     @kernel
     def cell(gates: Any, x: Any, hidden: Any, h: Any, y: Any, width: int) -> None:
         """One row: ``gates`` = reset, update, candidate, and the candidate's part of ``hidden``."""
@@ -212,17 +282,17 @@ def _gru(sigmoid: Any, tanh: Any) -> Any:
     @kernel
     def forward(
         y: Any, h: Any, gates: Any, x: Any, weight: Any, bias: Any, starts: Any, sizes: Any,
-        width: int, first: int, last: int, reverse: int,
+        width: int, first: int, last: int, packs: int, reverse: int,
     ) -> None:  # fmt: skip
         steps = sizes.size
-        weight, plain = _laid(weight, 3 * width, width, last - first, steps)
+        weight, way = laid(weight, 3 * width, width, last - first, steps, packs)
         hidden = np.empty(3 * h.size, y.dtype)
         nothing = x[:0]
         for k in range(steps):
             t = steps - 1 - k if reverse else k
             rows, start = max(min(sizes[t], last) - first, 0), starts[t] + first
             _add_rows(hidden, nothing, bias, rows, 3 * width)
-            _add_product(hidden, h, weight, rows, 3 * width, width, plain)
+            add(hidden, h, weight, rows, 3 * width, width, way)
             for i in range(rows):
                 at = (start + i) * width
                 cell(gates[4 * at :], x[3 * at :], hidden[3 * i * width :], h[i * width :], y[at:],
@@ -254,9 +324,10 @@ def _gru(sigmoid: Any, tanh: Any) -> Any:
     @kernel
     def backward(
         gx: Any, gm: Any, dh: Any, gy: Any, gates: Any, before: Any, weight: Any, starts: Any,
-        sizes: Any, width: int, first: int, last: int, reverse: int,
+        sizes: Any, width: int, first: int, last: int, packs: int, reverse: int,
     ) -> None:  # fmt: skip
         steps = sizes.size
+        weight, way = laid_back(weight, 3 * width, width, last - first, steps, packs)
         for k in range(steps):
             t = k if reverse else steps - 1 - k
             rows, start = max(min(sizes[t], last) - first, 0), starts[t] + first
@@ -265,26 +336,28 @@ def _gru(sigmoid: Any, tanh: Any) -> Any:
                 at = (start + i) * width
                 cell_backward(gx[3 * at :], gm[3 * at :], dh[i * width :], gates[4 * at :],
                               before[at:], width)  # fmt: skip
-            _state_gradient(dh, gm[start * 3 * width :], weight, rows, 3 * width, width, 1.0)
+            state_gradient(dh, gm[start * 3 * width :], weight, rows, 3 * width, width, 1.0, way)
 
     return forward, backward
 
 
-def _simple(tanh: Any) -> Any:
+def _simple(tanh: Any, kernels: _Products) -> Any:
+    laid, add, laid_back, state_gradient = kernels
+
     @kernel
     def forward(
         y: Any, h: Any, x: Any, weight: Any, starts: Any, sizes: Any, width: int, first: int,
-        last: int, reverse: int, bend: int,
+        last: int, packs: int, reverse: int, bend: int,
     ) -> None:  # fmt: skip
         steps = sizes.size
-        weight, plain = _laid(weight, width, width, last - first, steps)
+        weight, way = laid(weight, width, width, last - first, steps, packs)
         zero = y.dtype.type(0)
         for k in range(steps):
             t = steps - 1 - k if reverse else k
             rows, start = max(min(sizes[t], last) - first, 0), starts[t] + first
             block = y[start * width :]
             _copy(block, x[start * width :], rows * width)
-            _add_product(block, h, weight, rows, width, width, plain)
+            add(block, h, weight, rows, width, width, way)
             if bend:
                 for j in range(rows * width):
                     block[j] = tanh(block[j])
@@ -296,9 +369,10 @@ def _simple(tanh: Any) -> Any:
     @kernel
     def backward(
         gx: Any, dh: Any, gy: Any, y: Any, weight: Any, starts: Any, sizes: Any, width: int,
-        first: int, last: int, reverse: int, bend: int,
+        first: int, last: int, packs: int, reverse: int, bend: int,
     ) -> None:  # fmt: skip
         steps = sizes.size
+        weight, way = laid_back(weight, width, width, last - first, steps, packs)
         zero, one = y.dtype.type(0), y.dtype.type(1)
         for k in range(steps):
             t = k if reverse else steps - 1 - k
@@ -311,7 +385,7 @@ def _simple(tanh: Any) -> Any:
             else:
                 for j in range(rows * width):
                     target[j] = zero if value[j] <= zero else dh[j]
-            _state_gradient(dh, target, weight, rows, width, width, 0.0)
+            state_gradient(dh, target, weight, rows, width, width, 0.0, way)
 
     return forward, backward
 
@@ -331,7 +405,11 @@ def _loops(single: bool) -> Any:
     """(forward, backward) of each kind of network for an element type."""
     openblas.library()
     sigmoid, tanh = (_sigmoid32, tanh32) if single else (_sigmoid64, tanh64)
-    return {"lstm": _lstm(sigmoid, tanh), "gru": _gru(sigmoid, tanh), "simple": _simple(tanh)}
+    kernels = _products(simd.lanes(np.float32 if single else np.float64))
+    return {
+        "lstm": _lstm(sigmoid, tanh, kernels), "gru": _gru(sigmoid, tanh, kernels),
+        "simple": _simple(tanh, kernels),
+    }  # fmt: skip
 
 
 def _run(
@@ -348,11 +426,11 @@ def _run(
     batch, width = h.shape
     loop = _loops(arrays[0].dtype == np.float32)[kind][int(backward)]
 
-    def part(first: int, last: int) -> None:
+    def part(first: int, last: int, packs: int = int(products.enabled())) -> None:
         own = list(arrays)
         if first:
             own[states] = [each[first * width :] for each in own[states]]
-        loop(*own, *steps, width, first, last, *flags)
+        loop(*own, *steps, width, first, last, packs, *flags)
 
     if batch * width * width < _SERIAL or get_num_threads() == 1:
         part(0, batch)
@@ -360,7 +438,7 @@ def _run(
         parallel_for(batch, part)
     else:
         with openblas.together():
-            part(0, batch)
+            part(0, batch, 0)
 
 
 def _steps(sizes: Any, rows: int, batch: int) -> tuple[Any, Any]:

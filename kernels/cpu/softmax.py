@@ -31,7 +31,7 @@ _SERIAL = 65536  # elements that one thread reads sooner than two
 
 
 @kernel
-def _maximum(row: Any) -> Any:
+def largest(row: Any) -> Any:
     """The largest element; NaNs are passed over, or returned."""
     if row.size * row.itemsize >= _VECTOR:
         return largest_of_many(row)
@@ -76,12 +76,12 @@ def _row_loops(exponential: Any) -> dict[str, Any]:
 
     @kernel
     def softmax(out: Any, x: Any, outer: int, n: int, inner: int) -> None:
-        best = _maximum(x[:n])
+        best = largest(x[:n])
         for r in range(outer):
             row, result = x[r * n : (r + 1) * n], out[r * n : (r + 1) * n]
             total = row_exponentials(result, row, best)
             if r + 1 < outer:  # of the next row, while this one's sums are put together
-                best = _maximum(x[(r + 1) * n : (r + 2) * n])
+                best = largest(x[(r + 1) * n : (r + 2) * n])
             scale = x.dtype.type(1.0 / total)
             for i in range(n):
                 result[i] = result[i] * scale
@@ -90,7 +90,7 @@ def _row_loops(exponential: Any) -> dict[str, Any]:
     def log_softmax(out: Any, x: Any, outer: int, n: int, inner: int) -> None:
         for r in range(outer):
             row, result = x[r * n : (r + 1) * n], out[r * n : (r + 1) * n]
-            shift = _maximum(row)
+            shift = largest(row)
             offset = x.dtype.type(np.log(row_exponentials(result, row, shift)))
             for i in range(n):
                 result[i] = row[i] - shift - offset

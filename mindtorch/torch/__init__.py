@@ -170,9 +170,11 @@ _LAZY_NAMES = {
     "_sample_dirichlet": "distributions._sampling",
     "_standard_gamma": "distributions._sampling",
 }  # fmt: skip
-_LAZY_NAMES |= dict.fromkeys(
-    ("sparse_coo_tensor", "sparse_csc_tensor", "sparse_csr_tensor"), "sparse._creation"
-)
+_LAZY_NAMES["sparse_coo_tensor"] = "sparse._creation"
+_LAZY_NAMES |= dict.fromkeys((
+    "sparse_bsc_tensor", "sparse_bsr_tensor", "sparse_compressed_tensor", "sparse_csc_tensor",
+    "sparse_csr_tensor",
+), "sparse._compressed_creation")  # fmt: skip
 _LAZY_NAMES |= dict.fromkeys((
     "_empty_affine_quantized", "_empty_per_channel_affine_quantized",
     "_make_per_channel_quantized_tensor", "_make_per_tensor_quantized_tensor",

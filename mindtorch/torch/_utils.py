@@ -32,18 +32,17 @@ _rebuild_from_type_v2 = rebuild._rebuild_from_type_v2
 @rebuilder
 def _rebuild_sparse_tensor(layout: Any, data: Any) -> Any:
     """A sparse tensor from its layout and its parts, which are checked to fit together."""
-    from .sparse import _creation  # to import it makes functions ask for sparse tensors
+    # to import it makes functions ask for sparse tensors
+    from .sparse import FORMS, _compressed_creation, _creation
 
     if repr(layout) == "torch.sparse_coo":
         places, held, size, *unique = data
         return _creation.sparse_coo_tensor(
             places, held, size, is_coalesced=bool(unique and unique[0])
         )
-    makers = {"torch.sparse_csr": _creation.sparse_csr_tensor,
-              "torch.sparse_csc": _creation.sparse_csc_tensor}  # fmt: skip
-    if repr(layout) not in makers:
+    if layout not in FORMS:
         raise NotImplementedError(f"rebuilding sparse tensor for layout {layout}")
-    return makers[repr(layout)](*data)
+    return _compressed_creation.sparse_compressed_tensor(*data, layout=layout)
 
 
 @rebuilder

@@ -10,21 +10,22 @@ from typing import Any
 import numpy as np
 
 from mindtorch import torch
+from mindtorch.engine.autograd import inplace
 from mindtorch.engine.op import Op
 from mindtorch.engine.tensor import Tensor
 
 from ..compare.tensor_probe import tensors_in
-from ..debugger.records import flat_array, whole_array
+from ..debugger.records import flat_array
 from ..watchpoints.conditions import Place
 from ..watchpoints.observer import Observer, is_watched
 from .data_checks import DataChecks
 from .findings import Finding
 from .step_checks import StepChecks
+from .unit_checks import UnitChecks
 
 __all__ = ["Checker", "EnoughError"]
 
 _FEW_STEPS = 4
-_DEAD = 0.9  # the share of units that are dead in every step
 _LOSSES = ("cross_entropy", "nll_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits")
 _MODAL = (torch.nn.Dropout, torch.nn.modules.batchnorm._BatchNorm)
 
@@ -33,20 +34,26 @@ class EnoughError(BaseException):
     """So many steps were seen. No `Exception`: a script must not handle it."""
 
 
-class _Units:
-    """The units of a relu that were zero for all examples so far."""
+class _Call:
+    """A call of an outermost module with parameters that is under way."""
 
-    def __init__(self, place: Place, dead: np.ndarray) -> None:
-        self.place = place
-        self.dead = dead
-        self.calls = 1
-        self.shares = [float(dead.mean())]
+    def __init__(self, parameters: list[Any], path: str, recorded: bool, place: Place) -> None:
+        self.held = {id(p) for p in parameters}
+        self.path, self.recorded, self.place = path, recorded, place
+        self.met_layer = False
 
-    def add(self, dead: np.ndarray) -> None:
-        if dead.shape == self.dead.shape:
-            self.dead = self.dead & dead
-            self.calls += 1
-            self.shares.append(float(dead.mean()))
+
+class _Mode:
+    """How a model's dropout and batch norm stood in its training calls."""
+
+    def __init__(self, path: str, place: Place) -> None:
+        self.path, self.place = path, place
+        self.resting = 0  # calls in evaluation mode since the last other one
+        self.series: list[float] = []
+
+
+def _own_parameters(module: Any) -> list[Any]:
+    return [p for p in module._parameters.values() if p is not None]
 
 
 class Checker(Observer):
@@ -65,12 +72,13 @@ class Checker(Observer):
         super().__init__()
         self.most_steps = most_steps
         self.data, self.steps_checks = DataChecks(self), StepChecks(self)
+        self.unit_checks = UnitChecks(self)
         self.roots: list[Any] = []
         self.made_optimizers: list[Any] = []
         self.steps_seen = self.losses_seen = self.calls = 0
         self._told: dict[tuple[str, str, int], Finding] = {}
-        self._relus: dict[tuple[str, int, str], _Units] = {}
-        self._modes: dict[int, tuple[Any, str, Place]] = {}
+        self._modes: dict[int, _Mode] = {}
+        self._call: _Call | None = None
         self._inside = False
 
     def __enter__(self) -> Checker:
@@ -164,56 +172,82 @@ class Checker(Observer):
 
     # -- modules and ops --------------------------------------------------------------------------
 
+    def in_model(self) -> bool:
+        """Whether the forward pass of a module with parameters is running."""
+        return self._call is not None
+
+    def _calling(self, module: Any, args: Any) -> None:
+        if self._inside:
+            return
+        if len(self.layers) == 1:
+            # by parts: in MindSpore optimizers are modules, whose `parameters` is no method
+            held = [p for part in module.modules() for p in _own_parameters(part)]
+            known = self.names.get(id(module))
+            path = known[1] if known is not None else type(module).__name__
+            recorded = torch.is_grad_enabled() and any(p.requires_grad for p in held)
+            self._call = _Call(held, path, recorded, self.place("")) if held else None
+        call = self._call
+        if call is None:
+            return
+        own = _own_parameters(module)
+        for name, parameter in module._parameters.items():
+            if parameter is not None and id(parameter) not in call.held:
+                where = f"{type(module).__name__}.{name}, used by {call.path},"
+                self.steps_checks.unregistered[id(parameter)] = where, parameter
+        if not call.met_layer and any(p.ndim > 1 for p in own):
+            call.met_layer = True
+            self._look_at_inputs(call, args)
+
+    def _look_at_inputs(self, call: _Call, args: Any) -> None:
+        """What the first layer is given: what the model does to its inputs before belongs to
+        their preparation."""
+        with self.away(), torch.no_grad():
+            first: Any = next(tensors_in((args,), Tensor), None)
+            if is_watched(first) and first.aval.size:
+                self.data.given_to(call.path, call.recorded, first, call.place)
+
     def _called(self, module: Any, args: Any, kwargs: Any, result: Any) -> None:
-        if self._inside or len(self.layers) != 1:
+        call = self._call
+        if self._inside or len(self.layers) != 1 or call is None:
             return
-        parameters = list(module.parameters())
-        if not parameters:
-            return
+        self._call = None
         self.calls += 1
         if not any(module is root for root in self.roots):
             self.roots.append(module)
-        known = self.names.get(id(module))
-        path = known[1] if known is not None else type(module).__name__
-        recorded = torch.is_grad_enabled() and any(p.requires_grad for p in parameters)
-        with self.away(), torch.no_grad():
-            tensors = list(tensors_in((args, kwargs), Tensor))
-            self.data.model_called(path, recorded, tensors)
-        if recorded:
-            self._note_mode(module, path)
+        if not call.met_layer:
+            self._look_at_inputs(call, (args, kwargs))
+        if call.recorded:
+            with self.away(), torch.no_grad():
+                self.data.trained_on(list(tensors_in((args, kwargs), Tensor)), call.place)
+            self._note_mode(module, call)
 
-    def _note_mode(self, module: Any, path: str) -> None:
-        """Remember a model with layers that are in evaluation mode while it is recorded."""
-        modal = [(n, m) for n, m in module.named_modules() if isinstance(m, _MODAL)]
-        resting = [name for name, m in modal if not m.training]
-        if modal and len(resting) == len(modal) and not module.training:
-            self._modes.setdefault(id(module), (module, path, self.place("")))
-        else:
-            self._modes[id(module)] = (None, path, Place())
+    def _note_mode(self, module: Any, call: _Call) -> None:
+        """Remember whether a model's layers are in evaluation mode while it is recorded."""
+        modal = [part for part in module.modules() if isinstance(part, _MODAL)]
+        if not modal:
+            return
+        mode = self._modes.setdefault(id(module), _Mode(call.path, call.place))
+        active = sum(part.training for part in modal)
+        if active or module.training:
+            mode.resting = 0
+        elif not mode.resting:
+            mode.place = call.place
+        mode.resting += not (active or module.training)
+        mode.series.append(active / len(modal))
 
     def apply(self, op: Op, inputs: Any, params: Any) -> Any:
         with self.away():
             result = op(*inputs, **params)
-        if op.name == "relu" and not self.backward and not self._inside:
-            self._look_at_relu(result)
+        if not self.backward and not self._inside:
+            self.unit_checks.applied(op, result)
         return result
 
-    def _look_at_relu(self, result: Any) -> None:
-        """Units are along dimension 1: channels, or columns."""
-        shape: tuple[int, ...] = result.aval.shape if is_watched(result) else ()
-        if len(shape) < 2 or shape[0] < 2 or shape[1] < 4 or not result.aval.size:
-            return
+    def apply_in_place(self, op: Op, target: Any, inputs: Any, params: Any) -> Any:
         with self.away():
-            array = whole_array(result)
-        axes = (0, *range(2, len(shape)))
-        dead = ~np.any(array, axis=axes)
-        place = self.place("relu")
-        key = place.file, place.line, place.layer
-        known = self._relus.get(key)
-        if known is None:
-            self._relus[key] = _Units(place, dead)
-        else:
-            known.add(dead)
+            result = inplace.apply_in_place(op, target, *inputs, **params)
+        if not self.backward and not self._inside:
+            self.unit_checks.applied(op, result)
+        return result
 
     # -- steps ------------------------------------------------------------------------------------
 
@@ -242,39 +276,22 @@ class Checker(Observer):
         """Everything that was found, each check at each line once."""
         self._inside = True
         with self.away(), torch.no_grad():
-            found = [*self.data.findings(), *self.steps_checks.findings(), *self._dead()]
-            found += self._resting()
+            found = [*self.data.findings(), *self.steps_checks.findings()]
+            found += [*self.unit_checks.findings(), *self._resting()]
         self._inside = False
         for each in found:
             self.found(each)
         return list(self._told.values())
 
-    def _dead(self) -> list[Finding]:
-        findings = []
-        for units in self._relus.values():
-            share = float(units.dead.mean())
-            if units.calls < _FEW_STEPS or share < _DEAD:
-                continue
-            evidence = (
-                f"{int(units.dead.sum())} of {units.dead.size} units are zero for all examples "
-                f"of {units.calls} calls"
-            )
-            findings.append(Finding(
-                "dead_relu", evidence, units.place,
-                "lower the learning rate, look at biases and initial weights, or use leaky_relu",
-                "share of units that are zero for all examples, by call", units.shares,
-            ))  # fmt: skip
-        return findings
-
     def _resting(self) -> list[Finding]:
-        if self.steps_seen < _FEW_STEPS:
-            return []
         return [
             Finding(
                 "eval_mode_in_training",
-                f"dropout and batch norm of {path} are in evaluation mode in every training call",
-                place, "call model.train() before each epoch, and after an evaluation",
+                f"dropout and batch norm of {mode.path} are in evaluation mode in the last "
+                f"{mode.resting} of {len(mode.series)} training calls",
+                mode.place, "call model.train() before each epoch, and after an evaluation",
+                "share of these layers in training mode, by call", mode.series,
             )
-            for module, path, place in self._modes.values()
-            if module is not None
+            for mode in self._modes.values()
+            if mode.resting >= _FEW_STEPS and self.steps_seen >= _FEW_STEPS
         ]  # fmt: skip

@@ -42,6 +42,20 @@ def _added(first: Statistics, second: Statistics) -> Statistics:
     return Statistics(**own, least=least, greatest=max(first.greatest, second.greatest))
 
 
+def _counts(array: np.ndarray) -> list[float]:
+    """A histogram; in float64, since the bins of float32 may be wider than its numbers."""
+    values = np.asarray(array.real, np.float64)
+    low, high = float(values.min()), float(values.max())
+    if high - low < 1e-12 * max(abs(low), abs(high)):
+        low, high = low - 0.5 * max(abs(low), 1.0), high + 0.5 * max(abs(high), 1.0)
+    return [float(x) for x in np.histogram(values, bins=_BINS, range=(low, high))[0]]
+
+
+def _mean(array: np.ndarray) -> float:
+    with np.errstate(invalid="ignore"):  # infinite elements of both signs
+        return float(np.mean(array.real, dtype=np.float64)) if array.size else 0.0
+
+
 class DataChecks:
     """Looks at inputs, labels and predictions on behalf of a checker."""
 
@@ -49,6 +63,7 @@ class DataChecks:
         self.checker = checker
         self.given: dict[tuple[str, bool], _Given] = {}
         self.digests: list[str] = []
+        self.means: list[float] = []
         self.places: list[Place] = []
         self.loader_batches = 0
         self.whole_range: dict[str, int] = {}
@@ -56,18 +71,18 @@ class DataChecks:
 
     # -- inputs -----------------------------------------------------------------------------------
 
-    def model_called(self, path: str, training: bool, inputs: list[Any]) -> None:
-        """The outermost call of a model."""
-        place = self.checker.place("")
-        floats = [x for x in inputs if is_watched(x) and x.aval.size]
-        if training and inputs and not self._seen_in_step:
+    def trained_on(self, inputs: list[Any], place: Place) -> None:
+        """The outermost call of a model in training; of a step the first one counts."""
+        if inputs and not self._seen_in_step:
             self._seen_in_step = True
             arrays = [np.ascontiguousarray(whole_array(x)) for x in inputs]
             self.digests.append("".join(digest_of(x, str(x.dtype)) for x in arrays))
+            self.means.append(_mean(arrays[0]))
             self.places.append(place)
-        if not floats:
-            return
-        array = flat_array(floats[0])
+
+    def given_to(self, path: str, training: bool, tensor: Any, place: Place) -> None:
+        """What the first layer of a model is given."""
+        array = flat_array(tensor)
         found = statistics(array)
         known = self.given.get((path, training))
         if known is not None and not training:
@@ -75,8 +90,7 @@ class DataChecks:
         if known is not None:
             self.given[path, training] = known._replace(found=_added(known.found, found))
         elif found.finite == found.size:
-            counts = np.histogram(array.real, bins=_BINS)[0].tolist()
-            self.given[path, training] = _Given(found, place, counts)
+            self.given[path, training] = _Given(found, place, _counts(array))
 
     def step_ended(self) -> None:
         self._seen_in_step = False
@@ -131,6 +145,7 @@ class DataChecks:
         return [Finding(
             "same_data_each_step", evidence, self.places[0],
             "iterate over the loader; next(iter(loader)) begins anew each time",
+            "mean of the first input, by step", self.means,
         )]  # fmt: skip
 
     # -- losses -----------------------------------------------------------------------------------
@@ -145,7 +160,7 @@ class DataChecks:
             self._labels(name, np.asarray(whole_array(target)), scores.shape[axis], ignored)
         sums = scores.sum(axis=axis)
         near = np.abs(sums - 1).max() < _SUM and scores.min() >= 0 and scores.shape[axis] > 1
-        self._probabilities(name, bool(near))
+        self._probabilities(name, bool(near), scores)
 
     def _labels(self, name: str, labels: np.ndarray, classes: int, ignored: int) -> None:
         used = labels[labels != ignored]
@@ -156,14 +171,14 @@ class DataChecks:
             f"{name} got {wrong.size} of {labels.size} labels outside 0 .. {classes - 1}: "
             f"labels are from {used.min()} to {used.max()}, the output has {classes} classes"
         )
-        counts = np.histogram(used, bins=_BINS)[0].tolist()
+        counts = _counts(used)
         self.checker.found(Finding(
             "labels_out_of_range", evidence, self.checker.place(name),
             "labels count from 0; the last layer needs one output for each class",
             f"labels from {used.min()} to {used.max()}", counts,
         ))  # fmt: skip
 
-    def _probabilities(self, name: str, whole: bool) -> None:
+    def _probabilities(self, name: str, whole: bool, scores: np.ndarray) -> None:
         """Note whether what a loss got were probabilities; told when it is so in every call."""
         place = self.checker.place(name)
         key = f"{name} {place.file}:{place.line}"
@@ -184,6 +199,7 @@ class DataChecks:
             if name != "binary_cross_entropy_with_logits"
             else f"{name} is given numbers from 0 to 1 in every call, as a sigmoid gives",
             place, wanted.get(name, "it applies softmax itself: leave it out"),
+            "what it is given, from the least to the greatest", _counts(scores),
         ))  # fmt: skip
 
     def binary_cross_entropy(self, name: str, given: Any, target: Any) -> None:
@@ -196,11 +212,13 @@ class DataChecks:
                 "labels_out_of_range",
                 f"{name} got targets from {found.least:.4g} to {found.greatest:.4g}",
                 self.checker.place(name), "targets are probabilities: 0 .. 1",
+                f"targets from {found.least:.4g} to {found.greatest:.4g}",
+                _counts(flat_array(target)),
             ))  # fmt: skip
         if name.endswith("with_logits"):
             scores = statistics(flat_array(given))
             whole = scores.size >= _FEW and scores.least >= 0 and scores.greatest <= 1
-            self._probabilities(name, whole)
+            self._probabilities(name, whole, flat_array(given))
 
     def findings(self) -> list[Finding]:
         """What all steps together show."""

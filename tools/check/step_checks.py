@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["StepChecks"]
 
 _FEW_STEPS = 4
-_LARGE_UPDATE = 0.1  # mean |change| over mean |value|
+# Mean |change| over mean |value|, by how much of the first loss the last one is more, steps.
+_LARGE_UPDATES = ((0.1, 0.1, 8), (0.03, 2.0, 12))
 _TIMES = 100.0  # how much greater a loss that explodes is
 _FALLS = 6  # of a loss scale, one after the other
 
@@ -30,6 +31,8 @@ class _Parameter:
         self.steps = self.zero = self.missing = self.fixed = 0
         self.moved = False
         self.updates: list[float] = []
+        self.gradients: list[float] = []  # the largest element, by step
+        self.changes: list[float] = []  # mean size, by step
 
 
 def _shown(names: list[str]) -> str:
@@ -57,6 +60,8 @@ class StepChecks:
         self.scales: list[float] = []
         self.scale_place = Place()
         self.with_gradient: dict[int, Any] = {}
+        self.unregistered: dict[int, tuple[str, Any]] = {}
+        self.first_gradients: dict[int, list[float]] = {}
         self.in_step_losses: list[float] = []
 
     # -- what is told -----------------------------------------------------------------------------
@@ -100,6 +105,7 @@ class StepChecks:
         first = next((g for g in given.values() if g is not None), None)
         known = self.left.get(key)
         # another object: somebody has put a new gradient in its place
+        self.first_gradients.setdefault(key, []).append(self._size_of(first))
         if known is not None and first is known and not self.cleared.get(key, True):
             self.carried[key] = self.carried.get(key, 0) + 1
         for name, parameter in named.items():
@@ -108,9 +114,15 @@ class StepChecks:
             seen.steps += 1
             seen.fixed += not parameter.requires_grad
             seen.missing += gradient is None
+            seen.gradients.append(self._size_of(gradient))
             if gradient is not None and not gradient.is_sparse:
-                seen.zero += largest_of(flat_array(gradient)) == 0
+                seen.zero += seen.gradients[-1] == 0
             self.before[name] = np.array(flat_array(parameter))
+
+    @staticmethod
+    def _size_of(gradient: Any) -> float:
+        dense = gradient is not None and not gradient.is_sparse
+        return float(largest_of(flat_array(gradient))) if dense else 0.0
 
     def after_step(self, optimizer: Any, named: dict[str, Any], given: dict[int, Any]) -> None:
         """Parameters have changed."""
@@ -126,6 +138,7 @@ class StepChecks:
                 continue
             change, size = change_of(before, after)
             seen.moved = seen.moved or change > 0
+            seen.changes.append(float(change))
             if size > 0 and parameter.ndim > 1:
                 seen.updates.append(change / size)
         self.before.clear()
@@ -136,10 +149,14 @@ class StepChecks:
 
     def _note_gradients(self) -> None:
         """The parameters of models that have gradients, whoever has them."""
-        for name, parameter in self.checker.parameters().items():
-            if parameter.grad is not None and id(parameter) not in self.with_gradient:
-                if largest_of(flat_array(parameter.grad)) > 0:
-                    self.with_gradient[id(parameter)] = (name, parameter)
+        met = [*self.checker.parameters().items(), *self.unregistered.values()]
+        for name, parameter in met:
+            if parameter.grad is None:
+                continue
+            size = self._size_of(parameter.grad)
+            if size > 0 or id(parameter) in self.with_gradient:
+                known = self.with_gradient.setdefault(id(parameter), (name, parameter, []))
+                known[2].append(size)
 
     def scale(self, value: float) -> None:
         """A scaler has updated its scale."""
@@ -169,7 +186,7 @@ class StepChecks:
             layer, _, own = name.rpartition(".")
             # a shift that what follows takes out again, as a distance or a batch norm does
             taken_out = own == "bias" and layer in learns
-            if seen.steps < _FEW_STEPS or taken_out:
+            if seen.steps < _FEW_STEPS or taken_out or seen.fixed == seen.steps:
                 continue
             if seen.missing == seen.steps:
                 missing.append(name)
@@ -187,6 +204,8 @@ class StepChecks:
                     self._step_place(),
                     "look for detach(), no_grad(), a layer that is not used, a dead relu or a "
                     "saturated activation behind it",
+                    f"largest element of the gradient of {names[0]}, by step",
+                    self.parameters[names[0]].gradients,
                 ))  # fmt: skip
         return findings
 
@@ -200,6 +219,8 @@ class StepChecks:
                     f"{name}'s gradients were not cleared between {times} of "
                     f"{self.steps_of[key]} steps, so each step uses the sum of all before it",
                     self.step_places[key], "call optimizer.zero_grad() in each step",
+                    "largest element of the first parameter's gradient, by step",
+                    self.first_gradients[key],
                 ))  # fmt: skip
         return findings
 
@@ -215,18 +236,25 @@ class StepChecks:
             {name for name, p in root.named_parameters() if id(p) in held}
             for root in self.checker.roots
         ]
-        names = []
-        for (name, parameter), root, own in self._with_roots(of_models):
+        found: dict[str, list[float]] = {}
+        for (name, parameter, sizes), root, own in self._with_roots(of_models):
             if own and id(parameter) not in held:
                 path = next(x for x, p in root.named_parameters() if p is parameter)
-                names.append(path or name)
-        if not names:
+                found[path or name] = sizes
+        for key, (name, _) in self.unregistered.items():
+            if key in self.with_gradient and key not in held:
+                found[f"{name} which is not among its parameters,"] = self.with_gradient[key][2]
+        if not found:
             return []
+        names, many = list(found), len(found) > 1
         return [Finding(
             "not_in_optimizer",
-            f"{_shown(names)} {'have' if len(names) > 1 else 'has'} gradients, and no optimizer "
-            f"has {'them' if len(names) > 1 else 'it'}; it has other parameters of the same model",
-            self._step_place(), "give the optimizer model.parameters() after all layers are made",
+            f"{_shown(names)} {'have' if many else 'has'} gradients, and no optimizer has "
+            f"{'them' if many else 'it'}; it has other parameters of the same model",
+            self._step_place(),
+            "give the optimizer model.parameters() after all layers are made; keep layers as "
+            "attributes, in ModuleList or ModuleDict",
+            f"largest element of the gradient of {names[0]}, by step", found[names[0]],
         )]  # fmt: skip
 
     def _with_roots(self, of_models: list[set[str]]) -> Any:
@@ -253,6 +281,7 @@ class StepChecks:
                 "frozen_parameters",
                 f"an optimizer has {_shown(fixed)}, which requires no gradient",
                 self._step_place(), "set requires_grad, or leave it out of the optimizer",
+                f"mean change of {fixed[0]}, by step", self._changes(fixed[0]),
             ))  # fmt: skip
         if stuck:
             steps = self.parameters[stuck[0]].steps
@@ -260,8 +289,12 @@ class StepChecks:
                 "frozen_parameters",
                 f"{_shown(stuck)} has a gradient and kept its value for {steps} steps",
                 self._step_place(), "look at the learning rate of its group",
+                f"mean change of {stuck[0]}, by step", self._changes(stuck[0]),
             ))  # fmt: skip
         return findings
+
+    def _changes(self, name: str) -> list[float]:
+        return self.parameters[name].changes
 
     def _loss(self) -> list[Finding]:
         losses = [*self.losses, *self.in_step_losses]
@@ -289,16 +322,20 @@ class StepChecks:
     def _rate(self) -> list[Finding]:
         losses = self.losses
         finite = all(map(math.isfinite, losses))
-        if len(losses) < 2 * _FEW_STEPS or len(self.optimizers) != 1 or not finite:
+        if not losses or len(self.optimizers) != 1 or not finite:
             return []
         updates = [float(np.median(x.updates)) for x in self.parameters.values() if x.updates]
         quarter = max(2, len(losses) // 4)
         first, last = min(losses[:quarter]), float(np.median(losses[-quarter:]))
-        rises = last > first + 0.1 * abs(first)
-        if not updates or not rises or float(np.median(updates)) < _LARGE_UPDATE:
+        update = float(np.median(updates)) if updates else 0.0
+        # of losses that may be negative, as of policies, twice as much says nothing
+        rules = _LARGE_UPDATES[: 1 if min(losses) < 0 else None]
+        rises = (last > first + share * abs(first) for least, share, steps in rules
+                 if update >= least and len(losses) >= steps)  # fmt: skip
+        if not any(rises):
             return []
         evidence = (
-            f"a step changes parameters by {np.median(updates):.1%} of their size (median), and "
+            f"a step changes parameters by {update:.1%} of their size (median), and "
             f"the loss went from {first:.4g} to {last:.4g}{self._rate_of_now()}"
         )
         return [Finding(

@@ -76,13 +76,13 @@ NOTES: tuple[Note, ...] = (
     Note("torch.masked.MaskedTensor", "different",
          "gap:MaskedTensor: sparse data, products of matrices, writes in place"),
     Note("torch.sparse_coo_tensor", "different",
-         "gap:sparse tensors: slices, BSR, BSC"),
+         "gap:sparse tensors: slices"),
     Note("torch.sparse_csr_tensor", "different",
-         "gap:sparse tensors: slices, BSR, BSC"),
+         "gap:sparse tensors: slices"),
     Note("torch.sparse.*", "different",
-         "gap:sparse tensors: slices, BSR, BSC"),
+         "gap:sparse tensors: slices"),
     Note("torch.Tensor.to_sparse", "different",
-         "gap:sparse tensors: slices, BSR, BSC"),
+         "gap:sparse tensors: slices"),
     Note("torch.overrides.*", "different",
          "gap:__torch_function__ of objects that are no tensors"),
     Note("torch.profiler.profile", "different",
@@ -93,7 +93,7 @@ NOTES: tuple[Note, ...] = (
     Note("torchvision.io.read_image", "missing", _VISION_IO, called=True),
     Note("torchvision.io.write_*", "missing", _VISION_IO, called=True),
     # what missing names are replaced by
-    *(Note(f"torch.{name}", "", "gap:sparse tensors: slices, BSR, BSC")
+    *(Note(f"torch.{name}", "", "gap:sparse tensors: slices")
       for name in ("sparse.*", "Tensor.sparse_*")),
     Note("torch.nested.*", "", "gap:torch.nested in the strided layout"),
     Note("torch.func.functionalize", "",
@@ -106,8 +106,6 @@ NOTES: tuple[Note, ...] = (
     Note("torch.classes*", "", "no C++ classes"),
     Note("torch.jit.*", "", "gap:torch.jit"),
     Note("torch.Tensor.to_mkldnn", "", "layouts of MKL-DNN are not needed: leave the call out"),
-    Note("torch.Tensor.to_sparse_bs?", "",
-         "gap:sparse tensors: slices, BSR, BSC"),
     # names that PyTorch has given up
     Note("torch._six*", "", _NONE + "strings are str, integers int, inf is math.inf"),
     Note("torch.symeig", "missing", _NONE + "use torch.linalg.eigh"),

@@ -10,6 +10,7 @@ from . import text as text
 from . import transforms as transforms
 from . import vision as vision
 from .caching import DatasetCache as DatasetCache
+from .corpora import *
 from .engine import Dataset as Dataset
 from .engine import zip as zip
 from .memory import GeneratorDataset as GeneratorDataset

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import pickle
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ._folders import checked_usage, directory_of, idx_array
 from ._rows import Row, refuse
 from .memory import MappableDataset
 from .vision import Decode
@@ -18,41 +18,6 @@ __all__ = [
     "Cifar10Dataset", "Cifar100Dataset", "FashionMnistDataset", "ImageFolderDataset",
     "MnistDataset",
 ]  # fmt: skip
-
-
-def _directory(path: Any) -> Path:
-    folder = Path(path)
-    if not folder.is_dir():
-        raise ValueError(f"The folder {path} does not exist or is not a directory or permission "
-                         "denied!")  # fmt: skip
-    return folder
-
-
-def _check_usage(usage: Any, allowed: Sequence[str]) -> str:
-    if usage is None:
-        return "all"
-    if usage not in allowed:
-        raise ValueError(f"usage should be one of {list(allowed)}, but got {usage!r}")
-    return str(usage)
-
-
-def _numbers(folder: Path, name: str) -> Any:
-    """The array of a file in MNIST's format: a magic number, lengths of the axes, bytes."""
-    path = folder / name
-    if path.exists():
-        content = path.read_bytes()
-    elif (folder / (name + ".gz")).exists():
-        content = gzip.decompress((folder / (name + ".gz")).read_bytes())
-    else:
-        raise RuntimeError(f"{folder} has no file {name}")
-    if len(content) < 4 or content[:3] != b"\0\0\x08":
-        raise RuntimeError(f"{path} is not a file of MNIST's format")
-    axes = content[3]
-    shape = tuple(int(n) for n in np.frombuffer(content, ">u4", axes, 4))
-    data = np.frombuffer(content, np.uint8, offset=4 + 4 * axes)
-    if data.size != np.prod(shape, dtype=np.int64):
-        raise RuntimeError(f"{path} should hold {shape} bytes, and has {data.size}")
-    return data.reshape(shape)
 
 
 class _FolderDataset(MappableDataset):
@@ -87,15 +52,15 @@ class MnistDataset(_FolderDataset):
             ["image", "label"], shuffle, sampler, num_shards, shard_id, num_samples,
             num_parallel_workers, cache=cache,
         )  # fmt: skip
-        self.folder = folder = _directory(dataset_dir)
-        chosen = _check_usage(usage, ("train", "test", "all"))
+        self.folder = folder = directory_of(dataset_dir)
+        chosen = checked_usage(usage, ("train", "test", "all"))
         images, labels = [], []
         for part, prefix in self._parts.items():
             name = f"{prefix}-images-idx3-ubyte"
             there = (folder / name).exists() or (folder / f"{name}.gz").exists()
             if chosen == part or (chosen == "all" and there):
-                images.append(_numbers(folder, name))
-                labels.append(_numbers(folder, f"{prefix}-labels-idx1-ubyte"))
+                images.append(idx_array(folder, name))
+                labels.append(idx_array(folder, f"{prefix}-labels-idx1-ubyte"))
         if not images:
             raise RuntimeError(f"{folder} has no file of images in MNIST's format")
         self.images = np.concatenate(images)[..., None]
@@ -129,8 +94,8 @@ class Cifar10Dataset(_FolderDataset):
             ["image", "label"], shuffle, sampler, num_shards, shard_id, num_samples,
             num_parallel_workers, cache=cache,
         )  # fmt: skip
-        self.folder = folder = _directory(dataset_dir)
-        chosen = _check_usage(usage, ("train", "test", "all"))
+        self.folder = folder = directory_of(dataset_dir)
+        chosen = checked_usage(usage, ("train", "test", "all"))
         stems = {"train": "data_batch_", "test": "test_batch"}
         wanted = tuple(stems.values()) if chosen == "all" else (stems[chosen],)
         paths = sorted(
@@ -168,8 +133,8 @@ class Cifar100Dataset(_FolderDataset):
             names, shuffle, sampler, num_shards, shard_id, num_samples,
             num_parallel_workers, cache=cache,
         )  # fmt: skip
-        self.folder = folder = _directory(dataset_dir)
-        chosen = _check_usage(usage, ("train", "test", "all"))
+        self.folder = folder = directory_of(dataset_dir)
+        chosen = checked_usage(usage, ("train", "test", "all"))
         wanted = ("train", "test") if chosen == "all" else (chosen,)
         paths = [folder / f"{part}.bin" for part in wanted if (folder / f"{part}.bin").exists()]
         if not paths:
@@ -236,7 +201,7 @@ class ImageFolderDataset(MappableDataset):
             num_parallel_workers, cache=cache,
         )  # fmt: skip
         refuse(decrypt=decrypt)
-        folder = _directory(dataset_dir)
+        folder = directory_of(dataset_dir)
         endings = extensions or (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".gif")
         classes = sorted(p.name for p in folder.iterdir() if p.is_dir())
         numbers = class_indexing or {name: i for i, name in enumerate(classes)}

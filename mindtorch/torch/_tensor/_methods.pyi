@@ -1910,9 +1910,15 @@ class Methods:
 
     @_overload
     def to_sparse(self, *, layout: _layout | None = None, blocksize: _Sequence[_int] | _int | None = None, dense_dim: _int | None = None) -> _Any:
-        """The elements that are not 0, as a sparse tensor (COO, CSR or CSC)."""
+        """The elements that are not 0, as a sparse tensor."""
     @_overload
     def to_sparse(self, sparse_dim: _int) -> _Any: ...
+
+    def to_sparse_bsc(self, blocksize: _Any, dense_dim: _Any = None) -> _Any:
+        """:meth:`to_sparse` with BSC's layout: blocks of ``blocksize``, those that are not all 0."""
+
+    def to_sparse_bsr(self, blocksize: _Any, dense_dim: _Any = None) -> _Any:
+        """:meth:`to_sparse` with BSR's layout: blocks of ``blocksize``, those that are not all 0."""
 
     def to_sparse_coo(self) -> _Any:
         """:meth:`to_sparse` with COO's layout."""

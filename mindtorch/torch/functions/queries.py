@@ -32,6 +32,8 @@ from .._tensor.size_and_formats import (
     Size,
     contiguous_format,
     memory_format,
+    sparse_bsc,
+    sparse_bsr,
     sparse_coo,
     sparse_csc,
     sparse_csr,
@@ -454,16 +456,22 @@ def to_dense(self: Any, dtype: Any = None, *, masked_grad: Any = None) -> Any:
 
 
 @function(namespace=False, not_none=True)
-def to_sparse(self: Any, sparse_dim: Any = None, *, layout: Any = None) -> Any:
-    """The elements that are not 0, as a sparse tensor (COO, CSR or CSC).
+def to_sparse(
+    self: Any, sparse_dim: Any = None, *, layout: Any = None, blocksize: Any = None,
+    dense_dim: Any = None,
+) -> Any:  # fmt: skip
+    """The elements that are not 0, as a sparse tensor.
 
     Args:
         sparse_dim: how many axes are indexed; None for all.
-        layout: the form, in place of a number.
+        layout: the form, in place of a number: COO, CSR, CSC, BSR or BSC.
+        blocksize: (rows, columns) of the blocks of BSR and BSC.
+        dense_dim: how many of the last axes are stored whole in a compressed layout.
     """
     from ..sparse._creation import from_dense
 
-    return from_dense(self, sparse_dim, sparse_coo if layout is None else layout)
+    kind = sparse_coo if layout is None else layout
+    return from_dense(self, sparse_dim, kind, blocksize, dense_dim)
 
 
 @function(namespace=False)
@@ -472,28 +480,35 @@ def to_sparse_coo(self: Any) -> Any:
     return to_sparse(self)
 
 
-def _refuse_dense(dense_dim: Any) -> None:
-    if dense_dim:
-        raise NotImplementedError("mindtorch has no compressed tensors whose values have axes")
-
-
 @function(namespace=False)
 def to_sparse_csr(self: Any, dense_dim: Any = None) -> Any:
     """:meth:`to_sparse` with CSR's layout."""
-    _refuse_dense(dense_dim)
-    return to_sparse(self, layout=sparse_csr)
+    return to_sparse(self, layout=sparse_csr, dense_dim=dense_dim)
 
 
 @function(namespace=False)
 def to_sparse_csc(self: Any, dense_dim: Any = None) -> Any:
     """:meth:`to_sparse` with CSC's layout."""
-    _refuse_dense(dense_dim)
-    return to_sparse(self, layout=sparse_csc)
+    return to_sparse(self, layout=sparse_csc, dense_dim=dense_dim)
+
+
+@function(namespace=False)
+def to_sparse_bsr(self: Any, blocksize: Any, dense_dim: Any = None) -> Any:
+    """:meth:`to_sparse` with BSR's layout: blocks of ``blocksize``, those that are not all 0."""
+    return to_sparse(self, layout=sparse_bsr, blocksize=blocksize, dense_dim=dense_dim)
+
+
+@function(namespace=False)
+def to_sparse_bsc(self: Any, blocksize: Any, dense_dim: Any = None) -> Any:
+    """:meth:`to_sparse` with BSC's layout: blocks of ``blocksize``, those that are not all 0."""
+    return to_sparse(self, layout=sparse_bsc, blocksize=blocksize, dense_dim=dense_dim)
 
 
 @function(namespace=False)
 def sparse_mask(self: Any, mask: Any) -> Any:
     """The elements of this tensor at the places of a sparse one."""
+    if mask.places.aval.ndim > 2 or mask.blocksize is not None:
+        raise NotImplementedError("mindtorch has no sparse_mask by blocks or batches of matrices")
     return mask.like(self[tuple(mask.places.unbind(0))])
 
 

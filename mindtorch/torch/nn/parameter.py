@@ -49,7 +49,7 @@ class Parameter(Tensor, metaclass=ParameterMeta):
         if not isinstance(data, EngineTensor):
             raise AttributeError(f"'{_type_name(data)}' object has no attribute 'detach'")
         if cls is Parameter:
-            if data.aval.answered:
+            if data.aval.answered or data._sparse:
                 return _of_its_class(data, requires_grad)
             cls = getattr(data, "parameter_type", cls)
         return Tensor._make_subclass(cls, data, requires_grad)

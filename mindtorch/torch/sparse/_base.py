@@ -1,4 +1,4 @@
-"""What is stored of a sparse tensor, and the layouts that it can have."""
+"""What is stored of a sparse tensor, and how it goes into another layout."""
 
 from __future__ import annotations
 
@@ -11,14 +11,19 @@ from mindtorch.engine.aval import unstrided
 from mindtorch.engine.tensor import from_array
 
 from .._api.arguments import as_dtype
-from .._tensor.size_and_formats import layout, sparse_coo, sparse_csc, sparse_csr
+from .._tensor.size_and_formats import (
+    layout,
+    sparse_bsc,
+    sparse_bsr,
+    sparse_coo,
+    sparse_csc,
+    sparse_csr,
+)
 from .._tensor.tensor import Tensor
 from .._tensor.wrapper import HeldTensor
+from ._compressed import FORMS, compress, expanded, title_of
 
 Sparse = TypeVar("Sparse", bound="SparseBase")
-
-
-_LAYOUT_NAMES = {"sparse_coo": "Sparse", "sparse_csr": "SparseCsr", "sparse_csc": "SparseCsc"}
 
 
 def keys_of(x: SparseBase) -> Any:
@@ -39,13 +44,14 @@ def missing(name: str) -> NoReturn:
 
 
 class SparseBase(HeldTensor):
-    """Places and values: what is stored of a sparse tensor, in COO, CSR or CSC.
+    """Places and values: what is stored of a sparse tensor.
 
     Attributes:
-        places: (sparse axes, nnz), the index of each stored element.
-        held: (nnz, ...) the stored elements, with autodiff's history.
+        places: (sparse axes, nnz), the index of each stored element; (2, batch..., nnz) in a
+            compressed layout, counted in blocks in BSR and BSC.
+        held: (batch..., nnz, ...) the stored elements, with autodiff's history.
         unique: whether each index is there once, in order.
-        compressed: for CSR and CSC, where each row or column begins; None for COO.
+        compressed: (batch..., lines + 1), where each row or column begins; None for COO.
     """
 
     places: Any
@@ -72,7 +78,7 @@ class SparseBase(HeldTensor):
 
     def array(self) -> Any:
         raise TypeError(
-            f"can't convert {_LAYOUT_NAMES[self.layout._name]} layout tensor to numpy. "
+            f"can't convert {title_of(self)} layout tensor to numpy. "
             "Use Tensor.to_dense() first."
         )
 
@@ -110,20 +116,39 @@ class SparseBase(HeldTensor):
         first = from_array(np.unique(keys_of(self), return_index=True)[1])
         return type(self)(self.places[:, first], values[first], self.aval.shape, True)
 
+    @property
+    def batch_dim(self) -> int:
+        """How many axes count the matrices of a compressed tensor; 0 for COO."""
+        return 0 if self.compressed is None else int(self.compressed.aval.ndim) - 1
+
+    @property
+    def blocksize(self) -> Any:
+        """(rows, columns) of the blocks of BSR and BSC; None for other layouts."""
+        form = FORMS.get(self.layout)
+        at = self.batch_dim + 1
+        return tuple(self.held.aval.shape[at : at + 2]) if form and form.blocks else None
+
     def _nnz(self) -> int:
-        return int(self.held.aval.shape[0])
+        return int(self.held.aval.shape[self.batch_dim])
 
     def sparse_dim(self) -> int:
         return int(self.places.aval.shape[0])
 
     def dense_dim(self) -> int:
-        return self.aval.ndim - self.sparse_dim()
+        return self.aval.ndim - self.sparse_dim() - self.batch_dim
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
+        self._no_strides("is_contiguous")
         return False
 
     def stride(self, dim: int | None = None) -> Any:
+        self._no_strides("strides")
         return (0,) * self.aval.ndim if dim is None else 0
+
+    def _no_strides(self, name: str) -> None:
+        if self.layout is not sparse_coo:
+            kind = title_of(self)[-3:].upper()
+            raise RuntimeError(f"Sparse {kind} tensors do not have {name}")
 
     def storage_offset(self) -> int:
         return 0
@@ -134,9 +159,8 @@ class SparseBase(HeldTensor):
 
     def _only_coo(self, name: str) -> None:
         if self.layout is not sparse_coo:
-            kind = _LAYOUT_NAMES[self.layout._name]
             raise RuntimeError(
-                f"{name} expected sparse coordinate tensor layout but got {kind}"
+                f"{name} expected sparse coordinate tensor layout but got {title_of(self)}"
             )
 
     def _indices(self) -> Any:
@@ -164,29 +188,32 @@ class SparseBase(HeldTensor):
             )
         return self.held
 
-    def _compressed_part(self, name: str, kind: Any, place: int | None) -> Any:
-        if self.layout is not kind:
+    def _compressed_part(self, name: str, by_row: bool) -> Any:
+        form = FORMS.get(self.layout)
+        if form is None or form.by_row is not by_row:
             raise RuntimeError(
-                f"{name} expected sparse {'row' if kind is sparse_csr else 'column'} compressed "
-                f"tensor layout but got {self.layout._name}"
+                f"{name} expected sparse {'row' if by_row else 'column'} compressed tensor layout "
+                f"but got {title_of(self)}"
             )
-        return self.compressed if place is None else self.places[place]
+        if name.startswith("c") and name != "col_indices":
+            return self.compressed
+        return self.places[1 if by_row else 0]
 
     def crow_indices(self) -> Any:
         """Where each row begins in the values, and the end."""
-        return self._compressed_part("crow_indices", sparse_csr, None)
+        return self._compressed_part("crow_indices", True)
 
     def col_indices(self) -> Any:
         """The column of each value."""
-        return self._compressed_part("col_indices", sparse_csr, 1)
+        return self._compressed_part("col_indices", True)
 
     def ccol_indices(self) -> Any:
         """Where each column begins in the values, and the end."""
-        return self._compressed_part("ccol_indices", sparse_csc, None)
+        return self._compressed_part("ccol_indices", False)
 
     def row_indices(self) -> Any:
         """The row of each value."""
-        return self._compressed_part("row_indices", sparse_csc, 0)
+        return self._compressed_part("row_indices", False)
 
     # --- other forms -------------------------------------------------------------------------
 
@@ -197,8 +224,20 @@ class SparseBase(HeldTensor):
             self.places, values, self.aval.shape, same, self.layout, self.compressed
         )
 
+    def nothing_stored(self) -> Self:
+        """The tensor of zeros of the same layout, shape and type."""
+        places = self.places[..., :0]
+        held = self.held.detach()
+        held = held.new_zeros([
+            0 if axis == self.batch_dim else size for axis, size in enumerate(held.aval.shape)
+        ])  # fmt: skip
+        starts = None if self.compressed is None else self.compressed * 0
+        return type(self)(places, held, self.aval.shape, True, self.layout, starts)
+
     def to_dense(self, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
         """All elements, those that are not stored as 0; repeated ones added up."""
+        if self.layout is not sparse_coo:
+            return expanded(self).to_dense(dtype)
         held = self.held if dtype is None else self.held.to(as_dtype(dtype))
         zeros = held.new_zeros(self.aval.shape)
         if not self.places.aval.shape[0]:
@@ -220,33 +259,52 @@ class SparseBase(HeldTensor):
         found = from_array(np.ascontiguousarray(places[:, first]))
         return type(self)(found, held, self.aval.shape, True)
 
-    def to_sparse(self, sparse_dim: Any = None, **options: Any) -> Self:
+    def to_sparse(
+        self, sparse_dim: Any = None, *, layout: Any = None, blocksize: Any = None,
+        dense_dim: int | None = None,
+    ) -> Self:  # fmt: skip
         """The tensor in another layout; COO when none is named."""
-        kind = options.pop("layout", sparse_coo)
-        if options or sparse_dim is not None:
-            missing("to_sparse")
-        if kind is self.layout:
-            return self
-        if kind is sparse_coo:
-            return type(self)(self.places, self.held, self.aval.shape, self.layout is sparse_csr)
-        return compress(self, kind)
+        if sparse_dim is not None and sparse_dim != self.sparse_dim():
+            missing("to_sparse with other axes")
+        kind = sparse_coo if layout is None else layout
+        if kind is not sparse_coo:
+            return self._in_layout(kind, blocksize, dense_dim)
+        return self if self.layout is sparse_coo else expanded(self)
 
     def to_sparse_coo(self) -> Self:
         return self.to_sparse()
 
     def to_sparse_csr(self, dense_dim: int | None = None) -> Self:
-        return self._compressed("Csr", sparse_csr, dense_dim)
+        return self._in_layout(sparse_csr, None, dense_dim)
 
     def to_sparse_csc(self, dense_dim: int | None = None) -> Self:
-        return self._compressed("Csc", sparse_csc, dense_dim)
+        return self._in_layout(sparse_csc, None, dense_dim)
 
-    def _compressed(self, name: str, kind: Any, dense_dim: int | None) -> Self:
+    def to_sparse_bsr(self, blocksize: Any, dense_dim: int | None = None) -> Self:
+        return self._in_layout(sparse_bsr, blocksize, dense_dim)
+
+    def to_sparse_bsc(self, blocksize: Any, dense_dim: int | None = None) -> Self:
+        return self._in_layout(sparse_bsc, blocksize, dense_dim)
+
+    def _in_layout(self, kind: Any, blocksize: Any, dense_dim: int | None) -> Self:
+        if kind not in FORMS:
+            missing(f"to {kind!r}")
+        name, own = FORMS[kind].title, title_of(self)
         if dense_dim is not None:
+            start = "coo_to" if self.layout is sparse_coo else "to"
             raise RuntimeError(
-                f"coo_to_sparse_{name.lower()}: conversion from Sparse to Sparse{name} with "
+                f"{start}_sparse_{name[-3:].lower()}: conversion from {own} to {name} with "
                 "dense_dim argument given is not supported"
             )
-        return self.to_sparse(layout=kind)
+        if FORMS[kind].blocks is not (blocksize is not None):
+            given = "without" if blocksize is None else "with"
+            raise RuntimeError(
+                f"to_sparse: conversion from {own} to {name} {given} blocksize argument given is "
+                "not supported"
+            )
+        pair = (blocksize, blocksize) if isinstance(blocksize, int) else blocksize
+        found: Self = compress(self, kind, None if pair is None else tuple(pair))
+        return found
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
         held = self.held.to(*args, **kwargs)
@@ -280,7 +338,7 @@ class SparseBase(HeldTensor):
         """What files hold of it."""
         if self.layout is sparse_coo:
             return self.places, self.held, self.size(), self.unique
-        plain = self.places[1 if self.layout is sparse_csr else 0]
+        plain = self.places[1 if FORMS[self.layout].by_row else 0]
         return self.compressed, plain, self.held, self.size()
 
 
@@ -288,18 +346,3 @@ def kept_at(x: Sparse, mask: SparseBase) -> Sparse:
     """Those elements of a coalesced tensor whose places another one has, too."""
     keep = from_array(np.flatnonzero(np.isin(keys_of(x), keys_of(mask))))
     return type(x)(x.places[:, keep], x.held[keep], x.aval.shape, True)
-
-
-def compress(x: Sparse, kind: Any) -> Sparse:
-    """A matrix of COO, CSR or CSC in CSR or CSC."""
-    if x.aval.ndim != 2 or x.sparse_dim() != 2:
-        missing(f"to {kind!r} of other than matrices")
-    source = (x if x.layout is sparse_coo else x.to_sparse()).coalesce()
-    rows, columns = source.places.array()
-    lead, length = (rows, x.aval.shape[0]) if kind is sparse_csr else (columns, x.aval.shape[1])
-    order = np.lexsort((columns, rows) if kind is sparse_csr else (rows, columns))
-    starts = np.concatenate([[0], np.cumsum(np.bincount(lead, minlength=length))]).astype(np.int64)
-    chosen = from_array(order.astype(np.int64))
-    return type(x)(
-        source.places[:, chosen], source.held[chosen], x.aval.shape, True, kind, from_array(starts)
-    )

@@ -11,26 +11,28 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array
 
 from .._api.arguments import as_device, as_dtype, as_shape
-from .._tensor.size_and_formats import sparse_coo, sparse_csc, sparse_csr
+from .._tensor.size_and_formats import sparse_coo
 from ..functions.from_data import tensor
-from ._base import compress, missing
+from ._base import missing
+from ._compressed import FORMS, check_blocks
+from ._compressed import from_dense as compressed_parts
 from ._tensor import SparseTensor
 
 
-def _tensor(value: Any, dtype: Any = None) -> Any:
+def values_of(value: Any, dtype: Any = None) -> Any:
     if isinstance(value, EngineTensor):
         return value if dtype is None else value.to(as_dtype(dtype))
     return tensor(value, dtype=None if dtype is None else as_dtype(dtype))
 
 
-def _places(value: Any) -> Any:
+def places_of(value: Any) -> Any:
     found = value if isinstance(value, EngineTensor) else from_array(
         np.ascontiguousarray(np.array(value, np.int64))
     )
     return found.long()  # type: ignore[operator, unused-ignore]
 
 
-def _finished(made: SparseTensor, device: Any, requires_grad: bool) -> SparseTensor:
+def finished(made: SparseTensor, device: Any, requires_grad: bool) -> SparseTensor:
     as_device(device)
     if requires_grad:
         if made.held.requires_grad or not made.held.is_leaf:
@@ -39,12 +41,7 @@ def _finished(made: SparseTensor, device: Any, requires_grad: bool) -> SparseTen
     return made
 
 
-_NO_PINNED = "Cannot access accelerator device when none is available."
-_UNSORTED = tuple(
-    f"`{plain}_indices[..., {starts}_indices[..., i - 1]:{starts}_indices[..., i]] for all i = 1, "
-    f"..., n{lines} are sorted and distinct along the last dimension values` is not satisfied."
-    for plain, starts, lines in (("row", "ccol", "cols"), ("col", "crow", "rows"))
-)
+NO_PINNED = "Cannot access accelerator device when none is available."
 
 
 def sparse_coo_tensor(
@@ -65,12 +62,12 @@ def sparse_coo_tensor(
             ``check_invariants`` says so; here indices are always checked.)
     """
     if pin_memory:
-        raise RuntimeError(_NO_PINNED)
+        raise RuntimeError(NO_PINNED)
     if values is None:
         shape = as_shape((indices,)) if size is None else as_shape((size,))
         indices, values, size = np.zeros((len(shape), 0), np.int64), [], shape
         dtype = _default(dtype)
-    places, held = _places(indices), _tensor(values, dtype)
+    places, held = places_of(indices), values_of(values, dtype)
     if places.aval.ndim != 2:
         raise RuntimeError(
             f"indices must be sparse_dim x nnz, but got: {list(places.aval.shape)}"
@@ -91,17 +88,17 @@ def sparse_coo_tensor(
             "number of dimensions must be sparse_dim ("
             f"{len(array)}) + dense_dim ({held.aval.ndim - 1}), but got {len(shape)}"
         )
-    _check_bounds(array, shape)
+    check_bounds(array, shape)
     known = array.shape[1] < 2 if is_coalesced is None else is_coalesced
     made = SparseTensor(places, held, shape, bool(known))
-    return _finished(made, device, requires_grad)
+    return finished(made, device, requires_grad)
 
 
 def _default(dtype: Any) -> Any:
     return dtypes.default if dtype is None else dtype
 
 
-def _check_bounds(places: Any, shape: tuple[int, ...]) -> None:
+def check_bounds(places: Any, shape: tuple[int, ...]) -> None:
     for dim, row in enumerate(places):
         if not row.size:
             continue
@@ -114,74 +111,13 @@ def _check_bounds(places: Any, shape: tuple[int, ...]) -> None:
             )
 
 
-def _compressed(
-    kind: Any, starts: Any, plain: Any, values: Any, size: Any, dtype: Any, device: Any,
-    pin_memory: bool, requires_grad: bool, check_invariants: bool | None,
+def from_dense(
+    x: Any, sparse_dim: int | None = None, kind: Any = sparse_coo, blocksize: Any = None,
+    dense_dim: int | None = None,
 ) -> SparseTensor:  # fmt: skip
-    if pin_memory:
-        raise RuntimeError(_NO_PINNED)
-    begins, others, held = _places(starts), _places(plain), _tensor(values, dtype)
-    if begins.aval.ndim != 1 or held.aval.ndim != 1:
-        missing("batches and blocks of compressed tensors")
-    first, second = begins.array(), others.array()
-    lead = len(first) - 1
-    if size is None:
-        across = int(second.max()) + 1 if second.size else 0
-        size = (lead, across) if kind is sparse_csr else (across, lead)
-    shape = as_shape((size,))
-    rows = kind is sparse_csr
-    if len(shape) != 2 or shape[0 if rows else 1] != lead:
-        raise RuntimeError(
-            f"{'crow' if rows else 'ccol'}_indices.shape[-1] must be equal to the number of "
-            f"{'rows' if rows else 'columns'} + 1 = {shape[0 if rows else -1] + 1}, but got "
-            f"{lead + 1}"
-        )
-    counts = np.diff(first)
-    if first[0] != 0 or (counts < 0).any() or first[-1] != len(second):
-        name = "crow" if rows else "ccol"
-        raise RuntimeError(
-            f"`{name}_indices[..., -1] == nnz` is not satisfied: {name}_indices must rise from 0 "
-            f"to {len(second)}"
-        )
-    if len(second) != held.aval.shape[0]:
-        raise RuntimeError(
-            f"number of specified elements must be {len(second)}, but got {held.aval.shape[0]}"
-        )
-    spread = np.repeat(np.arange(lead), counts)
-    if check_invariants and ((np.diff(second) <= 0) & (np.diff(spread) == 0)).any():
-        raise RuntimeError(_UNSORTED[rows])
-    both = np.stack([spread, second] if rows else [second, spread]).astype(np.int64)
-    _check_bounds(both, shape)
-    made = SparseTensor(from_array(both), held, shape, True, kind, begins)
-    return _finished(made, device, requires_grad)
-
-
-def sparse_csr_tensor(
-    crow_indices: Any, col_indices: Any, values: Any, size: Any = None, *, dtype: Any = None,
-    device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
-    check_invariants: bool | None = None,
-) -> SparseTensor:  # fmt: skip
-    """A matrix by rows: row ``r`` has ``values[crow[r]:crow[r + 1]]`` in those columns."""
-    return _compressed(
-        sparse_csr, crow_indices, col_indices, values, size, dtype, device, pin_memory,
-        requires_grad, check_invariants,
-    )  # fmt: skip
-
-
-def sparse_csc_tensor(
-    ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, *, dtype: Any = None,
-    device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
-    check_invariants: bool | None = None,
-) -> SparseTensor:  # fmt: skip
-    """A matrix by columns: column ``c`` has ``values[ccol[c]:ccol[c + 1]]`` in those rows."""
-    return _compressed(
-        sparse_csc, ccol_indices, row_indices, values, size, dtype, device, pin_memory,
-        requires_grad, check_invariants,
-    )  # fmt: skip
-
-
-def from_dense(x: Any, sparse_dim: int | None = None, kind: Any = sparse_coo) -> SparseTensor:
     """The elements of a dense tensor that are not 0; the values keep its history."""
+    if kind is not sparse_coo:
+        return _from_dense_compressed(x, kind, blocksize, dense_dim or 0)
     count = x.aval.ndim if sparse_dim is None else sparse_dim
     if not 0 <= count <= x.aval.ndim:
         raise RuntimeError("sparse_dim argument must be in the range of the tensor's dimensions")
@@ -195,5 +131,28 @@ def from_dense(x: Any, sparse_dim: int | None = None, kind: Any = sparse_coo) ->
         places = np.zeros((0, int(filled)), np.int64)
     found = from_array(np.ascontiguousarray(places))
     held = x[tuple(found.unbind(0))] if filled.ndim else x.reshape(1)[: int(filled)]
-    made = SparseTensor(found, held, x.aval.shape, True)
-    return made if kind is sparse_coo else compress(made, kind)
+    return SparseTensor(found, held, x.aval.shape, True)
+
+
+def _from_dense_compressed(x: Any, kind: Any, blocksize: Any, dense_dim: int) -> SparseTensor:
+    if kind not in FORMS:
+        missing(f"to {kind!r}")
+    form = FORMS[kind]
+    if form.blocks is not (blocksize is not None):
+        given = "without" if blocksize is None else "with"
+        raise RuntimeError(
+            f"dense_to_sparse: conversion from Strided to {form.title} {given} blocksize argument "
+            "given is not supported"
+        )
+    name = f"dense_to_sparse_{form.title[-3:].lower()}"
+    if x.aval.ndim < 2 + dense_dim:
+        raise RuntimeError(
+            f"{name}: Dense dimension must be smaller than or equal to "
+            f"{x.aval.ndim - 2}, but got {dense_dim}"
+        )
+    pair = None
+    if form.blocks:
+        pair = (blocksize, blocksize) if isinstance(blocksize, int) else tuple(blocksize)
+        check_blocks(name, x, pair)
+    places, held, starts = compressed_parts(x, kind, pair, dense_dim)
+    return SparseTensor(places, held, x.aval.shape, True, kind, starts)

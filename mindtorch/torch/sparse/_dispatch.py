@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from mindtorch.engine.ops.embedding import sparse_makers
 from mindtorch.engine.tensor import from_array
 
 from .._api.arguments import normalize_axis
-from .._tensor.size_and_formats import sparse_coo, strided
+from .._tensor.size_and_formats import strided
 from .._tensor.tensor import Tensor
 from .._tensor.tensor_classes import by_its_method, implements, refuse_the_rest, torch
 from .._tensor.tensor_classes import functional as F  # noqa: N812
-from ._base import compress, missing
+from ._base import missing
+from ._compressed import title_of
 from ._inplace import replace
-from ._products import matmul, title_of
+from ._products import batched, matmul
 from ._tensor import SparseTensor
 
 _OTHER_LAYOUT = (
@@ -97,7 +96,7 @@ def _relu(function: Any, input: Any, inplace: bool = False) -> Any:  # noqa: A00
 implements(
     SparseTensor,
     torch.clone, torch.index_select, torch.neg, torch.norm, torch.sum, torch.t, torch.transpose,
-    torch.unsqueeze, torch.any,
+    torch.unsqueeze, torch.any, torch.permute, torch.narrow_copy,
 )(by_its_method)  # fmt: skip
 
 
@@ -141,6 +140,23 @@ def _product(function: Any, *operands: Any, out: Any = None, **named: Any) -> An
     if out is not None:
         missing("products with out=")
     return matmul(*operands, *named.values())
+
+
+@implements(SparseTensor, torch.bmm)
+def _batched_product(function: Any, input: Any, mat2: Any, *, out: Any = None) -> Any:  # noqa: A002
+    if out is not None:
+        missing("bmm with out=")
+    return batched(input, mat2)
+
+
+@implements(SparseTensor, F.linear)
+def _linear(function: Any, input: Any, weight: Any, bias: Any = None) -> Any:  # noqa: A002
+    """``input @ weight.T + bias``, the weight being a sparse matrix."""
+    if isinstance(input, SparseTensor):
+        missing("linear of sparse input")
+    rows = input.reshape(-1, input.aval.shape[-1])
+    found = matmul(rows, weight.t()).reshape((*input.aval.shape[:-1], weight.aval.shape[0]))
+    return found if bias is None else found + bias
 
 
 @implements(SparseTensor, Tensor.add_, Tensor.__iadd__)
@@ -233,12 +249,10 @@ def _zeros_like(
         if not input.is_sparse:
             raise RuntimeError(_OTHER_LAYOUT.format(title_of(input), "Strided"))
         return function(input.to_dense(), dtype=dtype, **options)
-    places = np.zeros((input.sparse_dim(), 0), np.int64)
-    held = input.held.detach().new_zeros((0, *input.held.aval.shape[1:]))
-    made = SparseTensor(from_array(places), held, input.aval.shape, True)
+    made = input.nothing_stored()
     if dtype is not None:
         made = made.to(dtype)
-    return made if kind is sparse_coo else compress(made, kind)
+    return made if kind is made.layout else made.to_sparse(layout=kind)
 
 
 @implements(SparseTensor, torch.empty_like, torch.full_like, torch.ones_like, torch.randn_like)
@@ -262,5 +276,5 @@ def _refused(function: Any, *args: Any, **options: Any) -> Any:
 
 
 refuse_the_rest(
-    SparseTensor, missing, "__eq__", "__ne__", "__lt__", "__gt__", "__le__", "__ge__", "__setitem__"
+    SparseTensor, missing, "__eq__", "__ne__", "__lt__", "__gt__", "__le__", "__ge__"
 )

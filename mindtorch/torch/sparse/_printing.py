@@ -6,8 +6,9 @@ from typing import Any
 
 from mindtorch.engine import dtypes
 
-from .._tensor.size_and_formats import sparse_coo, sparse_csr
+from .._tensor.size_and_formats import sparse_coo
 from .._tensor_str import format_array, with_suffixes
+from ._compressed import FORMS
 
 _USUAL = (dtypes.int64, dtypes.bool_)
 _PREFIX = "tensor("
@@ -26,9 +27,9 @@ def sparse_repr(x: Any) -> str:
     if x.layout is sparse_coo:
         parts = [("indices", x.places), ("values", x.held)]
     else:
-        by_row = x.layout is sparse_csr
-        first, second = ("crow", "col") if by_row else ("ccol", "row")
-        plain = x.places[1 if by_row else 0]
+        form = FORMS[x.layout]
+        first, second = form.names
+        plain = x.places[1 if form.by_row else 0]
         parts = [
             (f"{first}_indices", x.compressed), (f"{second}_indices", plain), ("values", x.held)
         ]  # fmt: skip

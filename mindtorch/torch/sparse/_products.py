@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine import dtypes
+from mindtorch.engine.dispatch import state
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array
 
 from .._tensor.size_and_formats import sparse_csr
 from ..autograd.function import Function
 from ._base import SparseBase, missing
+from ._compressed import title_of
 
 
 def _matrix(places: Any, values: Any, shape: Any) -> Any:
@@ -72,6 +74,7 @@ def _sparse_times_dense(a: SparseBase, b: Any) -> Any:
             f"{b.aval.shape[0]}"
         )
     _check(a, b)
+    a = a.to_sparse() if a.compressed is not None else a
     places = a.places.array()
     if a.aval.dtype in (dtypes.float16, dtypes.bfloat16):
         rows, columns = a.places.unbind(0)
@@ -82,13 +85,47 @@ def _sparse_times_dense(a: SparseBase, b: Any) -> Any:
 
 def _sparse_times_sparse(a: SparseBase, b: SparseBase) -> Any:
     _check(a, b)
-    if a.requires_grad or b.requires_grad:
-        missing("the derivative of a product of two sparse matrices")
-    first, second = (_matrix(s.places.array(), s.held.array(), s.aval.shape) for s in (a, b))
-    found = (first @ second).tocoo()
-    places = np.stack([found.row, found.col]).astype(np.int64)
-    made = type(a)(from_array(places), from_array(found.data), found.shape).coalesce()
+    left, right = (x.to_sparse() for x in (a, b))
+    if state.grad_enabled and (a.requires_grad or b.requires_grad):
+        found = _recorded_product(left.coalesce(), right.coalesce())
+        return found.to_sparse(layout=a.layout)
+    first, second = (_matrix(s.places.array(), s.held.array(), s.aval.shape) for s in (left, right))
+    product = (first @ second).tocoo()
+    places = np.stack([product.row, product.col]).astype(np.int64)
+    made = type(a)(from_array(places), from_array(product.data), product.shape).coalesce()
     return made.to_sparse(layout=a.layout)
+
+
+def _recorded_product(a: SparseBase, b: SparseBase) -> Any:
+    """The product as autodiff knows it: each pair ``a[i, k] * b[k, j]``, added up by ``(i, j)``."""
+    rows, inner = a.places.array()
+    begins = np.searchsorted(b.places.array()[0], inner)
+    counts = np.searchsorted(b.places.array()[0], inner, "right") - begins
+    of_a = np.repeat(np.arange(len(rows)), counts)
+    within = np.arange(len(of_a)) - np.repeat(np.cumsum(counts) - counts, counts)
+    of_b = np.repeat(begins, counts) + within
+    places = from_array(np.stack([rows[of_a], b.places.array()[1][of_b]]).astype(np.int64))
+    pairs = a.held[from_array(of_a)] * b.held[from_array(of_b.astype(np.int64))]
+    shape = a.aval.shape[0], b.aval.shape[1]
+    return type(a)(places, pairs, shape).coalesce()
+
+
+def batched(a: Any, b: Any) -> Any:
+    """``out[n] = a[n] @ b[n]`` of sparse matrices (COO of three axes) and dense ones."""
+    if not isinstance(a, SparseBase) or isinstance(b, SparseBase) or a.compressed is not None:
+        missing("bmm of other than COO and dense tensors")
+    if a.aval.ndim != 3 or b.aval.ndim != 3 or a.dense_dim():
+        raise RuntimeError("batch1 and batch2 must be 3D tensors")
+    (count, m, k), (other, inner, n) = a.aval.shape, b.aval.shape
+    if (other, inner) != (count, k):
+        raise RuntimeError(
+            f"bmm_sparse: Tensors 'self' and 'mat2' must have compatible sizes: {[count, m, k]} "
+            f"and {[other, inner, n]}"
+        )
+    batch, rows, columns = a.places.array()
+    places = np.stack([batch * m + rows, batch * k + columns])
+    whole = type(a)(from_array(places), a.held, (count * m, count * k), a.unique)
+    return _sparse_times_dense(whole, b.reshape(count * k, n)).reshape(count, m, n)
 
 
 def matmul(a: Any, b: Any) -> Any:
@@ -104,11 +141,6 @@ def matmul(a: Any, b: Any) -> Any:
     if a.aval.ndim == 1:
         return _sparse_times_dense(b.t(), a.unsqueeze(1)).squeeze(1)
     return _sparse_times_dense(b.t(), a.t()).t()
-
-
-def title_of(x: SparseBase) -> str:
-    """The layout as torch's messages have it: ``SparseCsr``."""
-    return x.layout._name.title().replace("_", "")
 
 
 def reduced(a: Any, b: Any, reduce: str) -> Any:

@@ -15,9 +15,10 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array
 
 from .._api.arguments import normalize_axis
-from .._tensor.size_and_formats import sparse_coo, sparse_csc, sparse_csr
+from .._tensor.size_and_formats import sparse_coo
 from .._tensor.tensor import Tensor
 from ._base import kept_at, missing
+from ._compressed import title_of, transposed
 from ._inplace import SparseWriting
 from ._printing import sparse_repr
 from ._products import matmul
@@ -46,6 +47,8 @@ class SparseTensor(SparseWriting):
 
     def transpose(self, dim0: int, dim1: int) -> SparseTensor:
         """Two sparse axes exchanged; CSR becomes CSC."""
+        if self.compressed is not None:
+            return transposed(self, dim0, dim1)
         first, second = (normalize_axis(d, self.aval.ndim) for d in (dim0, dim1))
         if max(first, second) >= self.sparse_dim():
             missing("transpose of dense axes")
@@ -54,9 +57,51 @@ class SparseTensor(SparseWriting):
         shape = list(self.aval.shape)
         shape[first], shape[second] = shape[second], shape[first]
         places = self.places[from_array(np.array(order, np.int64))]
-        other = {sparse_csr: sparse_csc, sparse_csc: sparse_csr}.get(self.layout, sparse_coo)
-        same = self.unique and first == second
-        return SparseTensor(places, self.held, shape, same, other, self.compressed)
+        return SparseTensor(places, self.held, shape, self.unique and first == second)
+
+    def permute(self, *dims: Any) -> SparseTensor:
+        """The sparse axes in another order, and the dense ones."""
+        self._only_coo("permute")
+        given = dims[0] if len(dims) == 1 and not isinstance(dims[0], int) else dims
+        count, sparse = self.aval.ndim, self.sparse_dim()
+        if len(given) != count:
+            raise RuntimeError(
+                "permute(sparse_coo): number of dimensions in the tensor input does not match the "
+                "length of the desired ordering of dimensions i.e. input.dim() = "
+                f"{count} is not equal to len(dims) = {len(given)}"
+            )
+        order = [normalize_axis(d, count) for d in given]
+        if len(set(order)) != count:
+            raise RuntimeError("permute(): duplicate dims are not allowed.")
+        if max(order[:sparse], default=-1) >= sparse:
+            raise RuntimeError(
+                "permute(sparse_coo): transpositions between sparse and dense dimensions are not "
+                "allowed.Only transpositions within sparse and dense dimensions are supported."
+            )
+        places = self.places[from_array(np.array(order[:sparse], np.int64))]
+        held = self.held.permute((0, *(d - sparse + 1 for d in order[sparse:])))
+        same = self.unique and order[:sparse] == list(range(sparse))
+        return SparseTensor(places, held, [self.aval.shape[d] for d in order], same)
+
+    def narrow_copy(self, dim: int, start: int, length: int) -> SparseTensor:
+        """The indices ``start`` to ``start + length`` along an axis."""
+        self._only_coo("narrow_copy")
+        axis, shape = normalize_axis(dim, self.aval.ndim), list(self.aval.shape)
+        if not 0 <= start <= start + length <= shape[axis]:
+            raise RuntimeError(
+                "Invalid range to narrow. range(start, start+length) must be a subset of range(0, "
+                f"{shape[axis]})."
+            )
+        shape[axis] = length
+        if axis >= self.sparse_dim():
+            held = self.held.narrow_copy(axis - self.sparse_dim() + 1, start, length)
+            return SparseTensor(self.places, held, shape, self.unique)
+        places = self.places.array()
+        kept = np.flatnonzero((places[axis] >= start) & (places[axis] < start + length))
+        found = places[:, kept]
+        found[axis] -= start
+        chosen = self.held[from_array(kept)]
+        return SparseTensor(from_array(found), chosen, shape, self.unique)
 
     def t(self) -> SparseTensor:
         return self.transpose(0, 1) if self.aval.ndim == 2 else self
@@ -119,7 +164,9 @@ class SparseTensor(SparseWriting):
         if scaled is not None:
             return scaled
         if self.layout is not sparse_coo:
-            return self.to_sparse().mul(other).to_sparse(layout=self.layout)
+            factor = other.to_sparse() if isinstance(other, SparseTensor) else other
+            found = self.to_sparse().mul(factor)
+            return found.to_sparse(layout=self.layout, blocksize=self.blocksize)
         if self.aval.ndim < other.aval.ndim:
             return other * self.to_dense() if isinstance(other, SparseTensor) else (
                 other.to_sparse() * self.to_dense()
@@ -154,6 +201,9 @@ class SparseTensor(SparseWriting):
             raise RuntimeError(
                 "add(sparse, dense) is not supported. Use add(dense, sparse) instead."
             )
+        if self.compressed is not None and other.layout is self.layout:
+            both = self.to_sparse().add(other.to_sparse(), alpha=alpha)
+            return both.coalesce().to_sparse(layout=self.layout, blocksize=self.blocksize)
         self._only_coo("add")
         if self.aval.shape != other.aval.shape:
             raise RuntimeError(
@@ -163,6 +213,8 @@ class SparseTensor(SparseWriting):
         return total(self, other, alpha)
 
     def sub(self, other: Any, *, alpha: Any = 1) -> SparseTensor:
+        if self.compressed is not None:
+            raise RuntimeError(f"unsupported tensor layout: {title_of(self)}")
         return self.add(other, alpha=-alpha)
 
     __mul__ = __rmul__ = mul
@@ -196,7 +248,8 @@ class SparseTensor(SparseWriting):
         """Some indices along an axis."""
         axis = normalize_axis(dim, self.aval.ndim)
         if self.layout is not sparse_coo:
-            return self.to_dense().index_select(dim, index).to_sparse(layout=self.layout)
+            found = self.to_dense().index_select(dim, index)
+            return found.to_sparse(layout=self.layout, blocksize=self.blocksize)
         if index.aval.ndim != 1 or index.aval.dtype is not int64 or index._sparse:
             raise IndexError(
                 "index_select() argument index must be 1-D strided (non-sparse) long-tensor."
@@ -283,6 +336,10 @@ class SparseTensor(SparseWriting):
         given = index if isinstance(index, tuple) else (index,)
         if not all(isinstance(i, int) for i in given):
             missing("slicing")
+        if self.compressed is not None and self.blocksize is not None:
+            raise RuntimeError(
+                "select(): no view exists for the given input, consider using torch.select_copy."
+            )
         found: Any = self.coalesce() if self.layout is sparse_coo else self.to_sparse()
         if len(given) == self.aval.ndim:
             return found.to_dense()[tuple(given)]
@@ -302,4 +359,5 @@ class SparseTensor(SparseWriting):
         return iter([self[i] for i in range(self.aval.shape[0])])
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
-        return sparse_repr(self)
+        shown = sparse_repr(self)
+        return f"Parameter containing:\n{shown}" if getattr(self, "_is_param", False) else shown

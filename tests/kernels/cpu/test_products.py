@@ -55,7 +55,7 @@ def assert_exact(found: Any, a: Any, b: Any, bias: Any = 0) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("letter", "dpr")
+@pytest.mark.parametrize("letter", "dprPR")
 def test_every_form_takes_every_order_and_size(letter: str, order: str, kind: Any) -> None:
     for size in SIZES:
         a, b = operands(*size, order, kind)
@@ -64,7 +64,7 @@ def test_every_form_takes_every_order_and_size(letter: str, order: str, kind: An
         assert_exact(product(a, b, letter, bias), a, b, bias)
 
 
-@pytest.mark.parametrize("letter", "dpr")
+@pytest.mark.parametrize("letter", "dprPR")
 def test_operands_may_have_any_steps(letter: str) -> None:
     """Every second row and column, rows that are one and the same; nothing is copied before."""
     rng = np.random.default_rng(0)
@@ -78,7 +78,7 @@ def test_operands_may_have_any_steps(letter: str) -> None:
 
 
 @pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("letter", "dpr")
+@pytest.mark.parametrize("letter", "dprPR")
 def test_batches_have_steps_of_their_own(letter: str, order: str) -> None:
     """Two axes, one of which each operand repeats."""
     a, b = operands(9, 20, 30, order, np.float32, batch=(2, 3))
@@ -109,7 +109,7 @@ def test_bits_do_not_hang_on_threads(letter: str, size: tuple[int, int, int]) ->
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-@pytest.mark.parametrize("letter", "dpr")
+@pytest.mark.parametrize("letter", "dprPR")
 def test_what_is_not_finite_reaches_its_sums_alone(letter: str, value: float) -> None:
     """Zeros that fill up tiles are not multiplied with it; 0 times it is NaN."""
     a, b = np.zeros((9, 30), np.float32), np.zeros((30, 21), np.float32)
@@ -147,7 +147,7 @@ def test_tiles_of_narrower_vectors(vector: int) -> None:
     a, b = operands(33, 100, 300, "nt", np.float32)
     out, nothing = np.full((33, 100), np.nan, np.float32), np.zeros(64, np.float32)
     for form in (product_loops.DOTS, product_loops.PACKED):
-        given = (33, 100, 300, *steps(a), *steps(b), 0, form, 150, 4, product_loops.ROWS, 33, 0)
+        given = (33, 100, 300, *steps(a), *steps(b), 0, form, 0, 150, 4, product_loops.ROWS, 33, 0)
         run = product_loops.product(a.dtype, vector, form == product_loops.DOTS)
         run(out.reshape(-1), matmul._memory(a), matmul._memory(b), nothing, np.array(given), 0, 1)
         assert_exact(out, a, b)
@@ -169,7 +169,7 @@ def test_the_table_has_a_form_for_every_size() -> None:
         for row in rows:
             cells = row.split()
             assert [len(cell) for cell in cells] == [len(LIMITS[2]) + 1] * (len(LIMITS[1]) + 1)
-            allowed = {"nn": "bpr", "nt": "bpd", "tn": "bpr", "tt": "bp"}[order]
+            allowed = {"nn": "bpr", "nt": "bpd", "tn": "bprPR", "tt": "bpP"}[order]
             assert set(row) <= {*allowed, " "}
 
 

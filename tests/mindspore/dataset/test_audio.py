@@ -10,7 +10,7 @@ from tests.support.paths import GOLDEN_FILES
 
 
 def test_values_of_mindspore() -> None:
-    """76 calls: filters, spectra, scales, levels. Recursive filters and phases round otherwise."""
+    """86 calls of all kinds. Recursive filters and phases round otherwise."""
     draw = np.random.RandomState(0)
     wave = np.sin(np.arange(160) * 0.1) * 0.5 + draw.randn(160) * 0.1
     names: dict[str, Any] = {
@@ -25,7 +25,7 @@ def test_values_of_mindspore() -> None:
         same = found.shape == wanted.shape and found.dtype == wanted.dtype
         if not same or np.abs(found - wanted).max() > 1e-4 * max(1, np.abs(wanted).max()):
             wrong.append((code, found.shape, found.dtype))
-    assert wrong == [] and len(golden.files) > 70
+    assert wrong == [] and len(golden.files) > 80
 
 
 def test_random_and_iterative_operations() -> None:
@@ -49,6 +49,16 @@ def test_random_and_iterative_operations() -> None:
     assert back.shape == power.shape and back.min() >= 0
 
 
+def test_dither_draws_from_the_signal() -> None:
+    """Noise of one sample, or of the sum of seven; steps of 16 bits."""
+    wave = np.sin(np.arange(400) * 0.1)[None] * 0.3
+    np.random.seed(1)  # noqa: NPY002 (the generator that rows seed)
+    for density, most in ((a.DensityFunction.RPDF, 2), (a.DensityFunction.GPDF, 4)):
+        made = a.Dither(density)(wave)
+        assert np.array_equal(made * 2**15, np.round(made * 2**15))
+        assert 0 < np.abs(made * 2**15 - wave * (2**15 - 2)).max() <= most
+
+
 def test_bad_arguments_are_told() -> None:
     """What is no number, no word of the options, and no signal."""
     with pytest.raises(TypeError, match="stype should be a ScaleType"):
@@ -57,9 +67,13 @@ def test_bad_arguments_are_told() -> None:
         a.LowpassBiquad(16000, 100.0, 2.0)
     with pytest.raises(ValueError, match="44100 or 48000"):
         a.DeemphBiquad(16000)
+    with pytest.raises(ValueError, match=r"depth is not within the required interval of \[0, 10"):
+        a.Flanger(16000, depth=11.0)
+    with pytest.raises(RuntimeError, match="channel, time"):
+        a.Flanger(16000)(np.zeros(8))
     with pytest.raises(RuntimeError, match="a signal is needed"):
         a.Gain()(np.array(["x"]))
     with pytest.raises(RuntimeError, match="last axis of 2"):
         a.Angle()(np.zeros((3, 3), np.float32))
     with pytest.raises(AttributeError, match=r"mindspore\.dataset\.audio"):
-        a.Phaser
+        a.Vad

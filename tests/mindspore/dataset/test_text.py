@@ -93,3 +93,42 @@ def test_pieces_of_sentences(tmp_path) -> None:
     assert lines.take(1).get_dataset_size() == 1
     (first, *_) = lines.take(1).create_tuple_iterator(output_numpy=True)
     assert "".join(first[0].tolist()) == "▁the▁cat▁number▁0▁sat▁on▁the▁mat"
+
+
+JIEBA = GOLDEN_FILES / "jieba"  # a part of jieba's dictionary and model, in cppjieba's form
+
+
+def jieba(mode: t.JiebaMode, with_offsets: bool = False) -> t.JiebaTokenizer:
+    model, words = str(JIEBA / "hmm_model.utf8"), str(JIEBA / "jieba.dict.utf8")
+    return t.JiebaTokenizer(model, words, mode, with_offsets)
+
+
+def test_chinese_words_of_mindspore() -> None:
+    """Three modes with offsets, two with words of a user; real MindSpore 2.10 gave the same."""
+    tokenizers = {str(int(mode)): jieba(mode, True) for mode in t.JiebaMode}
+    for mode in (t.JiebaMode.MP, t.JiebaMode.MIX):
+        own = jieba(mode)
+        own.add_word("男默女泪")
+        own.add_word("来到北京", 10000)
+        own.add_dict({"杭研": 20, "月光光": 30})
+        tokenizers[f"{int(mode)}u"] = own
+    for mode, text, wanted in json.loads((JIEBA / "words.json").read_text(encoding="utf-8")):
+        found = tokenizers[mode](text)
+        parts = found if isinstance(found, tuple) else (found,)
+        assert [part.tolist() for part in parts] == wanted, (mode, text)
+
+
+def test_chinese_words_refuse_what_is_wrong(tmp_path: Any) -> None:
+    """Files that are not there or hold something else, and words without characters."""
+    words = tmp_path / "words"
+    words.write_text("one\ntwo\n")
+    with pytest.raises(ValueError, match="is not exist"):
+        t.JiebaTokenizer(str(tmp_path / "none"), str(words))
+    with pytest.raises(RuntimeError, match="lines of numbers"):
+        t.JiebaTokenizer(str(words), str(JIEBA / "jieba.dict.utf8"))
+    with pytest.raises(RuntimeError, match="line 1 of"):
+        t.JiebaTokenizer(str(JIEBA / "hmm_model.utf8"), str(words))
+    with pytest.raises(TypeError, match="should be JiebaMode"):
+        t.JiebaTokenizer(str(words), str(words), "MIX")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="should not be empty"):
+        jieba(t.JiebaMode.MP).add_word("")

@@ -136,6 +136,81 @@ def by_logits(last: Any, low: float = 0.0) -> Callable[[], None]:
     return work
 
 
+class BytesNet(nn.Module):
+    """Takes pictures of bytes; divides them or does not."""
+
+    def __init__(self, divisor: float) -> None:
+        super().__init__()
+        self.conv, self.divisor = nn.Conv2d(3, 4, 3), divisor
+        self.last = nn.Linear(4, 3)
+
+    def forward(self, x: Any) -> Any:
+        return self.last(self.conv(x.float() / self.divisor - 0.5).mean((2, 3)))
+
+
+def on_bytes(divisor: float) -> None:
+    model = BytesNet(divisor)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
+    for _ in range(5):
+        data = torch.randint(0, 256, (8, 3, 6, 6), dtype=torch.uint8)
+        optimizer.zero_grad()
+        F.cross_entropy(model(data), torch.randint(0, 3, (8,))).backward()
+        optimizer.step()
+
+
+class Hidden(nn.Module):
+    """Layers in a Python list, which modules do not see."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.hidden, self.last = [nn.Linear(4, 4)], nn.Linear(4, 3)
+
+    def forward(self, x: Any) -> Any:
+        return self.last(self.hidden[0](x).tanh())
+
+
+class Bounded(nn.Module):
+    """A rectifier written as a bound."""
+
+    def __init__(self, rectify: Callable[[Any], Any]) -> None:
+        super().__init__()
+        self.first, self.last, self.rectify = nn.Linear(4, 16), nn.Linear(16, 3), rectify
+
+    def forward(self, x: Any) -> Any:
+        return self.last(self.rectify(self.first(x) - 100))
+
+
+def never_trained_again() -> None:
+    model = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 3))
+
+    def evaluate(model: Any) -> None:
+        model.eval()
+
+    training(model, after=evaluate)
+
+
+def overflowing_scale() -> None:
+    """Inputs of the size of float32's range."""
+    scaler = torch.amp.GradScaler("cpu", init_scale=2.0**10)
+    model = classifier()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(8):
+        optimizer.zero_grad()
+        scaler.scale(model(torch.full((16, 4), 1e38)).square().mean()).backward()
+        scaler.step(optimizer)
+        scaler.update()
+
+
+def adam_too_high() -> None:
+    model = nn.Sequential(nn.Linear(4, 64), nn.ReLU(), nn.Linear(64, 2))
+    optimizer = torch.optim.Adam(model.parameters(), lr=1.0)
+    for _ in range(16):
+        data = torch.randn(32, 4)
+        optimizer.zero_grad()
+        F.cross_entropy(model(data), (data[:, 0] * data[:, 1] > 0).long()).backward()
+        optimizer.step()
+
+
 PLANTED: list[tuple[str, str, Callable[[], Any]]] = [
     ("unnormalised_inputs", "mean", lambda: training(scale=64.0, shift=128.0, rate=1e-6)),
     ("labels_out_of_range", "labels are from 1 to 3, the output has 3 classes",
@@ -165,6 +240,15 @@ PLANTED: list[tuple[str, str, Callable[[], Any]]] = [
      lambda: training(loss_of=lambda x, y: x.square().mean(), rate=3.0, steps=5)),
     ("learning_rate_too_high", "of their size", too_high),
     ("falling_loss_scale", "fell from 1024 to", falling_scale),
+    ("unnormalised_inputs", "BytesNet is given numbers from", lambda: on_bytes(1.0)),
+    ("eval_mode_in_training", "in the last 9 of 10 training calls", never_trained_again),
+    ("dead_relu", "16 of 16 units", lambda: training(Bounded(lambda x: x.clamp(min=0)))),
+    ("dead_relu", "16 of 16 units", lambda: training(Bounded(lambda x: F.relu(x, inplace=True)))),
+    ("dead_relu", "16 of 16 units", lambda: training(Bounded(F.relu6))),
+    ("not_in_optimizer", "Linear.weight, used by Hidden, which is not among its parameters",
+     lambda: training(Hidden())),
+    ("falling_loss_scale", "fell from 1024 to", overflowing_scale),
+    ("learning_rate_too_high", "of their size", adam_too_high),
 ]  # fmt: skip
 
 
@@ -175,7 +259,7 @@ def test_a_planted_fault_is_found(check: str, evidence: str, work: Callable[[], 
     assert found[0].place.file == __file__
     text = page("train.py", found, "1 step")
     assert check in text and "<script" not in text
-    assert not found[0].series or sparkline(found[0].series) or math.isnan(found[0].series[0])
+    assert found[0].title and (sparkline(found[0].series) or math.isnan(found[0].series[0]))
 
 
 def test_every_check_has_a_planted_fault() -> None:
@@ -254,9 +338,43 @@ def sound_manual_clearing() -> None:
     training(clear=False, after=clear)
 
 
+def sound_hidden_state() -> None:
+    """In evaluation the state of a recurrent model begins with zeros; tokens are no quantities."""
+
+    class Tokens(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.table, self.cell, self.last = nn.Embedding(500, 8), nn.GRU(8, 8), nn.Linear(8, 3)
+
+        def forward(self, tokens: Any, state: Any) -> Any:
+            found, state = self.cell(self.table(tokens), state)
+            return self.last(found[-1]), state
+
+    model = Tokens()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(6):
+        output, _ = model(torch.randint(0, 500, (5, 16)), torch.randn(1, 16, 8))
+        optimizer.zero_grad()
+        F.cross_entropy(output, torch.randint(0, 3, (16,))).backward()
+        optimizer.step()
+    with torch.no_grad():
+        model(torch.randint(0, 500, (5, 16)), torch.zeros(1, 16, 8))
+
+
+def sound_bytes() -> None:
+    """The model prepares its pictures itself."""
+    on_bytes(255.0)
+
+
+def sound_margins() -> None:
+    """A bound outside of models makes no rectifier of a loss."""
+    training(loss_of=lambda x, y: x.square().mean() + (x - 9).clamp(min=0).sum())
+
+
 @pytest.mark.parametrize(
     "work",
     [
+        sound_hidden_state, sound_bytes, sound_margins,
         training, sound_by_batches, sound_accumulation, sound_opponents, sound_closure,
         sound_fine_tuning, sound_manual_clearing,
     ],
