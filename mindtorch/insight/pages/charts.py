@@ -148,7 +148,7 @@ def heatmap(
         "inRange": {"color": list(_SCALE)}, "text": [words, ""],
     }  # fmt: skip
     options["series"] = [{"type": "heatmap", "data": [list(each) for each in cells],
-                          "progressive": 4000, "name": words}]  # fmt: skip
+                          "progressive": 0, "name": words}]  # fmt: skip
     return options
 
 

@@ -122,7 +122,7 @@ def build(view: View) -> None:
         overview.options.update(options)
         overview.update()
         overview.visible = many > 0
-        words.text = f"{many} tensors" + (f", {_ROWS} of them" if many > _ROWS else "")
+        words.text = f"{many} tensors" + (f"; {_ROWS} of them are shown" if many > _ROWS else "")
 
     view.live(draw)
     heading("One by one")

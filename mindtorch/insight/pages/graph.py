@@ -32,6 +32,7 @@ _COLUMNS = (
     ("name", "name"), ("kind", "class or operation"), ("shape", "result"),
     ("parameters", "parameters"), ("nodes", "nodes"), ("time", "forward ms"),
 )  # fmt: skip
+_NUMBERS = ("parameters", "nodes", "time")
 
 
 def _words(box: Box) -> str:
@@ -75,8 +76,8 @@ class _GraphPage:
         self.table = (
             ui.table(
                 columns=[
-                    {"name": name, "label": label, "field": name, "align": "left",
-                     "sortable": True}
+                    {"name": name, "label": label, "field": name, "sortable": True,
+                     "align": "right" if name in _NUMBERS else "left"}
                     for name, label in _COLUMNS
                 ],
                 rows=[], row_key="path", pagination=25,

@@ -23,6 +23,7 @@ _COLUMNS = (
     ("loss", "loss", True), ("metric", "further figures", False), ("problems", "files", False),
 )  # fmt: skip
 
+_NUMBERS = ("took", "step", "pace", "loss")
 _STYLES = {
     **dict.fromkeys(("started", "took", "loss", "pace"), "white-space: nowrap"),
     "name": "min-width: 11rem", "problems": "min-width: 16rem",
@@ -62,7 +63,7 @@ def build(view: View) -> None:
             "label": label,
             "field": name,
             "sortable": sortable,
-            "align": "left",
+            "align": "right" if name in _NUMBERS else "left",
             "style": _STYLES.get(name, ""),
         }
         for name, label, sortable in _COLUMNS

@@ -274,7 +274,14 @@ class PhotoTourDataset(_Arrays):
 
 
 class FakeImageDataset(_Arrays):
-    """Random pictures: "image" uint8, "label" uint32; row i draws from the seed base_seed + i."""
+    """Random pictures: "image" uint8, "label" uint32.
+
+    Args:
+        num_images: how many.
+        image_size: (height, width, channels).
+        num_classes: how many labels there are.
+        base_seed: the same pictures for the same seed.
+    """
 
     def __init__(
         self, num_images: int = 1000, image_size: Any = (224, 224, 3), num_classes: int = 10,
