@@ -1,9 +1,10 @@
-"""Time steps of models under fully_shard: two processes of one thread each, here and in PyTorch.
+"""Time steps of models under fully_shard, or under DistributedDataParallel (--kind ddp): two
+processes of one thread each, here and in PyTorch.
 
 Jobs of the two libraries take turns; of each the smallest time of a step of all processes counts,
 and the smallest time that the first one's threads had a core, which says more on a busy machine.
 
-    python benchmarks/sharded.py [--rounds 3] [--steps 5] [--models mlp gpt resnet18]
+    python benchmarks/sharded.py [--kind fsdp] [--rounds 3] [--steps 5] [--models mlp gpt resnet18]
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def parts_of(torch: Any, name: str) -> tuple[Any, list[Any], Any, Any]:
     return net, blocks, torch.randn(8, 3, 32, 32), torch.randint(0, 10, (8,))
 
 
-def measure(namespace: str, name: str, steps: int) -> None:
+def measure(namespace: str, kind: str, name: str, steps: int) -> None:
     """Print the smallest time of a step, in one of the processes of a job."""
     torch = importlib.import_module(namespace)
     dist = importlib.import_module(f"{namespace}.distributed")
@@ -49,10 +50,12 @@ def measure(namespace: str, name: str, steps: int) -> None:
     dist.init_process_group("gloo")
     torch.manual_seed(0)
     net, inner, x, y = parts_of(torch, name)
-    mesh = mesh_of("cpu", (dist.get_world_size(),))
-    for module in inner:
-        fsdp.fully_shard(module, mesh=mesh)
-    fsdp.fully_shard(net, mesh=mesh)
+    if kind == "ddp":
+        net = torch.nn.parallel.DistributedDataParallel(net)
+    else:
+        mesh = mesh_of("cpu", (dist.get_world_size(),))
+        for module in (*inner, net):
+            fsdp.fully_shard(module, mesh=mesh)
     optimizer = torch.optim.AdamW(net.parameters(), lr=1e-3)
     best = worked = float("inf")
     for i in range(steps + 3):
@@ -72,11 +75,12 @@ def measure(namespace: str, name: str, steps: int) -> None:
     dist.destroy_process_group()
 
 
-def job(namespace: str, name: str, steps: int) -> tuple[float, float]:
+def job(namespace: str, kind: str, name: str, steps: int) -> tuple[float, float]:
     """The smallest times of a step in a job of two processes: on the clock, and on a core."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", LAUNCHERS[namespace], "--nproc-per-node=2", __file__,
-               "--measure", namespace, "--models", name, "--steps", str(steps)]  # fmt: skip
+               "--measure", namespace, "--models", name, "--steps", str(steps),
+               "--kind", kind]  # fmt: skip
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(done.stderr + done.stdout)
@@ -90,20 +94,21 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=5)
     parser.add_argument("--models", nargs="*", default=["mlp", "gpt", "resnet18"])
+    parser.add_argument("--kind", choices=["fsdp", "ddp"], default="fsdp")
     parser.add_argument("--measure", choices=list(LAUNCHERS), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:
-        measure(options.measure, options.models[0], options.steps)
+        measure(options.measure, options.kind, options.models[0], options.steps)
         return
     for name in options.models:
         best: dict[str, list[tuple[float, float]]] = {namespace: [] for namespace in LAUNCHERS}
         for _ in range(options.rounds):
             for namespace in LAUNCHERS:
-                best[namespace].append(job(namespace, name, options.steps))
+                best[namespace].append(job(namespace, options.kind, name, options.steps))
         for place, what in enumerate(("clock", "core")):
             mine, theirs = (min(times[place] for times in found) for found in best.values())
-            print(f"{name:10}{what:8}{mine * 1e3:10.1f} ms{theirs * 1e3:10.1f} ms   "
-                  f"x{mine / theirs:.2f}", flush=True)  # fmt: skip
+            print(f"{options.kind:5}{name:10}{what:8}{mine * 1e3:10.1f} ms"
+                  f"{theirs * 1e3:10.1f} ms   x{mine / theirs:.2f}", flush=True)  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -127,9 +127,9 @@ GAPS: tuple[Gap, ...] = (
         "rendezvous handlers of one's own; _composable.replicate of DTensors",
         "all", "there are groups, collectives, torchrun, DistributedDataParallel and ZeRO-1, over "
         "MPI or sockets; other names that libraries import raise when used"),
-    Gap("feature", "torch.distributed.tensor.experimental.register_sharding; "
-        "DTensor.redistribute to another mesh", "all",
-        "raise; an op's sharding rule is part of the engine, local_map takes functions"),
+    Gap("feature", "torch.distributed.tensor.experimental.register_sharding of aten's inner "
+        "overloads (_softmax); DTensor.redistribute to another mesh", "all",
+        "raise; rules of custom operators and of functions with an overload's name can be set"),
     Gap("feature", "context_parallel: attn_mask, dropout_p, nn.MultiheadAttention, flex_attention, "
         "load balancers of one's own, second derivatives, meshes of several axes", "all",
         "raise; scaled_dot_product_attention with is_causal or without is over all parts"),

@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
-__all__ = ["NormPartial", "Partial", "Placement", "Replicate", "Shard", "StridedShard"]
+__all__ = ["NormPartial", "Partial", "Placement", "Replicate", "Shard", "StridedShard", "piece"]
+
+
+def piece(length: int, count: int, index: int) -> tuple[int, int]:
+    """Where piece ``index`` of ``count`` begins, and its length: all are as long as the first, but
+    for the last ones."""
+    step = -(-length // count)
+    start = min(index * step, length)
+    return start, min(step, length - start)
 
 
 class Placement:
@@ -28,6 +37,20 @@ class Shard(Placement):
     """Cut along ``dim``, a piece for each process: as ``torch.chunk`` cuts."""
 
     dim: int
+
+    @staticmethod
+    def local_shard_size_and_offset(
+        curr_local_size: int, num_chunks: int, rank: int
+    ) -> tuple[int, int]:
+        """How long the piece of process ``rank`` is, and where it begins.
+
+        Args:
+            curr_local_size: the length of what is cut.
+            num_chunks: into how many pieces.
+            rank: which piece.
+        """
+        start, length = piece(curr_local_size, num_chunks, rank)
+        return length, start
 
     def __str__(self) -> str:
         return f"S({self.dim})"
@@ -59,6 +82,8 @@ class Partial(Placement):
     """A term in each process, to be combined by ``reduce_op``: sum, avg, product, max or min."""
 
     reduce_op: str = "sum"
+    ALL_REDUCE_OPS: ClassVar[tuple[str, ...]] = ("sum", "avg", "min", "max", "product")
+    LINEAR_REDUCE_OPS: ClassVar[tuple[str, ...]] = ("sum", "avg")
 
     def __repr__(self) -> str:
         return f"Partial({self.reduce_op})"

@@ -9,8 +9,8 @@ from ..aval import aval
 from ..ops.elementwise import power
 from ..ops.movement import cat, clone, contiguous, slice_
 from ..tensor import Tensor, constant, full_flat
-from .placements import NormPartial, Partial, Placement, Replicate, Shard
-from .sharded import Sharding, piece
+from .placements import NormPartial, Partial, Placement, Replicate, Shard, piece
+from .sharded import Sharding
 
 __all__ = ["cost", "cut", "redistribute_local"]
 

@@ -13,7 +13,7 @@ from typing import Any, NoReturn, Protocol
 
 from ..aval import Aval, described_as
 from ..tensor import Tensor, akin, make
-from .placements import Partial, Placement, Replicate, Shard, StridedShard
+from .placements import Partial, Placement, Replicate, Shard, StridedShard, piece
 
 __all__ = [
     "LocalPart", "Mesh", "ShardedAval", "Sharding", "is_sharded", "local_part", "result_kind",
@@ -118,14 +118,6 @@ class Sharding:
         if place is None:
             return (0,)
         return tuple([length for _, length in self.local_range(shape, place)])
-
-
-def piece(length: int, count: int, index: int) -> tuple[int, int]:
-    """Where piece ``index`` of ``count`` begins, and its length: all are as long as the first, but
-    for the last ones."""
-    step = -(-length // count)
-    start = min(index * step, length)
-    return start, min(step, length - start)
 
 
 class ShardedAval(Aval):

@@ -11,7 +11,7 @@ import numpy as np
 from mindtorch.kernels.codegen.jit import kernel
 
 from . import simd
-from .product_tile import heights, tile_shape, tiles_of
+from .product_tile import address_of, heights, tile_shape, tiles_of
 from .simd import transpose_block
 
 
@@ -38,7 +38,9 @@ def whole(count: int, width: int) -> int:
 
 
 def _product(rows: int, vectors: int, width: int) -> Any:
-    tile, height = tiles_of(rows, vectors, width), np.array(heights(rows))
+    dtype = np.dtype(f"f{simd.vector_bytes() // width}")
+    tile, height = tiles_of(rows, vectors, width, dtype), np.array(heights(rows))
+    size = dtype.itemsize
 
     @kernel
     def product(
@@ -52,9 +54,8 @@ def _product(rows: int, vectors: int, width: int) -> Any:
         another.
         """
         nothing = np.zeros(vectors * width, out.dtype)
-        start, start_down = nothing, 0
-        if adds:
-            start, start_down = out, out_down
+        out_data, left_data, right_data = address_of(out), address_of(left), address_of(right)
+        start_down = out_down if adds else 0
         across = (n + width - 1) // width
         panels = (across + vectors - 1) // vectors
         narrow, wider = across // panels, across % panels
@@ -66,9 +67,11 @@ def _product(rows: int, vectors: int, width: int) -> Any:
             while i < m:
                 high = height[min(m - i, 2 * rows)]
                 at = out_at + i * out_down + j
-                tile(high, wide, count, left, left_at + i * left_down, left_down, left_along,
-                     right, right_at, down, out, at, out_down, min(room, n - j), start,
-                     at if adds else 0, start_down)  # fmt: skip
+                target = out_data + at * size
+                begun = target if adds else address_of(nothing)
+                tile(high, wide, count, left_data + (left_at + i * left_down) * size, left_down,
+                     left_along, right_data + right_at * size, down, target, out_down,
+                     min(room, n - j), begun, start_down)  # fmt: skip
                 i += high
             j += room
             right_at += room if right_down else room * count

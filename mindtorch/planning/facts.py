@@ -19,6 +19,7 @@ from mindtorch.torch.utils.flop_counter import FlopCounterMode
 __all__ = ["Call", "Facts", "Slice", "measure"]
 
 _REPEATS = 5
+Clock = Callable[[], float]
 
 
 @dataclass
@@ -211,7 +212,7 @@ def _state_bytes(optimizer: Any) -> int:
 
 def measure(
     model: Any, args: Sequence[Any], kwargs: dict[str, Any] | None = None, optimizer: Any = None,
-    loss_of: Callable[[Any], Any] | None = None,
+    loss_of: Callable[[Any], Any] | None = None, clock: Clock = time.perf_counter,
 ) -> Facts:  # fmt: skip
     """Run some training steps of ``model`` in this process, and say what they take.
 
@@ -223,6 +224,7 @@ def measure(
         args, kwargs: what it is called with; the first axis of tensors is the samples'.
         optimizer: of its parameters, which has made a step; None: no states.
         loss_of: the loss of the model's results; None: a number that they have, or their sum.
+        clock: what steps are timed by; ``time.process_time`` for seconds of a processor.
 
     Raises:
         ValueError: there is no tensor among the inputs, or no gradient.
@@ -238,19 +240,21 @@ def measure(
     with counter:
         step(args, words)
     trace = _traced(model, lambda: loss(model(*args, **words)), optimizer)
-    whole = _least(lambda: step(args, words))
+    whole = _least(lambda: step(args, words), clock)
     fixed, each = 0.0, whole / count
     if count > 1:
         half = (count + 1) // 2
         fewer = _fewer((args, words), count, half)
-        saving = max(whole - _least(lambda: step(*fewer)), 0.0)
+        saving = max(whole - _least(lambda: step(*fewer), clock), 0.0)
         each = min(saving / (count - half), whole / count)
         fixed = whole - each * count
     own = _parameters(model)
     total = sum(own.values())
     states = _state_bytes(optimizer) / max(total, 1) if optimizer is not None else 0.0
     frozen = _bytes([*model.parameters(), *model.buffers()]) - total
-    update = _update(model, optimizer, lambda: loss(model(*args, **words)).backward())
+    update = _update(
+        model, optimizer, lambda: loss(model(*args, **words)).backward(), clock
+    )
     return Facts(
         count, trace.slices, trace.calls, own, frozen, states, fixed, each, update,
         _operations(counter, model),
@@ -287,22 +291,24 @@ def _parameters(model: Any) -> dict[str, int]:
     return own
 
 
-def _least(function: Callable[[], Any]) -> float:
+def _least(function: Callable[[], Any], clock: Clock) -> float:
     """The smallest time of some calls, after two that may compile."""
     times = []
     for _ in range(_REPEATS + 2):
-        begun = time.perf_counter()
+        begun = clock()
         function()
-        times.append(time.perf_counter() - begun)
+        times.append(clock() - begun)
     return min(times[2:])
 
 
-def _update(model: Any, optimizer: Any, backward: Callable[[], Any]) -> float:
+def _update(
+    model: Any, optimizer: Any, backward: Callable[[], Any], clock: Clock
+) -> float:
     if optimizer is None:
         return 0.0
     model.zero_grad()
     backward()
-    found = _least(optimizer.step)
+    found = _least(optimizer.step, clock)
     model.zero_grad()
     return found
 

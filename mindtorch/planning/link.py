@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,8 +99,11 @@ def measured_link() -> Link:
     return _fitted(json.loads(told[0][0]), 2, "measured with two processes here")
 
 
-def link_of_job() -> Link:
+def link_of_job(clock: Callable[[], float] = time.perf_counter) -> Link:
     """Of all processes of this job; each of them calls it, and each has its own times.
+
+    Args:
+        clock: what exchanges are timed by.
 
     Raises:
         ValueError: the job has one process.
@@ -107,7 +111,7 @@ def link_of_job() -> Link:
     count = dist.get_world_size()
     if count < 2:
         raise ValueError("a job of one process exchanges nothing")
-    return _fitted(_times(dist.get_rank(), count), count, f"measured with {count} processes")
+    return _fitted(_times(dist.get_rank(), count, clock), count, f"measured with {count} processes")
 
 
 def _exchanges(rank: int, count: int) -> dict[str, Any]:
@@ -123,12 +127,15 @@ def _exchanges(rank: int, count: int) -> dict[str, Any]:
     }
 
 
-def _times(rank: int, count: int) -> dict[str, list[float]]:
+def _times(
+    rank: int, count: int, clock: Callable[[], float] = time.perf_counter
+) -> dict[str, list[float]]:
     """Least seconds of each kind, of few and of many elements, as nearly as ``count`` divides."""
     found = {}
     for kind, exchange in _exchanges(rank, count).items():
         found[kind] = [
-            min(_timed(exchange, torch.zeros(size // count * count)) for _ in range(_REPEATS))
+            min(_timed(exchange, torch.zeros(size // count * count), clock)
+                for _ in range(_REPEATS))
             for size in (_SMALL, _LARGE)
         ]
     return found
@@ -144,11 +151,11 @@ def main(url: str, rank: str) -> None:
     dist.destroy_process_group()
 
 
-def _timed(exchange: Any, x: Any) -> float:
+def _timed(exchange: Any, x: Any, clock: Callable[[], float]) -> float:
     dist.barrier()
-    begun = time.perf_counter()
+    begun = clock()
     exchange(x)
-    return time.perf_counter() - begun
+    return clock() - begun
 
 
 if __name__ == "__main__":

@@ -233,7 +233,8 @@ class Operator:
     `kernels` are by torch's dispatch keys: "CPU", "CUDA", "CompositeImplicitAutograd",
     "CompositeExplicitAutograd", "Autograd", and those of :data:`AUTOCAST_KEYS`. `opaque` says
     that autograd must not look inside. `packet` is what `torch.ops` shows of it, `hand(operator,
-    values)` what a mode says of a call, NotImplemented where there is none.
+    values)` what a mode says of a call, NotImplemented where there is none; `sharded(values)` what
+    it computes of tensors over several processes.
     """
 
     hand: ClassVar[Callable[[Operator, Sequence[Any]], Any] | None] = None
@@ -246,6 +247,7 @@ class Operator:
     setup_context: Callable[..., Any] | None = None
     opaque: bool = False
     packet: Any = None
+    sharded: Callable[[Sequence[Any]], Any] | None = None
 
     def bind(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
         """The values of all arguments in the schema's order.
@@ -326,7 +328,10 @@ class Operator:
             found = Operator.hand(self, values)
             if found is not NotImplemented:
                 return found
-        device = next((t.device.type for t in _tensors(values)), "cpu")
+        tensors = list(_tensors(values))
+        if self.sharded is not None and any(t.aval.sharded for t in tensors):
+            return self.sharded(values)
+        device = next((t.device.type for t in tensors), "cpu")
         if device == "meta" and self.fake is not None:
             return self.call_kernel(self.fake, values)
         keys = (device.upper(), "CompositeExplicitAutograd", "CompositeImplicitAutograd")

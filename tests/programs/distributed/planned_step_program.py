@@ -3,8 +3,10 @@
     python planned_step_program.py NAMESPACE RANK SIZE URL FOLDER MODEL SIZE_OF_MODEL PLAN ...
 
 MODEL is mlp or gpt; SIZE_OF_MODEL small or large; a PLAN is alone (no exchange), ddp, fsdp, tp, pp,
-or fsdp-tp. Writes FOLDER/NAMESPACE.RANK.json: for each plan seconds of the fastest step, and bytes
-of parameters, gradients and optimizer states ("states") and of what forward keeps ("activations").
+or fsdp-tp; or "predicted" or "predicted on a core": what the planner predicts of all plans from
+what all processes measure at once. Writes FOLDER/NAMESPACE.RANK.json: for each plan seconds of the
+fastest step, on the clock ("seconds") and on a core, and bytes of parameters, gradients and
+optimizer states ("states") and of what forward keeps ("activations").
 """
 
 from __future__ import annotations
@@ -142,13 +144,14 @@ class Run:
         return sum(t.numel() * t.element_size() for t in local)
 
     def measured(self, steps: int) -> dict[str, Any]:
-        best = float("inf")
+        best = core = float("inf")
         for _ in range(steps):
             self.dist.barrier()
-            begun = time.perf_counter()
+            begun, worked = time.perf_counter(), time.process_time()
             self.step()
             self.optimizer.step()
             best = min(best, time.perf_counter() - begun)
+            core = min(core, time.process_time() - worked)
             gradients = self.bytes_of([p.grad for p in self.trained])
             self.optimizer.zero_grad()
         kept = Kept(self.torch)
@@ -156,7 +159,30 @@ class Run:
             self.step()
         states = [x for each in self.optimizer.state.values() for x in each.values()]
         parts = [self.bytes_of(self.trained), gradients, self.bytes_of(states)]
-        return {"seconds": best, "states": sum(parts), "activations": kept.most}
+        return {"seconds": best, "core": core, "states": sum(parts), "activations": kept.most}
+
+
+def predicted(kind: str, wide: str, clock: Any) -> dict[str, Any]:
+    """Seconds and bytes of each plan, as this process predicts them."""
+    import mindtorch.torch as torch
+    import mindtorch.torch.distributed as dist
+    from mindtorch.planning.costs import Planner
+    from mindtorch.planning.facts import measure
+    from mindtorch.planning.link import link_of_job
+
+    model, x = make(torch, kind, wide)
+    optimizer = torch.optim.AdamW(model.parameters())
+    dist.barrier()
+    facts = measure(model, (x,), {}, optimizer, clock=clock)
+    dist.barrier()
+    link = link_of_job(clock)
+    count = dist.get_world_size()
+    plans = Planner(facts, model, link, count, count * facts.samples).plans()
+    return {
+        plan.name: {"seconds": plan.seconds, "memory": plan.memory,
+                    "waiting": plan.times.get("waiting for other stages", 0.0)}
+        for plan in plans if not plan.reason
+    }  # fmt: skip
 
 
 def main(namespace: str, rank: str, size: str, url: str, folder: str, *asked: str) -> None:
@@ -166,7 +192,12 @@ def main(namespace: str, rank: str, size: str, url: str, folder: str, *asked: st
     dist.init_process_group("gloo", init_method=url, rank=int(rank), world_size=int(size))
     kind, wide, *plans = asked
     steps = 4 if wide == "small" else 12
-    found = {p: Run(torch, namespace, p, kind, wide).measured(steps) for p in plans}
+    found = {
+        p: predicted(kind, wide, time.process_time if "core" in p else time.perf_counter)
+        if p.startswith("predicted")
+        else Run(torch, namespace, p, kind, wide).measured(steps)
+        for p in plans
+    }  # fmt: skip
     Path(folder, f"{namespace}.{rank}.json").write_text(json.dumps(found))
     dist.destroy_process_group()
 

@@ -45,6 +45,47 @@ def test_compiled_steps_average_gradients(found: list[Any]) -> None:
         assert each["compiled"] == [True, ""]
 
 
+def test_buckets_of_compiled_steps_go_before_backward_has_ended() -> None:
+    """A bucket is given to its hook when the gradients of the layers below are not there yet."""
+    dist = torch.distributed
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        torch.manual_seed(0)
+        nets = [torch.nn.Sequential(*[torch.nn.Linear(8, 8) for _ in range(4)]) for _ in range(2)]
+        nets[1].load_state_dict(nets[0].state_dict())
+        model = torch.nn.parallel.DistributedDataParallel(nets[0], bucket_cap_mb=1e-4)
+        weight = nets[0][0].weight
+        seen: list[Any] = []  # the lowest layer's gradient when a bucket goes
+
+        def hook(_: Any, bucket: Any) -> Any:
+            seen.append(None if weight.grad is None else weight.grad.clone())
+            future: Any = torch.futures.Future()
+            future.set_result(bucket.buffer())
+            return future
+
+        model.register_comm_hook(None, hook)
+        optimizers = [torch.optim.SGD(net.parameters(), lr=0.1) for net in nets]
+
+        def step(net: Any, optimizer: Any, x: Any) -> Any:
+            optimizer.zero_grad()
+            loss = net(x).square().mean()
+            loss.backward()
+            optimizer.step()
+            return loss.detach()
+
+        compiled = torch.compile(lambda x: step(model, optimizers[0], x))
+        for _ in range(4):
+            x = torch.randn(4, 8)
+            seen.clear()
+            assert compiled(x).item() == step(nets[1], optimizers[1], x).item()
+            there = [g is not None and torch.equal(g, nets[1][0].weight.grad) for g in seen]
+            assert there == [False, False, False, True]
+        for own, other in zip(nets[0].parameters(), nets[1].parameters(), strict=True):
+            assert torch.equal(own, other)
+    finally:
+        dist.destroy_process_group()
+
+
 def test_compiled_accumulation_in_a_join_block(found: list[Any]) -> None:
     """The process that has ended hears which forwards are averaged."""
     for each in found:

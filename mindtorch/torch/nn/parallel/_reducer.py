@@ -165,10 +165,12 @@ class Reducer:
                 self.used[i] = 0
                 self._take(p)
 
-    def is_last(self, parameter: Any) -> bool:
-        """While a call is captured: whether all parameters have their gradients now."""
+    def filled_by(self, parameter: Any) -> set[int]:
+        """While a call is captured: by their ids, the parameters of a bucket that all have their
+        gradients with this one; none where some are missing."""
         self._traced.add(id(parameter))
-        return self._traced >= self.waiting
+        own = {id(p) for p in self.bucket_of[id(parameter)].parameters} & self.waiting
+        return own if own <= self._traced else set()
 
     def take(self, parameter: Any) -> None:
         """A parameter has its gradient; with the last one, all are averaged."""

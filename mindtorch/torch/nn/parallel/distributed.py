@@ -192,27 +192,30 @@ class DistributedDataParallel(Module, Joinable):
         return {id(p) for p in self._trained} - used
 
     def _one_ready(self, parameter: Any) -> None:
-        """A parameter has its gradient; while a call is captured, gradients go all at once."""
+        """A parameter has its gradient; in a captured call gradients go bucket after bucket, and
+        the graph goes on meanwhile."""
         if not (self._reducer.expecting and self.require_backward_grad_sync):
             return
         if graph_under_way() is None:
             self._reducer.take(parameter)
-        elif self._reducer.is_last(parameter):
-            self._take_all()
+            return
+        ready = self._reducer.filled_by(parameter)
+        if ready:
+            self._take(tuple([i for i, p in enumerate(self._trained) if id(p) in ready]))
 
     _one_ready.in_captures = True  # type: ignore[attr-defined]
 
     @host_call
-    def _take_all(self) -> None:
-        for parameter in self._trained:
-            if id(parameter) in self._reducer.waiting:
-                self._reducer.take(parameter)
+    def _take(self, places: tuple[int, ...]) -> None:
+        for place in places:
+            self._reducer.take(self._trained[place])
 
     def _average_gradients(self) -> None:
         """Average the gradients as they are now, after backward passes of no_sync() blocks."""
         self._reducer.expecting = True
         self._reducer.prepare(set())
-        self._take_all()
+        waiting = self._reducer.waiting
+        self._take(tuple([i for i, p in enumerate(self._trained) if id(p) in waiting]))
         self._reducer.sends_next = True
 
     # --- uneven inputs -----------------------------------------------------------------------

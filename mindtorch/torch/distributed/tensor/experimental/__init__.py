@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from mindtorch.torch._api.public_names import own_names as _own_names
-from mindtorch.torch._compat.unsupported_names import absent_function as _absent_function
 
 from .._mixed import implicit_replication as implicit_replication
 from ._attention import context_parallel as context_parallel
 from ._func_map import local_map as local_map
-
-register_sharding = _absent_function(
-    "torch.distributed.tensor.experimental", "register_sharding",
-    "an op's sharding rule is part of the engine; a function without one works by local_map",
-)  # fmt: skip
+from ._register_sharding import register_sharding as register_sharding
 
 __all__ = ["context_parallel", "implicit_replication", "local_map", "register_sharding"]
 
