@@ -10,8 +10,8 @@ from mindtorch.engine.devices import cuda
 from mindtorch.engine.devices.device import Device
 from mindtorch.engine.settings import settings as _settings
 from mindtorch.kernels.cpu import thread_pool
-from mindtorch.kernels.cpu.denormals import flush_denormals
 from mindtorch.kernels.support import precision as switches
+from mindtorch.kernels.support.denormals import flush_denormals
 
 from ._api import warn_caller
 from ._api.arguments import as_device

@@ -228,7 +228,7 @@ def pinv(A: Any, rcond: Any = None, *, atol: Any = None, rtol: Any = None,  # no
     if hermitian:
         ops.check_square("linalg.pinv", A.aval)
     batch = broadcast_shapes(*(x.aval.shape for x in limits), A.aval.shape[:-2])
-    if batch != A.aval.shape[:-2]:
+    if A.aval.size and batch != A.aval.shape[:-2]:
         A = A.expand(*batch, *A.aval.shape[-2:])  # noqa: N806
     return ops.pinv(A, *limits, hermitian=bool(hermitian))
 

@@ -370,7 +370,7 @@ _INFINITE = (float("inf"), -float("inf"))
 
 
 def _lp_pool(
-    spatial: int, x: Any, norm_type: float, kernel_size: Any, stride: Any, ceil_mode: bool
+    spatial: int, x: Any, norm_type: Any, kernel_size: Any, stride: Any, ceil_mode: bool
 ) -> Any:
     """(sum of x ** p) ** (1 / p) over each window: the mean times the window's size.
 
