@@ -48,6 +48,11 @@ class DType:
             return False
         return self.category >= FLOAT or self.name.startswith(("int", "qint"))
 
+    @property
+    def abbr(self) -> str:
+        """The name in short: f32 for float32."""
+        return _SHORT.get(self.name, self.name)
+
     def to_real(self) -> DType:
         """The type of the real part."""
         return _REAL.get(self, self)
@@ -69,6 +74,13 @@ class DType:
         return self
 
 
+_SHORT = {
+    "bool": "b8", "bfloat16": "bf16", "float4_e2m1fn_x2": "f4e2m1fnx2",
+    **{f"{kind}{bits}": f"{kind[:1]}{bits}"
+       for kind in ("float", "int", "uint", "complex") for bits in (8, 16, 32, 64, 128)},
+    **{f"float8_{kind}": f"f8{kind}"
+       for kind in ("e4m3fn", "e5m2", "e4m3fnuz", "e5m2fnuz", "e8m0fnu")},
+}  # fmt: skip
 bool_ = DType("bool", np.bool_, BOOL)
 uint8 = DType("uint8", np.uint8, INTEGER)
 int8 = DType("int8", np.int8, INTEGER)

@@ -38,7 +38,7 @@ scripts: list[Any] = []
 # what the engine keeps in a tensor's dictionary
 _FIELDS = frozenset({
     "_storage", "_offset", "_output_index", "_grad", "_hooks", "_interpreter", "_retains_grad",
-    "_trace_stamp", "_dynamic_axes",
+    "_trace_stamp", "_dynamic_axes", "_grad_dtype",
 })  # fmt: skip
 
 
@@ -314,6 +314,8 @@ class Tensor:
     @property
     def _version(self) -> int:
         note_looked_at(self, "version")
+        if self._storage is not None and self._storage.inference:
+            raise RuntimeError("Inference tensors do not track version counter.")
         return version_of(self)
 
     def array(self) -> Any:

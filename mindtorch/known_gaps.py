@@ -109,7 +109,8 @@ GAPS: tuple[Gap, ...] = (
     Gap("argument", "torch._dynamo.mark_dynamic(min, max)", "all",
         "a hint: lengths are not checked against them, and a length that is used as a number is "
         "captured by itself where torch raises ConstraintViolationError"),
-    Gap("feature", "torch.set_flush_denormal(True)", "all", "denormals are kept; answers False"),
+    Gap("feature", "torch.set_flush_denormal(True) on other processors than x86-64", "all",
+        "denormals are kept; answers False"),
     Gap("feature", "recurrent layers in the lower precision of autocast", "all",
         "LSTM, GRU and RNN run in float32 inside of autocast"),
     Gap("feature", "autocast of other devices than the CPU and CUDA", "all",

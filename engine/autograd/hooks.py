@@ -117,7 +117,9 @@ def run_post_hooks(node: Any, results: Any, gradients: tuple[Any, ...]) -> Any:
 def run_leaf_hooks(node: Any, variable: Tensor, gradient: Tensor) -> None:
     """Call the hooks that come after a leaf has its gradient."""
     for hook in list(node.hooks.get("accumulated", {}).values()):
-        if hook(variable) is not None:
+        changed = hook(variable)
+        if changed is not None and changed is not variable:
+            _check_changed(hook, variable, changed)
             raise RuntimeError("Tensor post accumulate grad hooks should return None.")
     for hook in list(node.hooks.get("post", {}).values()):
         hook((), (gradient,))

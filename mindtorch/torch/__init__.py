@@ -184,10 +184,11 @@ _LAZY_NAMES |= dict.fromkeys((
     "PyTorchFileReader", "SymBool", "SymFloat", "SymInt", "_assert", "_assert_async", "_check",
     "_check_index",
     "_check_is_size", "_check_not_implemented", "_check_tensor_all", "_check_tensor_all_with",
-    "_check_type", "_check_value", "_check_with", "sym_float", "sym_int", "sym_ite", "sym_max",
-    "sym_min", "sym_not", "sym_sqrt", "sym_sum",
+    "_check_type", "_check_value", "_check_with", "sym_constrain_range",
+    "sym_constrain_range_for_size", "sym_float", "sym_int", "sym_ite", "sym_max", "sym_min",
+    "sym_not", "sym_sqrt", "sym_sum",
 ), "_compat.runtime_checks")  # fmt: skip
-_LAZY_NAMES["TensorType"] = "_C"
+_LAZY_NAMES |= {"TensorType": "_C", "thread_safe_generator": "random"}
 _LAZY_NAMES |= dict.fromkeys(
     ("cast_to_adapter_tensor", "cast_to_ms_tensor"), "_compat.mindspore_bridge"
 )

@@ -157,6 +157,8 @@ from mindtorch.torch._compat.runtime_checks import PyTorchFileReader as PyTorchF
 from mindtorch.torch._compat.runtime_checks import SymBool as SymBool
 from mindtorch.torch._compat.runtime_checks import SymFloat as SymFloat
 from mindtorch.torch._compat.runtime_checks import SymInt as SymInt
+from mindtorch.torch._compat.runtime_checks import sym_constrain_range as sym_constrain_range
+from mindtorch.torch._compat.runtime_checks import sym_constrain_range_for_size as sym_constrain_range_for_size
 from mindtorch.torch._compat.runtime_checks import sym_float as sym_float
 from mindtorch.torch._compat.runtime_checks import sym_int as sym_int
 from mindtorch.torch._compat.runtime_checks import sym_ite as sym_ite
@@ -214,14 +216,12 @@ from mindtorch.torch.nn.functional import pairwise_distance as pairwise_distance
 from mindtorch.torch.nn.functional import pdist as pdist
 from mindtorch.torch.nn.functional import pixel_shuffle as pixel_shuffle
 from mindtorch.torch.nn.functional import pixel_unshuffle as pixel_unshuffle
+from mindtorch.torch.random import thread_safe_generator as thread_safe_generator
 from mindtorch.torch.serialization import load as load
 from mindtorch.torch.serialization import save as save
-from mindtorch.torch.sparse._compressed_creation import sparse_bsc_tensor as sparse_bsc_tensor
-from mindtorch.torch.sparse._compressed_creation import sparse_bsr_tensor as sparse_bsr_tensor
-from mindtorch.torch.sparse._compressed_creation import sparse_compressed_tensor as sparse_compressed_tensor
-from mindtorch.torch.sparse._compressed_creation import sparse_csc_tensor as sparse_csc_tensor
-from mindtorch.torch.sparse._compressed_creation import sparse_csr_tensor as sparse_csr_tensor
 from mindtorch.torch.sparse._creation import sparse_coo_tensor as sparse_coo_tensor
+from mindtorch.torch.sparse._creation import sparse_csc_tensor as sparse_csc_tensor
+from mindtorch.torch.sparse._creation import sparse_csr_tensor as sparse_csr_tensor
 from mindtorch.torch.storage import TypedStorage as TypedStorage
 from mindtorch.torch.storage import UntypedStorage as UntypedStorage
 from mindtorch.torch.utils.dlpack import from_dlpack as from_dlpack
@@ -264,9 +264,9 @@ __all__ = [
     "alpha_dropout_", "amax", "amin", "aminmax", "amp", "angle", "any", "ao", "arange", "arccos",
     "arccos_", "arccosh", "arccosh_", "arcsin", "arcsin_", "arcsinh", "arcsinh_", "arctan",
     "arctan2", "arctan2_", "arctan_", "arctanh", "arctanh_", "argmax", "argmin", "argsort",
-    "argwhere", "as_strided", "as_strided_copy", "as_strided_scatter", "as_tensor", "asarray",
-    "asin", "asin_", "asinh", "asinh_", "atan", "atan2", "atan2_", "atan_", "atanh", "atanh_",
-    "atleast_1d", "atleast_2d", "atleast_3d", "autocast", "autocast_decrement_nesting",
+    "argwhere", "as_strided", "as_strided_", "as_strided_copy", "as_strided_scatter", "as_tensor",
+    "asarray", "asin", "asin_", "asinh", "asinh_", "atan", "atan2", "atan2_", "atan_", "atanh",
+    "atanh_", "atleast_1d", "atleast_2d", "atleast_3d", "autocast", "autocast_decrement_nesting",
     "autocast_increment_nesting", "avg_pool1d", "backends", "baddbmm", "baddbmm_",
     "bartlett_window", "batch_norm", "bernoulli", "bilinear", "binary_cross_entropy_with_logits",
     "bincount", "binomial", "bits16", "bits1x8", "bits2x4", "bits4x2", "bits8", "bitwise_and",
@@ -346,18 +346,19 @@ __all__ = [
     "set_autocast_cpu_enabled", "set_autocast_dtype", "set_autocast_enabled",
     "set_autocast_gpu_dtype", "settings", "sgn", "sgn_", "sigmoid", "sigmoid_", "sign", "sign_",
     "signal", "signbit", "sin", "sin_", "sinc", "sinc_", "sinh", "sinh_", "slice_copy",
-    "slice_scatter", "slogdet", "smm", "softmax", "solve", "sort", "sparse", "sparse_bsc_tensor",
-    "sparse_bsr_tensor", "sparse_compressed_tensor", "sparse_coo_tensor", "sparse_csc_tensor",
-    "sparse_csr_tensor", "split", "split_copy", "split_with_sizes", "split_with_sizes_copy", "spmm",
-    "sqrt", "sqrt_", "square", "square_", "squeeze", "squeeze_copy", "sspaddmm", "stack", "std",
-    "std_mean", "stft", "storage", "sub", "subtract", "sum", "svd", "svd_lowrank", "swapaxes",
-    "swapdims", "sym_float", "sym_int", "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sqrt",
-    "sym_sum", "symeig", "t", "t_copy", "take", "take_along_dim", "tan", "tan_", "tanh", "tanh_",
-    "tensor", "tensor_split", "tensordot", "testing", "threshold", "threshold_", "tile",
-    "to_dlpack", "topk", "torch_version", "trace", "transpose", "transpose_copy", "trapezoid",
-    "trapz", "triangular_solve", "tril", "tril_", "tril_indices", "triplet_margin_loss", "triu",
-    "triu_", "triu_indices", "true_divide", "true_divide_", "trunc", "trunc_", "types", "uint1",
-    "uint2", "uint3", "uint4", "uint5", "uint6", "uint7", "unbind", "unbind_copy", "unflatten",
+    "slice_inverse", "slice_scatter", "slogdet", "smm", "softmax", "solve", "sort", "sparse",
+    "sparse_coo_tensor", "sparse_csc_tensor", "sparse_csr_tensor", "split", "split_copy",
+    "split_with_sizes", "split_with_sizes_copy", "spmm", "sqrt", "sqrt_", "square", "square_",
+    "squeeze", "squeeze_copy", "sspaddmm", "stack", "std", "std_mean", "stft", "storage", "sub",
+    "subtract", "sum", "svd", "svd_lowrank", "swapaxes", "swapdims", "sym_constrain_range",
+    "sym_constrain_range_for_size", "sym_float", "sym_int", "sym_ite", "sym_max", "sym_min",
+    "sym_not", "sym_sqrt", "sym_sum", "symeig", "t", "t_copy", "take", "take_along_dim", "tan",
+    "tan_", "tanh", "tanh_", "tensor", "tensor_split", "tensordot", "testing",
+    "thread_safe_generator", "threshold", "threshold_", "tile", "to_dlpack", "topk",
+    "torch_version", "trace", "transpose", "transpose_copy", "trapezoid", "trapz",
+    "triangular_solve", "tril", "tril_", "tril_indices", "triplet_margin_loss", "triu", "triu_",
+    "triu_indices", "true_divide", "true_divide_", "trunc", "trunc_", "types", "uint1", "uint2",
+    "uint3", "uint4", "uint5", "uint6", "uint7", "unbind", "unbind_copy", "unflatten",
     "unfold_copy", "unique", "unique_consecutive", "unravel_index", "unsafe_chunk", "unsafe_split",
     "unsafe_split_with_sizes", "unsqueeze", "unsqueeze_copy", "utils", "vander", "var", "var_mean",
     "vdot", "view_as_complex", "view_as_complex_copy", "view_as_real", "view_as_real_copy",
@@ -868,6 +869,9 @@ def argwhere(input: Tensor) -> _Any:
 def as_strided(input: Tensor, size: _Sequence[_int], stride: _Sequence[_int], storage_offset: _int | None = None) -> Tensor:
     """A view of the storage with the shape, strides and offset given."""
 
+def as_strided_(input: Tensor, size: _Sequence[_int], stride: _Sequence[_int], storage_offset: _int | None = None) -> Tensor:
+    """Make the tensor (``input``) what :func:`as_strided` gives of it; arguments: size, stride, storage_offset."""
+
 def as_strided_copy(input: Tensor, size: _Sequence[_int], stride: _Sequence[_int], storage_offset: _int | None = None, *, out: Tensor | None = None) -> Tensor:
     """What ``as_strided`` views, as a tensor of its own; arguments: size, stride, storage_offset."""
 
@@ -1344,7 +1348,7 @@ def empty(size: _Sequence[_int], *, memory_format: _memory_format | None = None,
 @_overload
 def empty(*size: _int, memory_format: _memory_format | None = None, out: Tensor | None = None, dtype: _DType | type | None = None, layout: _layout | None = None, device: _Device | _str | _int | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor: ...
 
-def empty_like(input: Tensor, *, dtype: _DType | type | None = None, layout: _layout | None = None, device: _Device | _str | _int | None = None, pin_memory: _bool | None = None, memory_format: _memory_format | None = None, requires_grad: _bool = False) -> Tensor:
+def empty_like(input: Tensor, *, dtype: _DType | type | None = None, layout: _layout | None = None, device: _Device | _str | _int | None = None, pin_memory: _bool | None = None, memory_format: _memory_format | None = None, requires_grad: _bool | None = False) -> Tensor:
     """Uninitialised memory in the shape, and unless given the type and layout, of ``input``."""
 
 def empty_permuted(size: _Sequence[_int], physical_layout: _Sequence[_int], *, out: Tensor | None = None, dtype: _DType | type | None = None, layout: _layout | None = None, device: _Device | _str | _int | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor:
@@ -1532,7 +1536,7 @@ def frombuffer(buffer: _Any, *, dtype: _Any, count: _int = -1, offset: _int = 0,
 def full(size: _Sequence[_int], fill_value: _float | _complex, *, out: Tensor | None = None, dtype: _DType | type | None = None, layout: _layout | None = None, device: _Device | _str | _int | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor:
     """A tensor with every element ``fill_value``, which decides the type unless it is given."""
 
-def full_like(input: Tensor, fill_value: _float | _complex, *, dtype: _DType | type | None = None, layout: _layout | None = None, device: _Device | _str | _int | None = None, pin_memory: _bool | None = None, memory_format: _memory_format | None = None, requires_grad: _bool = False) -> Tensor:
+def full_like(input: Tensor, fill_value: _float | _complex, *, dtype: _DType | type | None = None, layout: _layout | None = None, device: _Device | _str | _int | None = None, pin_memory: _bool | None = None, memory_format: _memory_format | None = None, requires_grad: _bool | None = False) -> Tensor:
     """``fill_value`` in the shape, and unless given the type, layout and device, of ``input``."""
 
 def fused_moving_avg_obs_fake_quant(input: Tensor, observer_on: Tensor, fake_quant_on: Tensor, running_min: Tensor, running_max: Tensor, scale: Tensor, zero_point: Tensor, averaging_const: _float, quant_min: _int, quant_max: _int, ch_axis: _int, per_row_fake_quant: _bool = False, symmetric_quant: _bool = False) -> _Any:
@@ -2242,7 +2246,7 @@ def ones(size: _Sequence[_int], *, out: Tensor | None = None, dtype: _DType | ty
 @_overload
 def ones(*size: _int, out: Tensor | None = None, dtype: _DType | type | None = None, layout: _layout | None = None, device: _Device | _str | _int | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor: ...
 
-def ones_like(input: Tensor, *, dtype: _DType | type | None = None, layout: _layout | None = None, device: _Device | _str | _int | None = None, pin_memory: _bool | None = None, memory_format: _memory_format | None = None, requires_grad: _bool = False) -> Tensor:
+def ones_like(input: Tensor, *, dtype: _DType | type | None = None, layout: _layout | None = None, device: _Device | _str | _int | None = None, pin_memory: _bool | None = None, memory_format: _memory_format | None = None, requires_grad: _bool | None = False) -> Tensor:
     """Ones in the shape, and unless given the type and layout, of ``input``."""
 
 def orgqr(input: Tensor, input2: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -2616,6 +2620,9 @@ def sinh_(input: Tensor) -> Tensor:
 def slice_copy(input: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1, *, out: Tensor | None = None) -> Tensor:
     """``input[start:end:step]`` along ``dim``, as a tensor of its own."""
 
+def slice_inverse(input: Tensor, src: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1) -> Tensor:
+    """A view of ``input``'s memory with the shape, strides and offset of ``src``."""
+
 def slice_scatter(input: Tensor, src: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1, *, out: Tensor | None = None) -> Tensor:
     """``input`` with ``src`` in the place of ``input[start:end:step]`` along ``dim``."""
 
@@ -2961,5 +2968,5 @@ def zeros(size: _Sequence[_int], *, out: Tensor | None = None, dtype: _DType | t
 @_overload
 def zeros(*size: _int, out: Tensor | None = None, dtype: _DType | type | None = None, layout: _layout | None = None, device: _Device | _str | _int | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor: ...
 
-def zeros_like(input: Tensor, *, dtype: _DType | type | None = None, layout: _layout | None = None, device: _Device | _str | _int | None = None, pin_memory: _bool | None = None, memory_format: _memory_format | None = None, requires_grad: _bool = False) -> Tensor:
+def zeros_like(input: Tensor, *, dtype: _DType | type | None = None, layout: _layout | None = None, device: _Device | _str | _int | None = None, pin_memory: _bool | None = None, memory_format: _memory_format | None = None, requires_grad: _bool | None = False) -> Tensor:
     """Zeros in the shape, and unless given the type and layout, of ``input``."""

@@ -359,9 +359,8 @@ def _shifted(x: Any, dim: Any, back: bool) -> Any:
     if dim is None:
         axes: tuple[int, ...] = tuple(range(x.aval.ndim))
     else:
-        axes = tuple(
-            normalize_axis(d, x.aval.ndim) for d in ((dim,) if isinstance(dim, int) else dim)
-        )
+        given = dim if isinstance(dim, (tuple, list)) else (dim,)
+        axes = tuple(normalize_axis(int(d), x.aval.ndim) for d in given)
     shifts = tuple((x.aval.shape[a] + back) // 2 for a in axes)
     return x.roll(shifts, axes) if axes else movement.clone(x)
 

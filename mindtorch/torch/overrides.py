@@ -7,6 +7,8 @@ The functions of mindtorch ask from the moment on when a program defines a class
 
 from __future__ import annotations
 
+import functools
+import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -21,7 +23,7 @@ from ._tensor.tensor import Tensor
 __all__ = [
     "TorchFunctionMode", "handle_torch_function", "has_torch_function",
     "has_torch_function_unary", "has_torch_function_variadic", "is_tensor_like",
-    "is_tensor_method_or_property",
+    "is_tensor_method_or_property", "resolve_name", "wrap_torch_function",
 ]  # fmt: skip
 
 
@@ -85,5 +87,50 @@ def is_tensor_method_or_property(func: Any) -> bool:
     """Whether `func` is a method of Tensor, or the getter of a property."""
     name = getattr(func, "__name__", None)
     return name == "__get__" or (name is not None and getattr(Tensor, name, None) is func)
+
+
+def resolve_name(f: Any) -> str | None:
+    """Where a function that `__torch_function__` is given stands, such as ``torch.Tensor.add``.
+
+    Args:
+        f: a function, a method, or the getter of a property; None for what is none of these.
+    """
+    if getattr(f, "__name__", "") == "__get__":
+        found = _place_of(f.__self__, Tensor)
+        return None if found is None else f"torch.Tensor.{found}.__get__"
+    root = sys.modules[__package__]
+    for place in ("", "Tensor", "nn.functional", "linalg", "fft", "special"):
+        holder = functools.reduce(getattr, place.split("."), root) if place else root
+        found = _place_of(f, holder)
+        if found is not None:
+            return ".".join(filter(None, ("torch", place, found)))
+    return None
+
+
+def _place_of(value: Any, holder: Any) -> str | None:
+    """The attribute of a class or module that is ``value``."""
+    if isinstance(holder, type):
+        return next((n for n in dir(holder) if getattr(holder, n, None) is value), None)
+    return next((n for n, each in vars(holder).items() if each is value), None)
+
+
+def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[..., Any]:
+    """A decorator that lets classes of tensors answer for a function of one's own.
+
+    Args:
+        dispatcher: gives, of the function's arguments, those whose classes are asked.
+    """
+
+    def decorate(func: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(func)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            asked = tuple(dispatcher(*args, **kwargs))
+            if has_torch_function(asked):
+                return handle_torch_function(call, asked, *args, **kwargs)
+            return func(*args, **kwargs)
+
+        return call
+
+    return decorate
 
 _own_names(globals(), "BaseTorchFunctionMode")

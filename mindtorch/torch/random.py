@@ -1,5 +1,9 @@
 """The default generator's seed and state."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from mindtorch.torch._api.public_names import own_names as _own_names
 
 from ._tensor.generator import default_generator as default_generator
@@ -9,5 +13,11 @@ from ._tensor.generator import initial_seed as initial_seed
 from ._tensor.generator import manual_seed as manual_seed
 from ._tensor.generator import seed as seed
 from ._tensor.generator import set_rng_state as set_rng_state
+
+
+def thread_safe_generator() -> Any:
+    """The generator of a data loader's worker that is a thread; None, as workers are processes."""
+    return None
+
 
 _own_names(globals())

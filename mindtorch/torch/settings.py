@@ -11,8 +11,10 @@ from mindtorch.engine.devices.device import Device
 from mindtorch.engine.settings import settings as _settings
 from mindtorch.kernels.cpu import thread_pool
 from mindtorch.kernels.support import precision as switches
+from mindtorch.kernels.support.denormals import flush_denormals
 
 from ._api import warn_caller
+from ._api.arguments import as_device
 from ._api.default_device import default_device
 from ._compat.legacy_tensor_types import dtype_of_type_name
 from ._tensor.tensor import Tensor
@@ -179,12 +181,15 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
 
 
 def set_flush_denormal(mode: bool) -> bool:
-    """False: our kernels always keep denormal numbers, and the answer says so.
+    """Whether numbers below the smallest normal one are zeros from now on, in this thread.
 
     Args:
-        mode: whether to flush them, which is not done.
+        mode: whether to flush them.
+
+    Returns:
+        False where the processor, or its C library, cannot be asked.
     """
-    return False
+    return flush_denormals(bool(mode))
 
 
 def compiled_with_cxx11_abi() -> bool:
@@ -193,8 +198,9 @@ def compiled_with_cxx11_abi() -> bool:
 
 
 def get_default_device() -> Any:
-    """Where new tensors go."""
-    return default_device()
+    """Where new tensors go; the error of that where there is no such device."""
+    chosen = default_device()
+    return as_device(chosen) if chosen.index is None else chosen
 
 
 def set_default_tensor_type(t: Any) -> None:

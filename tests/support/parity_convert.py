@@ -30,6 +30,8 @@ def numpy_of(tensor: torch.Tensor) -> Any:
         tensor = torch.zeros(tensor.shape, dtype=tensor.dtype)
     if tensor.dtype is torch.bfloat16:
         return tensor.contiguous().view(torch.int16).numpy().view(ml_dtypes.bfloat16)
+    if tensor.dtype is torch.complex32:
+        tensor = tensor.to(torch.complex64)
     return tensor.contiguous().numpy()
 
 
@@ -38,6 +40,8 @@ def numpy_of_ours(tensor: Any) -> Any:
     tensor = tensor.detach().resolve_conj()
     if tensor.dtype is ours.bfloat16:
         return tensor.contiguous().view(ours.int16).numpy().view(ml_dtypes.bfloat16)
+    if tensor.dtype is ours.complex32:
+        tensor = tensor.to(ours.complex64)
     return tensor.numpy()
 
 

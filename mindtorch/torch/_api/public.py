@@ -406,6 +406,8 @@ def _in_place(
             return self if result is self else write_result(self, result)
         except Exception:
             again = respelled(public.body, name, (self, *args), kwargs, method=True)
+            if again is None and not (method or isinstance(self, EngineTensor)):
+                again = respelled(public.body, name, (self, *args), kwargs)  # factors in front
             if again is None:
                 wrong = None if method else wrong_call(name, (self, *args), kwargs)
                 wrong = wrong or wrong_call(name, args, kwargs, method=True)

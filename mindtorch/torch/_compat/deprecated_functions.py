@@ -9,11 +9,13 @@ from typing import Any
 import mindtorch.torch as torch
 from mindtorch.engine import dtypes
 from mindtorch.engine.aval import aval
+from mindtorch.engine.devices.device import cpu
 
 from .. import linalg, nn
+from .._api.arguments import as_device
 from ..autograd.grad_mode import no_grad
 from ..func import functional_call
-from ..functions.creation import new_empty
+from ..functions.creation import finish, new_empty
 from ..nn import functional as F  # noqa: N812
 from ..nn.utils.rnn import PackedSequence
 from ..storage import UntypedStorage
@@ -55,15 +57,21 @@ def _deprecated(name: str, instead: str) -> None:
 
 
 def nuclear_norm(input: Any, dim: Any = (-2, -1), keepdim: bool = False, *, out: Any = None) -> Any:  # noqa: A002
-    """The sum of the singular values of matrices."""
+    """The sum of the singular values of matrices.
+
+    Args:
+        dim: the axes of the matrices; a bool stands for ``keepdim``.
+    """
     _deprecated("nuclear_norm", "linalg.matrix_norm(A, 'nuc', dim, keepdim)")
+    if isinstance(dim, bool):
+        dim, keepdim = (-2, -1), dim
     return linalg.matrix_norm(input, "nuc", dim, keepdim, out=out)
 
 
 def frobenius_norm(input: Any, dim: Any, keepdim: bool = False, *, out: Any = None) -> Any:  # noqa: A002
     """``sqrt(sum x^2)`` over axes."""
     _deprecated("frobenius_norm", "linalg.vector_norm(A, 2., dim, keepdim)")
-    return linalg.vector_norm(input, 2.0, dim or None, keepdim, out=out)
+    return linalg.vector_norm(input, 2.0, None if dim in ((), []) else dim, keepdim, out=out)
 
 
 def spmm(input: Any, mat2: Any, *, out: Any = None) -> Any:  # noqa: A002
@@ -253,7 +261,7 @@ def binomial(count: Any, prob: Any, generator: Any = None) -> Any:
 
 def from_file(
     filename: str, shared: bool | None = None, size: int = 0, *, dtype: Any = None,
-    requires_grad: bool = False,
+    layout: Any = None, device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """A tensor of ``size`` elements over a file's memory.
 
@@ -261,14 +269,18 @@ def from_file(
         shared: writes go to the file, which is made or lengthened as needed.
         filename: of an existing file; with ``shared`` it is made where it is missing.
         dtype: of the elements.
+        layout, pin_memory: as of :func:`torch.empty`.
+        device: the CPU.
         requires_grad: whether autograd follows the result.
     """
+    if as_device(device) is not cpu:
+        raise NotImplementedError("torch.from_file makes tensors on the CPU only")
     chosen = dtypes.default if dtype is None else dtype
     made = new_empty(aval((0,), chosen))
     if size:
         storage = UntypedStorage.from_file(filename, bool(shared), size * chosen.itemsize)
         made.set_(storage, 0, (size,))
-    return made.requires_grad_(requires_grad)
+    return finish(made, bool(requires_grad), layout, bool(pin_memory))
 
 
 def is_vulkan_available() -> bool:

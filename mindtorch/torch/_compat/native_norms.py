@@ -31,8 +31,7 @@ def native_batch_norm(
         found = native_batch_norm(
             input, weight, bias, running_mean, running_var, training, momentum, eps
         )
-        store_out(found, out, "native_batch_norm")
-        return tuple(out)
+        return store_out(found, out, "native_batch_norm")
     require_tensor(input, "native_batch_norm", "input", 1)
     if not training:
         if running_mean is None or running_var is None:

@@ -127,6 +127,45 @@ def sym_int(a: Any) -> int:
     return math.trunc(a)
 
 
+def _check_range(size: Any, least: int, most: int) -> None:
+    if most < least:
+        raise RuntimeError(
+            f"Max must be greater than or equal to min. Got min={least} max={most}"
+        )
+    if not least <= size <= most:
+        raise RuntimeError(f"Invalid value range for {size} between [{least}, {most}].")
+
+
+def sym_constrain_range(
+    size: Any, *, min: int | None = None, max: int | None = None  # noqa: A002
+) -> None:
+    """Raise RuntimeError where a number is not within bounds.
+
+    Args:
+        size: the number; cut to a whole one.
+        min, max: the bounds, which are allowed; None for those of 64 bits.
+    """
+    limits = np.iinfo(np.int64)
+    least, most = limits.min if min is None else min, limits.max if max is None else max
+    _check_range(int(size), int(least), int(most))
+
+
+def sym_constrain_range_for_size(
+    size: Any, *, min: int | None = None, max: int | None = None  # noqa: A002
+) -> None:
+    """Raise RuntimeError where a size is not within bounds, from zero where ``min`` is None.
+
+    Args:
+        size: the size.
+        min, max: the bounds, which are allowed.
+    """
+    if max is not None and max <= 2:
+        raise RuntimeError(
+            f"Max value to constrain_range_for_size must be greater than 2. got: {max}"
+        )
+    sym_constrain_range(size, min=0 if min is None else min, max=max)
+
+
 def sym_float(a: Any) -> float:
     """``a`` as a float."""
     return float(a)

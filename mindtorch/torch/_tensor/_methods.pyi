@@ -1744,6 +1744,9 @@ class Methods:
     def sinh_(self) -> Tensor:
         """:func:`sinh` of the tensor, written over it; its type stays."""
 
+    def slice_inverse(self, src: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1) -> Tensor:
+        """A view of ``input``'s memory with the shape, strides and offset of ``src``."""
+
     def slice_scatter(self, src: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1) -> Tensor:
         """``input`` with ``src`` in the place of ``input[start:end:step]`` along ``dim``."""
 

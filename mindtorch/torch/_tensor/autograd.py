@@ -33,6 +33,12 @@ def retain_grads(inputs: Any) -> None:
             x.retain_grad()
 
 
+def _gradient_type(tensor: Any) -> Any:
+    """The type that the tensor's gradient has to have; None for any."""
+    known = fields_of(tensor).get("_grad_dtype")
+    return tensor.aval.dtype if known is None else known[0]
+
+
 class Gradients(EngineTensor):
     """requires_grad, grad, hooks, backward, detach and data."""
 
@@ -127,11 +133,12 @@ class Gradients(EngineTensor):
                 )
             if value is self:
                 raise RuntimeError("can't assign Variable as its own grad")
-            if value.aval.dtype is not self.aval.dtype:
+            allowed = _gradient_type(self)
+            if allowed is not None and value.aval.dtype is not allowed:
                 raise RuntimeError(
                     "attempting to assign a gradient with dtype "
                     f"'{dtypes.c_name(value.aval.dtype)}' to a tensor with grad_dtype "
-                    f"'{dtypes.scalar_type_name(self.aval.dtype)}'. The gradient must match the "
+                    f"'{dtypes.scalar_type_name(allowed)}'. The gradient must match the "
                     "tensor's grad_dtype (defaults to the tensor's dtype). You can set the "
                     "tensor's grad_dtype attribute with a specific dtype, or None to allow any "
                     "dtype. Set grad_dtype with caution. Diverging the dtypes of a tensor and its "
@@ -149,6 +156,42 @@ class Gradients(EngineTensor):
     @grad.deleter
     def grad(self) -> None:
         self._grad = None
+
+    @property
+    def grad_dtype(self) -> Any:
+        """The type of :attr:`grad` of a leaf, to which gradients are cast; None for any type."""
+        if not tape.is_leaf(self):
+            raise RuntimeError("grad_dtype can only be accessed on leaf tensors.")
+        return _gradient_type(self)
+
+    @grad_dtype.setter
+    def grad_dtype(self, value: Any) -> None:
+        if not tape.is_leaf(self):
+            raise RuntimeError("grad_dtype can only be set on leaf tensors.")
+        held = self._grad
+        if held is not None and value is not None and held.aval.dtype is not value:
+            raise RuntimeError(
+                f"Cannot set grad_dtype to '{dtypes.scalar_type_name(value)}' because there is "
+                f"already a gradient with dtype '{dtypes.c_name(held.aval.dtype)}'. Please clear "
+                "the gradient (.grad = None) before changing grad_dtype, or ensure the new "
+                "grad_dtype matches the existing gradient's dtype."
+            )
+        known = fields_of(self).pop("_grad_dtype", None)
+        if known is not None:
+            known[1].remove()
+        if value is self.aval.dtype:
+            return
+        if not self.requires_grad:
+            raise NotImplementedError(
+                "mindtorch has grad_dtype of tensors that require gradients: call "
+                "requires_grad_() first"
+            )
+
+        def cast(gradient: Any) -> Any:
+            return gradient if value is None else movement.cast(gradient, dtype=value)
+
+        cast.runs_last = True  # type: ignore[attr-defined]
+        self._grad_dtype = (value, tape.add_hook(tape.node_of(self), self._output_index, cast))
 
     @property
     def retains_grad(self) -> bool:

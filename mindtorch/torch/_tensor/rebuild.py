@@ -219,7 +219,7 @@ ENGINE_FIELDS = frozenset(
 )
 
 
-_ENGINE_STATE = ("_retains_grad",)
+_ENGINE_STATE = ("_retains_grad", "_grad_dtype")
 
 
 def _plain(state: Any) -> Any:

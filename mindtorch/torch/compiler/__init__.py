@@ -78,8 +78,9 @@ def get_default_backend() -> Any:
 
 
 def set_default_backend(backend: Any) -> None:
-    """Make ``backend`` that of ``torch.compile(backend=None)``."""
+    """Make ``backend`` that of ``torch.compile(backend=None)``; None for torch's own choice."""
     global _default_backend
+    backend = "inductor" if backend is None else backend
     torch._dynamo.check_backend(backend)
     _default_backend = backend
 

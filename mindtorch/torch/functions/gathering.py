@@ -452,6 +452,7 @@ def one_hot(input: Any, num_classes: int = -1) -> Any:  # noqa: A002
     """
     if input.aval.dtype is not dtypes.int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
+    num_classes = int(num_classes)
     if input.aval.device is meta and num_classes > 0:
         return full_flat((*input.aval.shape, num_classes), dtypes.int64, 0, meta)
     if num_classes > 0 and (vmap.is_mapped(input) or exporting_now[0]):

@@ -394,18 +394,20 @@ def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 
 _addbmm_ = METHODS["addbmm_"]
 
 
-def _addbmm_over(self: Any, batch1: Any, batch2: Any, *old: Any, **scales: Any) -> Any:
+def _addbmm_over(self: Any, *args: Any, **named: Any) -> Any:
     """:func:`addbmm` written over the tensor, which gets the result's shape, as in torch.
 
     Args:
-        scales: ``beta`` and ``alpha``.
+        args, named: the two batches, ``beta`` and ``alpha``, in any of torch's forms.
     """
-    if not old and batch1.aval.ndim == 3 and batch2.aval.ndim == 3:
-        shape = (batch1.aval.shape[1], batch2.aval.shape[2])
+    given = [*args, *(named[each] for each in ("batch1", "batch2") if each in named)]
+    batches = [x.aval for x in given if isinstance(x, EngineTensor) and x.aval.ndim == 3]
+    if len(batches) == 2:
+        shape = (batches[0].shape[1], batches[1].shape[2])
         if self.aval.shape != shape:
             wider = self.expand(shape).clone()
             self.resize_(shape).copy_(wider)
-    return _addbmm_(self, batch1, batch2, *old, **scales)
+    return _addbmm_(self, *args, **named)
 
 
 _addbmm_over.__name__, _addbmm_over.__qualname__ = "addbmm_", "Tensor.addbmm_"

@@ -17,7 +17,7 @@ from .._api.arguments import as_int, normalize_axis, require_tensors
 from .._api.out_rules import CAT, Out
 from .._api.publish import function
 from .._api.warn_caller import warn_caller
-from .shape import ravel
+from .shape import as_strided, ravel
 
 
 @function(cacheable=True)
@@ -435,3 +435,15 @@ def cartesian_prod(*tensors: Any) -> Any:
         raise RuntimeError("meshgrid expects all tensors to have the same dtype")
     return stack([ravel(x) for x in meshgrid(*tensors, indexing="ij")], -1)
 
+
+@function()
+def slice_inverse(
+    input: Any, src: Any, dim: int = 0, start: Any = None, end: Any = None, step: int = 1  # noqa: A002
+) -> Any:
+    """A view of ``input``'s memory with the shape, strides and offset of ``src``.
+
+    Args:
+        src: the tensor of which ``input`` is a slice.
+        dim, start, end, step: the slice, which does not change the view, as in torch.
+    """
+    return as_strided(input, src.shape, src.stride(), src.storage_offset())

@@ -25,7 +25,7 @@ from .._api.arguments import (
     normalize_axis,
     require_tensors,
 )
-from .._api.publish import METHODS, function
+from .._api.publish import METHODS, function, namespace_function
 from .._api.shown_signature import ShownSignature
 from .._tensor.size_and_formats import (
     channels_last,
@@ -594,3 +594,4 @@ for _name, _arguments in (
     ("as_strided", "size, stride, storage_offset"),
 ):  # fmt: skip
     _define_in_place(_name, _arguments)
+namespace_function("as_strided_", METHODS["as_strided_"])

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine import dtypes
+from mindtorch.engine.aval import broadcast_shapes
 from mindtorch.engine.dtype_support import refuse_kinds
 from mindtorch.engine.dtypes import scalar_type_name
 from mindtorch.engine.ops import comparison as comparisons
@@ -226,6 +227,9 @@ def pinv(A: Any, rcond: Any = None, *, atol: Any = None, rtol: Any = None,  # no
         limits = _limits(A, atol, rtol)
     if hermitian:
         ops.check_square("linalg.pinv", A.aval)
+    batch = broadcast_shapes(*(x.aval.shape for x in limits), A.aval.shape[:-2])
+    if A.aval.size and batch != A.aval.shape[:-2]:
+        A = A.expand(*batch, *A.aval.shape[-2:])  # noqa: N806
     return ops.pinv(A, *limits, hermitian=bool(hermitian))
 
 
@@ -308,7 +312,13 @@ def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = No
     m, n = A.aval.shape[-2:]
     if rcond is None:
         rcond = float(np.finfo(A.aval.dtype.np).eps) * max(m, n)
+    own, batch = A.aval.shape[:-2], broadcast_shapes(A.aval.shape[:-2], right.aval.shape[:-2])
+    if batch != own or batch != right.aval.shape[:-2]:
+        A, right = (x.expand(*batch, *x.aval.shape[-2:]) for x in (A, right))  # noqa: N806
     solution, rank, values = ops.lstsq(A, right, rcond=float(rcond), driver=driver)
+    if batch != own:  # rank and singular values are those of the matrices as they were given
+        first = tuple(slice(1 if n == 1 else None) for n in own)
+        rank, values = (x[(0,) * (len(batch) - len(own))][first] for x in (rank, values))
     values = values.detach()
     # as in torch, residuals that are not given require grad where the solution does
     nothing = movement.reshape(solution, (solution.aval.size,))[:0]

@@ -11,7 +11,7 @@ from typing import Any
 from mindtorch.torch._api.public_names import own_names as _own_names
 from mindtorch.torch._api.shared_docs import TEXTS as _TEXTS
 
-from ._reductions import *  # noqa: F403
+from ._ops import *  # noqa: F403
 from ._tensor import MaskedTensor, warn_of_prototype
 from ._tensor import check_masks as _check_masks
 

@@ -16,7 +16,7 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from .._tensor.tensor import Tensor
 from .._tensor.tensor_classes import implements, refuse_the_rest, torch
 from .._tensor.wrapper import HeldTensor
-from . import _reductions
+from . import _ops
 
 
 def missing(name: str) -> NoReturn:
@@ -235,7 +235,7 @@ def _folded(
     function: Any, input: Any, dim: Any = None, keepdim: bool = False, **options: Any  # noqa: A002
 ) -> Any:
     """By the function of torch.masked; a result counts where an element of its own did."""
-    fold = getattr(_reductions, function.__name__)
+    fold = getattr(_ops, function.__name__)
     is_place = function in (torch.argmax, torch.argmin)
     if dim is None and is_place:
         mask = input.mask.reshape(-1)
@@ -251,7 +251,7 @@ def _folded(
 @implements(MaskedTensor, torch.softmax, torch.log_softmax)
 def _normalized(function: Any, input: Any, dim: int, dtype: Any = None) -> Any:  # noqa: A002
     """Over the elements that count."""
-    over = getattr(_reductions, function.__name__)
+    over = getattr(_ops, function.__name__)
     return MaskedTensor.of(over(input.held, dim, dtype=dtype, mask=input.mask), input.mask)
 
 

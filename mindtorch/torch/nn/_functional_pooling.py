@@ -11,6 +11,7 @@ from mindtorch.engine.ops import elementwise as pointwise
 from mindtorch.engine.ops import movement
 from mindtorch.engine.ops import pooling as ops
 from mindtorch.engine.symbolic_sizes import as_index
+from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant as c
 from mindtorch.engine.transforms.autocast import FULL
 
@@ -103,7 +104,7 @@ def _unbatch(x: Any, batched: bool) -> Any:
 
 def _max_pool(
     spatial: int, x: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
-    ceil_mode: bool,
+    ceil_mode: bool, places_too: bool,
 ) -> tuple[Any, Any]:  # fmt: skip
     name = f"max_pool{spatial}d"
     require_tensor(x, name, "input", 1)
@@ -122,10 +123,16 @@ def _max_pool(
     x, batched = _batched(x, spatial, message)
     if spatial == 1 and not ceil_mode:
         _check_line(kernel[0], strides[0], pads[0], dilations[0], x.aval.shape[-1])
+    flat = spatial == 1 and places_too and not x.aval.dtype.is_floating_point
+    if flat:  # torch looks for places in planes, and does so in those of whole numbers
+        x, kernel, strides = movement.unsqueeze(x, axis=2), (1, *kernel), (1, *strides)
+        pads, dilations = (0, *pads), (1, *dilations)
     values, places = ops.max_pool(
         x, kernel_size=kernel, stride=strides, padding=pads, dilation=dilations,
         ceil_mode=bool(ceil_mode),
     )  # fmt: skip
+    if flat:
+        values, places = (movement.squeeze(each, axes=(2,)) for each in (values, places))
     return _unbatch(values, batched), _unbatch(places, batched)
 
 
@@ -134,7 +141,7 @@ def _define_max_pool(spatial: int) -> tuple[Any, Any]:
         input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,  # noqa: A002
         ceil_mode: bool = False, return_indices: bool = False,
     ) -> Any:  # fmt: skip
-        return _max_pool(spatial, input, kernel_size, stride, padding, dilation, ceil_mode)
+        return _max_pool(spatial, input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
     def pool(
         input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,  # noqa: A002
@@ -142,7 +149,7 @@ def _define_max_pool(spatial: int) -> tuple[Any, Any]:
     ) -> Any:  # fmt: skip
         given = input, kernel_size, stride, padding, dilation, ceil_mode
         try:
-            pair = _max_pool(spatial, *given)
+            pair = _max_pool(spatial, *given, return_indices)
         except TypeError as error:
             raise wrong_call(f"max_pool{spatial}d", given, {}) or error from None
         return pair if return_indices else pair[0]
@@ -363,7 +370,7 @@ _INFINITE = (float("inf"), -float("inf"))
 
 
 def _lp_pool(
-    spatial: int, x: Any, norm_type: float, kernel_size: Any, stride: Any, ceil_mode: bool
+    spatial: int, x: Any, norm_type: Any, kernel_size: Any, stride: Any, ceil_mode: bool
 ) -> Any:
     """(sum of x ** p) ** (1 / p) over each window: the mean times the window's size.
 
@@ -382,13 +389,17 @@ def _lp_pool(
     count = 1
     for k in kernel:
         count *= k
-    powers = pointwise.power(x, c(norm_type))
+    if isinstance(norm_type, EngineTensor):
+        exponent, root = norm_type, pointwise.divide(c(1.0), norm_type)
+    else:
+        exponent, root = c(norm_type), c(1.0 / norm_type)
+    powers = pointwise.power(x, exponent)
     mean = _avg_pool(spatial, powers, kernel, stride, 0, ceil_mode, True, None)
     positive = pointwise.multiply(
         pointwise.sign(mean), activation_ops.relu(pointwise.absolute(mean))
     )
     total = pointwise.multiply(positive, c(float(count)))
-    return pointwise.power(total, c(1.0 / norm_type))
+    return pointwise.power(total, root)
 
 
 @functional(cacheable=True)

@@ -18,8 +18,12 @@ from .._api.kernel_signatures import Kernel
 from .._api.publish import functional
 from .._api.warn_caller import warn_caller
 
-__all__ = ["affine_grid", "grid_sample"]
+__all__ = [
+    "GRID_SAMPLE_INTERPOLATION_MODES", "GRID_SAMPLE_PADDING_MODES", "affine_grid", "grid_sample",
+]  # fmt: skip
 
+GRID_SAMPLE_INTERPOLATION_MODES = {"bilinear": 0, "nearest": 1, "bicubic": 2}
+GRID_SAMPLE_PADDING_MODES = {"zeros": 0, "border": 1, "reflection": 2}
 CUBIC = -0.75
 
 

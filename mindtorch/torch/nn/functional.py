@@ -36,8 +36,9 @@ def _found_later(name: str) -> _Any:
     """What torch also has here, and is seldom used, imported when it is."""
     if name == "grad":
         return _import_module("mindtorch.torch.nn.grad")
-    if name == "conv_tbc":
-        found = _import_module("mindtorch.torch._compat.deprecated_functions").conv_tbc
+    if name in ("conv_tbc", "native_channel_shuffle"):
+        older = _import_module("mindtorch.torch._compat.deprecated_functions")
+        found = getattr(older, name)
         found.__module__ = __name__
         return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -45,6 +46,7 @@ def _found_later(name: str) -> _Any:
 
 if TYPE_CHECKING:
     from .._compat.deprecated_functions import conv_tbc as conv_tbc
+    from .._compat.deprecated_functions import native_channel_shuffle as native_channel_shuffle
     from . import grad as grad
 else:
     __getattr__ = _found_later

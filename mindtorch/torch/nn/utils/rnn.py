@@ -199,8 +199,11 @@ def pad_sequence(
 
 
 def unpad_sequence(padded_sequences: Any, lengths: Any, batch_first: bool = False) -> list[Any]:
-    """The list of sequences without their padding."""
-    x = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
+    """The list of sequences without their padding.
+
+    Without ``batch_first`` the axes of ``padded_sequences`` stay exchanged, as in torch.
+    """
+    x = padded_sequences if batch_first else padded_sequences.transpose_(0, 1)
     return [row[: int(n)] for row, n in zip(x, lengths, strict=True)]
 
 
