@@ -219,9 +219,12 @@ from mindtorch.torch.nn.functional import pixel_unshuffle as pixel_unshuffle
 from mindtorch.torch.random import thread_safe_generator as thread_safe_generator
 from mindtorch.torch.serialization import load as load
 from mindtorch.torch.serialization import save as save
+from mindtorch.torch.sparse._compressed_creation import sparse_bsc_tensor as sparse_bsc_tensor
+from mindtorch.torch.sparse._compressed_creation import sparse_bsr_tensor as sparse_bsr_tensor
+from mindtorch.torch.sparse._compressed_creation import sparse_compressed_tensor as sparse_compressed_tensor
+from mindtorch.torch.sparse._compressed_creation import sparse_csc_tensor as sparse_csc_tensor
+from mindtorch.torch.sparse._compressed_creation import sparse_csr_tensor as sparse_csr_tensor
 from mindtorch.torch.sparse._creation import sparse_coo_tensor as sparse_coo_tensor
-from mindtorch.torch.sparse._creation import sparse_csc_tensor as sparse_csc_tensor
-from mindtorch.torch.sparse._creation import sparse_csr_tensor as sparse_csr_tensor
 from mindtorch.torch.storage import TypedStorage as TypedStorage
 from mindtorch.torch.storage import UntypedStorage as UntypedStorage
 from mindtorch.torch.utils.dlpack import from_dlpack as from_dlpack
@@ -347,10 +350,11 @@ __all__ = [
     "set_autocast_gpu_dtype", "settings", "sgn", "sgn_", "sigmoid", "sigmoid_", "sign", "sign_",
     "signal", "signbit", "sin", "sin_", "sinc", "sinc_", "sinh", "sinh_", "slice_copy",
     "slice_inverse", "slice_scatter", "slogdet", "smm", "softmax", "solve", "sort", "sparse",
-    "sparse_coo_tensor", "sparse_csc_tensor", "sparse_csr_tensor", "split", "split_copy",
-    "split_with_sizes", "split_with_sizes_copy", "spmm", "sqrt", "sqrt_", "square", "square_",
-    "squeeze", "squeeze_copy", "sspaddmm", "stack", "std", "std_mean", "stft", "storage", "sub",
-    "subtract", "sum", "svd", "svd_lowrank", "swapaxes", "swapdims", "sym_constrain_range",
+    "sparse_bsc_tensor", "sparse_bsr_tensor", "sparse_compressed_tensor", "sparse_coo_tensor",
+    "sparse_csc_tensor", "sparse_csr_tensor", "split", "split_copy", "split_with_sizes",
+    "split_with_sizes_copy", "spmm", "sqrt", "sqrt_", "square", "square_", "squeeze",
+    "squeeze_copy", "sspaddmm", "stack", "std", "std_mean", "stft", "storage", "sub", "subtract",
+    "sum", "svd", "svd_lowrank", "swapaxes", "swapdims", "sym_constrain_range",
     "sym_constrain_range_for_size", "sym_float", "sym_int", "sym_ite", "sym_max", "sym_min",
     "sym_not", "sym_sqrt", "sym_sum", "symeig", "t", "t_copy", "take", "take_along_dim", "tan",
     "tan_", "tanh", "tanh_", "tensor", "tensor_split", "tensordot", "testing",
