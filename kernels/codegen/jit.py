@@ -39,7 +39,7 @@ with gc_paused():  # numba makes some fifty thousand objects, which all stay
 
     from .cache_loader import rebuild, unpickled
     from .linkable import Linked
-    from .numba_pipeline import Compiler, undisturbed
+    from .numba_pipeline import Compiler, WideCompiler, undisturbed
 
 logger = logging.getLogger("mindtorch.kernels")
 
@@ -309,7 +309,8 @@ class _Dispatcher(registry.CPUDispatcher):
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
         # a wrapper for C callers, which there are none of, is a tenth of the time of compiling
         settings = {**_SETTINGS, **_known(options)}
-        super().__init__(function, targetoptions=settings, pipeline_class=Compiler)
+        compiler = WideCompiler if options.get("wide") else Compiler
+        super().__init__(function, targetoptions=settings, pipeline_class=compiler)
         _set_flags(self, options)
         self._cache = DiskCache(function, options)
         self._options = options
@@ -346,7 +347,8 @@ class Kernel:
     Args:
         function: the Python function.
         options: those of ``numba.njit``, and ``noalias``: no array is written that another one
-            shares memory with, but for loops that read an element before they write it.
+            shares memory with, but for loops that read an element before they write it; ``wide``:
+            vectors are as wide as the registers (a sum that LLVM may reorder has other bits then).
     """
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
@@ -375,7 +377,7 @@ class Kernel:
 
 def _known(options: dict[str, Any]) -> dict[str, Any]:
     """The options that numba has."""
-    return {name: value for name, value in options.items() if name != "noalias"}
+    return {name: value for name, value in options.items() if name not in ("noalias", "wide")}
 
 
 def _set_flags(dispatcher: Any, options: dict[str, Any]) -> None:

@@ -206,6 +206,16 @@ class _Lower(lowering.Lower):
         self.library.add_ir_module(module)
 
 
+class _WideLower(_Lower):
+    """The same, for functions whose vectors are as wide as the registers: LLVM leaves half of those
+    of 512 bits unused on most processors."""
+
+    def setup_function(self, fndesc: Any) -> None:
+        super().setup_function(fndesc)
+        # llvmlite's own ``add`` knows no attributes with values
+        set.add(self.function.attributes, '"prefer-vector-width"="512"')
+
+
 @machinery.register_pass(mutates_CFG=True, analysis_only=False)
 class _Lowering(typed.BaseNativeLowering):
     _name: Any = "mindtorch_lowering"
@@ -213,6 +223,15 @@ class _Lowering(typed.BaseNativeLowering):
     @property
     def lowering_class(self) -> Any:
         return _Lower
+
+
+@machinery.register_pass(mutates_CFG=True, analysis_only=False)
+class _WideLowering(typed.BaseNativeLowering):
+    _name: Any = "mindtorch_wide_lowering"
+
+    @property
+    def lowering_class(self) -> Any:
+        return _WideLower
 
 
 _CLOSURES = frozenset({"make_function", "build_list"})
@@ -296,6 +315,8 @@ class _Manager(machinery.PassManager):
 class Compiler(compiler.CompilerBase):
     """numba's compiler with the passes that kernels need."""
 
+    passes = _PASSES
+
     def __init__(self, typing: Any, target: Any, *args: Any) -> None:
         super().__init__(typing, target.subtarget(mangler=_symbols.mangle), *args)
 
@@ -305,7 +326,13 @@ class Compiler(compiler.CompilerBase):
             state.library = Library(state.targetctx.codegen(), state.func_id.func_qualname)
             state.library.enable_object_caching()
         manager = _Manager("kernel")
-        for each in _PASSES:
+        for each in self.passes:
             manager.add_pass(each)
         manager.finalize()
         return [manager]
+
+
+class WideCompiler(Compiler):
+    """The same, with vectors as wide as the registers."""
+
+    passes = tuple([_WideLowering if each is _Lowering else each for each in _PASSES])

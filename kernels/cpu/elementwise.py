@@ -265,7 +265,10 @@ def _generate(
         source = _walking_source(targets, names, hoisted, inner, modes)
         signature.append("int64[:,::1]")
     # in place, an element's inputs are read before it is written, if it is the only result
-    dispatcher = from_source(source, "loop", space, **({"noalias": True} if outs == 1 else {}))
+    options = {"noalias": True} if outs == 1 else {}
+    if not all(facts_of(step.function).light for step in steps):
+        options["wide"] = True
+    dispatcher = from_source(source, "loop", space, **options)
     return entry_point(dispatcher, f"void({', '.join(signature)})")
 
 
