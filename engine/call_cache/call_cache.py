@@ -509,6 +509,10 @@ def cached(
                     elif kind is tensor is third.__class__:
                         signature = (first.aval, second.aval, third.aval)
                         given = (first, second, third)
+            elif len(kwargs) == 1 and not args and first.__class__ is tensor and not recorded:
+                ((name, second),) = kwargs.items()
+                if second.__class__ in _PLAIN:
+                    signature, given = (first.aval, name, second, second.__class__), (first,)
             if signature is not None:
                 known = get(signature, _UNKNOWN)
             elif not recorded:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 from operator import methodcaller
@@ -13,12 +12,11 @@ import numpy as np
 from mindtorch.engine import dtypes
 from mindtorch.engine.autograd import inplace
 from mindtorch.engine.devices import cuda
-from mindtorch.engine.dispatch import in_frames_as
 from mindtorch.engine.dtypes import DType
 from mindtorch.engine.ops import movement
 from mindtorch.engine.ops import softmax as softmax_ops
 from mindtorch.engine.tensor import Tensor as EngineTensor
-from mindtorch.engine.tensor import constant, from_array, result_types
+from mindtorch.engine.tensor import constant, from_array
 
 from .._api.arguments import (
     as_dtype,
@@ -28,7 +26,7 @@ from .._api.arguments import (
     require_tensor,
 )  # fmt: skip
 from .._api.out_rules import EXACT, Out
-from .._api.publish import FUNCTIONS, METHODS, function, namespace_function, store_out
+from .._api.publish import METHODS, function, namespace_function, store_out
 from .._api.shown_signature import ShownSignature
 from .._api.warn_caller import warn_caller
 from .._tensor.size_and_formats import (
@@ -45,8 +43,6 @@ from ..storage import TypedStorage, UntypedStorage
 from .creation import empty_strided
 from .from_data import lengths_or_data, tensor
 
-_NOT_GIVEN: Any = object()
-
 
 def _define_namesakes() -> None:
     """``torch.<name>(x)`` for methods of the Tensor class that take nothing more."""
@@ -60,14 +56,7 @@ def _define_namesakes() -> None:
 
         body.__name__ = body.__qualname__ = name
         body.__doc__ = f"``input.{name}()``."
-        explained = namespace_function(name, body)
-
-        def quick(first: Any = _NOT_GIVEN, /, *args: Any, **kwargs: Any) -> Any:
-            if first.__class__ is result_types[0] and not args and not kwargs:
-                return call(first)
-            return explained(*(() if first is _NOT_GIVEN else (first,)), *args, **kwargs)
-
-        FUNCTIONS[name] = functools.update_wrapper(in_frames_as(name, quick), explained)
+        namespace_function(name, body)
 
     for name in (
         "detach", "detach_", "get_device", "is_complex", "is_conj", "is_floating_point",
