@@ -98,6 +98,7 @@ _LARGEST = 2**63 - 1
 
 # those in use, and the last ones made: more is not kept of shapes that are met once
 _interned: weakref.WeakValueDictionary[tuple[object, ...], Aval] = weakref.WeakValueDictionary()
+_references: dict[tuple[object, ...], weakref.ref[Aval]] = vars(_interned)["data"]
 _latest: collections.deque[Aval] = collections.deque(maxlen=256)
 _making = threading.Lock()
 
@@ -148,8 +149,8 @@ def aval(
         if described is not None:
             return described
     key = (shape, dtype, strides, device, weak)
-    found = _interned.get(key)
-    if found is not None:
+    reference = _references.get(key)
+    if reference is not None and (found := reference()) is not None:
         return found
     shape = tuple([index(n) for n in shape])  # 2.0 is refused: it would stand for 2 from now on
     natural = contiguous_strides(shape)

@@ -133,13 +133,22 @@ storage = x._storage or x._shared
 data = x.flat
 {cut}
 """ + _placed("x", "x._offset")
-_LOOK_UP_VIEW = """\
+# the same where the type stays
+_VIEW_AT = """\
 mode = state.mode
-plan = None if mode > GRAD else op._plans.get((x.aval, kind))
+plan = None if mode > GRAD else plans.get((x.aval, kind))
 if plan is None:
     return op._other_view(mode, x, kind, offset, params)
-inputs = (x,)
-"""
+storage = x._storage or x._shared
+data = x.flat
+start = x._offset
+size = plan.size
+if offset < 0 or offset + size > data.size:
+    data = typed_buffer(storage, plan.aval.dtype)
+    data = data[start + offset : start + offset + size]
+elif offset or size != data.size:
+    data = data[offset : offset + size]
+""" + _placed("x", "start")
 _NAMES = {
     "__name__": __name__, "GRAD": GRAD, "VIEW": VIEW, "ViewHistory": tape.ViewHistory, "new": _new,
     "derives": tape.derives, "enter_view": tape.enter_view, "named": tape.named,
@@ -205,7 +214,7 @@ def _method(name: str, given: str, *parts: str) -> Callable[..., Any]:
     return method
 
 
-_VIEW_AT = _VIEW_OF.format(result=result_text("result", "data", "plan.aval", "history"))
+_RESULT_OF_VIEW = result_text("result", "data", "plan.aval", "history")
 
 
 class Dispatch:
@@ -225,7 +234,10 @@ class Dispatch:
     follow = _method(
         "follow", "op, plan, mode, inputs, params", _OTHER_KINDS, _run_text("plan.", None, 1)
     )
-    _view = _method("_view", "op, plan, mode, inputs, params, offset", _VIEW_AT)
+    _view = _method(
+        "_view", "op, plan, mode, inputs, params, offset",
+        _VIEW_OF.format(result=_RESULT_OF_VIEW),
+    )
 
     def in_mode(self, mode: int, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """A call while something else than recording on the tape is done, by the bits of
@@ -281,7 +293,7 @@ class Dispatch:
     def _other_view(
         self, mode: int, x: Tensor, kind: Any, offset: int, params: dict[str, Any]
     ) -> Tensor:
-        """:meth:`view_at` where no plan is known, or where more than recording is done."""
+        """:func:`view_call` where no plan is known, or where more than recording is done."""
         result: Tensor
         if mode > GRAD | AUTOCAST or x.aval.sharded or x.aval.answered:
             result = self(x, **params)
@@ -294,10 +306,6 @@ class Dispatch:
         else:
             result = self._view(plan, mode, (x,), params, offset)
         return result
-
-    # the op, a view at ``offset``, of ``x``; the result's aval follows from ``kind`` and ``x``'s,
-    # so that views of one kind have one plan, wherever they begin
-    view_at = _method("view_at", "op, x, kind, offset, params", _LOOK_UP_VIEW, _VIEW_AT)
 
     def _several(self, plan: Plan, mode: int, inputs: Any, params: dict[str, Any]) -> Any:
         results = tuple([make(plan.empty(a.size, a.dtype.np), a) for a in plan.avals])
@@ -380,6 +388,23 @@ def call_of(
             classes' tensors have none.
     """
     return bound(_code_of(op.name, arity, False, optional), op, _NO_PARAMS, op._plans, others)
+
+
+@functools.cache
+def _code_of_view_at() -> Any:
+    lines = _VIEW_AT.format(result=_RESULT_OF_VIEW)
+    text = f"def view_at(x, kind, offset, params, op, plans):\n{textwrap.indent(lines, '    ')}"
+    return compiled(text, "view_at", "view at an offset").__code__
+
+
+def view_call(op: Dispatch) -> Callable[[Tensor, Any, int, dict[str, Any]], Any]:
+    """``call(x, kind, offset, params)``: a view of ``x`` which begins at ``offset``.
+
+    Its aval follows from ``kind`` and that of ``x``, so that views of one kind have one plan,
+    wherever they begin.
+    """
+    code = _code_of_view_at().replace(co_name=op.name, co_qualname=op.name)
+    return bound(code, op, op._plans)
 
 
 def planned_call(op: Dispatch, plan: Plan, params: dict[str, Any]) -> Callable[..., Any]:

@@ -114,6 +114,9 @@ class Interpreter:
     def shared(self, tensor: Tensor) -> None:
         """A tensor was made, over new memory or that of another one."""
 
+    def note_places(self, tensor: Tensor) -> None:
+        """A tensor was made whose elements follow from shapes and plain arguments."""
+
     def note_full(self, tensor: Tensor, value: Any) -> None:
         """A tensor was made whose elements are all ``value``."""
 

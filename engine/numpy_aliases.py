@@ -7,32 +7,39 @@ from typing import Any
 
 import numpy as np
 
+from .devices.device import cpu
 from .reference_counts import holders
-from .tensor import Storage, Tensor, as_array, capturing
-
-# the array through which others see a storage: theirs are views of it and keep it alive
-_windows: weakref.WeakKeyDictionary[Storage, Any] = weakref.WeakKeyDictionary()
+from .tensor import Storage, Tensor, as_array, captures, capturing
 
 
 def opened(tensor: Tensor) -> Any:
     """``tensor.array()``; :func:`is_seen` knows of it as long as it, or a view of it, lives."""
-    capture = capturing()
+    capture = capturing() if captures else None
     if capture is not None:
         capture.raw_write(tensor)
-    array = tensor.array()
-    if tensor.aval.device.type != "cpu" or not array.size:
-        return array
-    storage = tensor._shared.memory
+        capture.data_needed(tensor)
+    described = tensor.aval
+    if described.device is not cpu or not described.size:
+        return tensor.array()
+    storage = (tensor._storage or tensor._shared).memory
     buffer = storage.buffer
     if not buffer.flags.c_contiguous:
-        return array
-    known = _windows.get(storage)
-    window = None if known is None else known()
+        return tensor.array()
+    window = _window_of(storage)
     if window is None or _bytes(window) != _bytes(buffer):
+        # views of an array over a memoryview keep that array, and not what it is a view of
         window = np.asarray(memoryview(buffer.view(np.uint8)))
-        _windows[storage] = weakref.ref(window)
-    seen = window[: window.size // array.itemsize * array.itemsize].view(array.dtype)
-    return as_array(seen[tensor._offset : tensor._offset + tensor.aval.extent], tensor.aval)
+        storage.window = weakref.ref(window)
+    itemsize = described.dtype.itemsize
+    start, stop = tensor._offset * itemsize, (tensor._offset + described.extent) * itemsize
+    seen = window if stop - start == window.size else window[start:stop]
+    return as_array(seen.view(described.dtype.np), described)
+
+
+def _window_of(storage: Storage) -> Any:
+    """The array through which others see a storage: theirs are views of it and keep it alive."""
+    found = getattr(storage, "window", None)
+    return None if found is None else found()
 
 
 def _bytes(array: Any) -> tuple[int, int]:
@@ -42,8 +49,7 @@ def _bytes(array: Any) -> tuple[int, int]:
 
 def is_seen(storage: Storage) -> bool:
     """Whether somebody holds an array over the storage's memory."""
-    window = _windows.get(storage) if _windows else None
-    return window is not None and window() is not None
+    return _window_of(storage) is not None
 
 
 def may_be_seen(storage: Storage) -> bool:

@@ -118,12 +118,14 @@ class Storage:
         history: counts how often a write changed the derivation of the base, so that its views
             know when theirs is out of date.
         level: the number of the transformation in whose function the memory was made.
+        window: a weak reference to the array through which others see the memory, if any did.
     """
 
-    __slots__ = ("__weakref__", "buffer", "device", "history", "resizable", "version")
+    __slots__ = ("__weakref__", "buffer", "device", "history", "resizable", "version", "window")
     inference = False
     level = 0
     kept_version: int
+    window: Any
 
     def __init__(self, buffer: Any, device: Device = cpu) -> None:
         self.buffer = buffer
@@ -216,7 +218,7 @@ class DetachedStorage(Storage):
     __slots__ = ("_memory",)
 
     def __init__(self, storage: Storage) -> None:
-        self._memory = storage.memory
+        self._memory = storage if storage.__class__ is Storage else storage.memory
         self.version = 0
         self.history = 0
 
@@ -458,13 +460,15 @@ def from_array(array: Any, device: Device = cpu) -> Tensor:
     Raises:
         ValueError: a stride is negative or not a whole number of elements.
     """
-    array = np.asarray(array)
-    if device.type == "cuda":
+    if array.__class__ is not np.ndarray:
+        array = np.asarray(array)
+    if device is not cpu and device.type == "cuda":
         return make(*backend("cuda").upload(array, device))
     dtype = dtypes.from_numpy(array.dtype)
+    shape = array.shape
+    if not shape or array.flags.c_contiguous:
+        return make(array.reshape(-1), aval(shape, dtype, None, device))
     itemsize = array.dtype.itemsize
-    if array.ndim == 0 or array.flags.c_contiguous:
-        return make(array.reshape(-1), aval(array.shape, dtype, None, device))
     if any(s < 0 for s in array.strides):
         raise ValueError(
             "At least one stride in the given numpy array is negative, and tensors with negative "
@@ -482,6 +486,16 @@ def from_array(array: Any, device: Device = cpu) -> Tensor:
     extent = (described.extent,)
     flat = np.lib.stride_tricks.as_strided(array, extent, (itemsize,), writeable=writeable)
     return make(flat, described)
+
+
+def places_of(array: Any, device: Device = cpu) -> Tensor:
+    """A tensor over an array that follows from shapes and plain arguments, and that no result
+    shares memory with."""
+    made = from_array(array, device)
+    capture = capturing() if captures else None
+    if capture is not None:
+        capture.note_places(made)
+    return made
 
 
 _constants = Bounded(4096)

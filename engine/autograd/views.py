@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from ..tensor import Tensor, capturing
+from ..tensor import Tensor, captures, capturing
 from .nodes import Node, ViewHistory
 
 
@@ -20,19 +20,21 @@ def several_views(
         name: torch's, of the node.
         op: what the node applies to the tensor that they are views of, with ``params``.
     """
-    capture = capturing()
+    capture = capturing() if captures else None
     if capture is not None:
         capture.note_views(views, name, op, params)
     histories: list[Any] = [view._node for view in views]
-    shared = bool(views) and all(type(h) is ViewHistory and h.node is not None for h in histories)
+    shared = bool(histories) and getattr(histories[0], "node", None) is not None and all(
+        type(h) is ViewHistory and h.node is not None for h in histories
+    )
     if shared:
         plan = op.plan_for((histories[0].parent,), params)
         node = Node(op, plan, params, histories[0].node.edges)
-    for index, (view, history) in enumerate(zip(views, histories, strict=True)):
-        if shared:
+        for index, (view, history) in enumerate(zip(views, histories, strict=True)):
             history.node = node
             view._output_index = index
-        if type(history) is ViewHistory:
+    for index, history in enumerate(histories):
+        if history.__class__ is ViewHistory:
             history.one_of = f"Output {index} of {name}"
 
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable
+from marshal import dumps
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -36,7 +38,7 @@ __all__ = ["cached"]
 when_changed(forget_plans)  # cached calls and gradient rules are kept with the plans
 
 _MOST_CALLS = 4096  # of one function
-_FEW_BYTES = 8192
+_FEW_BYTES, _FEW_PLACES = 8192, 32768  # bytes of what is kept
 _MOST_VIEWS = 64
 _FEW = 64  # so many signatures are recorded at their first call; of more, many have only one
 
@@ -96,7 +98,8 @@ class CallRecorder(Interpreter):
         count: how many tensors were given.
         avals: theirs.
         values: of the tensors given, of constants and results as they come, by the tensors' ids.
-        constants: numbers that the function made itself, by the numbers of their values.
+        constants: numbers and places that the function made itself, by the numbers of their values.
+        places: the numbers of these places, and of views of them.
         nodes: the ops called.
         views: the numbers of the results that were made those of one node, and of which.
         repeatable: whether the same nodes do the call again.
@@ -109,6 +112,7 @@ class CallRecorder(Interpreter):
         self.avals = [x.aval for x in given]
         self.values: dict[int, NodeValue] = {}
         self.constants: dict[int, Tensor] = {}
+        self.places: set[int] = set()
         self.nodes: list[Node] = []
         self.thread = threading.get_ident()
         self.named: tuple[Tensor, str] | None = None
@@ -123,6 +127,13 @@ class CallRecorder(Interpreter):
         if state.mode & RECORDING_CALL:
             params = {"aval": tensor.aval, "value": value}
             self.nodes.append(Node(_Full, (), params, (self._value(tensor),)))
+
+    def note_places(self, tensor: Tensor) -> None:
+        """A few places follow from the signature, and are kept; no result may be a view of them."""
+        if state.mode & RECORDING_CALL and tensor.flat.nbytes <= _FEW_PLACES:
+            number = self._value(tensor).number
+            self.constants[number] = tensor
+            self.places.add(number)
 
     def note_named(self, tensor: Tensor, name: str) -> None:
         """A result's node was given the name of torch's op."""
@@ -153,7 +164,11 @@ class CallRecorder(Interpreter):
             state.mode = self.mode | RECORDING_CALL
         values = tuple([None if x is None else self._input(x) for x in inputs])
         results = result if result.__class__ is tuple else (result,)
-        self.nodes.append(Node(op, values, params, tuple([self._value(x) for x in results])))
+        made = tuple([self._value(x) for x in results])
+        self.nodes.append(Node(op, values, params, made))
+        viewed = values[0] if self.places and op.view is not None else None
+        if viewed is not None and viewed.number in self.places:
+            self.places.update([each.number for each in made])
         return result
 
     def apply_in_place(self, op: Op, target: Tensor, inputs: Any, params: Any) -> Tensor:
@@ -213,7 +228,7 @@ class CallRecorder(Interpreter):
         that the call did."""
         several = isinstance(result, tuple)
         wanted = tuple([self.number_of(x) for x in (result if several else (result,))])
-        if not self.repeatable or -1 in wanted:
+        if not self.repeatable or -1 in wanted or not self.places.isdisjoint(wanted):
             return None
         if not several and result._node.__class__ is AccumulateGrad and wanted[0] >= self.count:
             return None  # a new leaf
@@ -322,7 +337,17 @@ def apart(given: list[Any], mode: int) -> bool:
 
 _UNKNOWN: Any = object()
 _NOT_GIVEN: Any = object()
-_PLAIN = {int, bool, str, type(None), DType}
+_PLAIN: set[type] = {int, bool, str, type(None), DType}
+_aval_of = attrgetter("aval")
+
+
+def equal_is_same(kind: type) -> type:
+    """Note that calls cannot tell equal values of this hashable class apart."""
+    _PLAIN.add(kind)
+    return kind
+
+
+_NUMBERS = {int, bool, float, str, type(None)}
 _INTEGERS = {int}
 
 
@@ -333,13 +358,13 @@ def _describe(value: Any, key: list[Any], given: list[Any]) -> None:
         TypeError: calls with such an argument are not told apart by it.
     """
     kind = value.__class__
-    if kind is list or isinstance(value, tuple):
-        if value and value[0].__class__ is int and _INTEGERS.issuperset(map(type, value)):
-            key.append((kind, *value))
-            return
-        key.append((kind, None, len(value)))
+    if kind is list or (isinstance(value, tuple) and kind not in _PLAIN):
+        tensor = result_types[0]
+        key += kind, len(value)
         for each in value:
-            if each.__class__ is result_types[0]:
+            if each.__class__ is int:
+                key += each, int
+            elif each.__class__ is tensor:
                 key.append(each.aval)
                 given.append(each)
             else:
@@ -364,9 +389,16 @@ def _key_of(device: Any, first: Any, args: Any, kwargs: dict[str, Any]) -> tuple
     tensor = result_types[0]
     key: list[Any]
     if first.__class__ is tensor:
+        for each in (*args, *kwargs.values()) if kwargs else args:
+            if each.__class__ not in _NUMBERS:
+                break
+        else:  # their bytes tell 1 from 1.0 and True
+            return (first.aval, dumps((args, kwargs), 2)), [first]
         key, given = [first.aval], [first]
     elif first.__class__ in _PLAIN:
         key, given = [device, first, first.__class__], []
+    elif first.__class__ is list and first and first[0].__class__ is tensor is first[-1].__class__:
+        key, given = [device, list, len(first), *map(_aval_of, first)], first.copy()
     else:
         key, given = [device], []
         _describe(first, key, given)
@@ -446,26 +478,44 @@ def cached(
         mode = local.mode
         if mode <= GRAD and not captures and first is not _NOT_GIVEN:
             tensor = result_types[0]
+            signature: Any = None
+            given: Any
             alone = not kwargs and first.__class__ is tensor
             if alone and not args and not writes and (known := get(first.aval)) is not None:
                 found = known(mode, first)
                 if found is not NotImplemented:
                     return found
-            signature: Any
-            if writes and mode and (node := getattr(first, "_node", None)) is not None and (
+            known = None
+            recorded = writes and mode and (node := getattr(first, "_node", None)) is not None and (
                 records_writes(node)
-            ):
-                known = None
-            elif alone and not args:
-                signature, given = first.aval, [first]
+            )
+            if alone and not recorded:
+                if not args:
+                    signature, given = first.aval, (first,)
+                elif len(args) == 1:
+                    (second,) = args
+                    kind = second.__class__
+                    if kind is tensor:
+                        signature, given = (first.aval, second.aval), (first, second)
+                    elif kind in _PLAIN or (kind is float and second and second == second) or (
+                        kind is tuple and _INTEGERS.issuperset(map(type, second))
+                    ):
+                        signature, given = (first.aval, second, kind), (first,)
+                elif len(args) == 2:
+                    second, third = args
+                    kind = second.__class__
+                    if kind is int is third.__class__:
+                        signature, given = (first.aval, second, third, int, int), (first,)
+                    elif kind is tensor is third.__class__:
+                        signature = (first.aval, second.aval, third.aval)
+                        given = (first, second, third)
+            elif len(kwargs) == 1 and not args and first.__class__ is tensor and not recorded:
+                ((name, second),) = kwargs.items()
+                if second.__class__ in _PLAIN:
+                    signature, given = (first.aval, name, second, second.__class__), (first,)
+            if signature is not None:
                 known = get(signature, _UNKNOWN)
-            elif alone and len(args) == 1 and args[0].__class__ in _PLAIN:
-                signature, given = (first.aval, args[0], args[0].__class__), [first]
-                known = get(signature, _UNKNOWN)
-            elif alone and len(args) == 2 and args[0].__class__ is int is args[1].__class__:
-                signature, given = (first.aval, *args, int, int), [first]
-                known = get(signature, _UNKNOWN)
-            else:
+            elif not recorded:
                 try:
                     signature, given = _key_of(local.device, first, args, kwargs)
                     known = get(signature, _UNKNOWN)

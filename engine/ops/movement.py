@@ -10,7 +10,7 @@ from typing import Any
 from .. import dtypes
 from ..aval import Aval, Shape, aval, contiguous_strides
 from ..callbacks import callbacks
-from ..dispatch import state
+from ..dispatch import state, view_call
 from ..op import Op
 from ..result_strides import (
     follow_all_images,
@@ -153,6 +153,9 @@ select = Op(
     view=lambda x, *, axis, index: index * x.strides[axis],
     vjp=(_select_vjp,),
 )
+
+
+select_at, slice_at, unsqueeze_at = map(view_call, (select, slice_, unsqueeze))
 
 
 def _diagonal_aval(x: Aval, *, offset: int, first: int, second: int) -> Aval:

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from mindtorch.kernels.codegen.jit import bound, entry_point, kernel
+
 from . import strided_copy
 
 
@@ -115,6 +117,46 @@ def cat(out: Any, *tensors: Any, axis: int) -> None:
         start = stop
 
 
+_SMALL = 4096  # elements
+
+
+@kernel
+def _beside(target: Any, first: Any, second: Any, n: int, row: int) -> None:
+    """Rows of ``n`` elements and of ``row - n`` side by side."""
+    for r in range(target.size // row):
+        for i in range(n):
+            target[r * row + i] = first[r * n + i]
+        for i in range(row - n):
+            target[r * row + n + i] = second[r * (row - n) + i]
+
+
+def _cat_two(outer: int, n: int, row: int, dtype: Any) -> Any:
+    """Two tensors, of ``n`` and ``row - n`` elements in each of ``outer`` rows."""
+    if outer == 1:
+
+        def first_and_second(target: Any, first: Any, second: Any) -> None:
+            target[:n] = first
+            target[n:] = second
+
+        return first_and_second
+    if outer * row <= _SMALL and row:
+        kind = np.dtype(f"u{dtype.itemsize}")
+        array = f"{kind.name}[::1]"
+        run = entry_point(_beside, f"void({array}, {array}, {array}, int64, int64)")
+
+        def beside(target: Any, first: Any, second: Any) -> None:
+            run(target, first, second, n, row)
+
+        return bound(beside, run, n, row)
+
+    def in_rows(target: Any, first: Any, second: Any) -> None:
+        rows = target.reshape(outer, row)
+        rows[:, :n] = first.reshape(outer, n)
+        rows[:, n:] = second.reshape(outer, row - n)
+
+    return in_rows
+
+
 def _cat_plan(out_layouts: Any, in_layouts: Any, *, axis: int) -> Any:
     """For dense operands: rows are written side by side."""
     out = out_layouts[0]
@@ -123,6 +165,8 @@ def _cat_plan(out_layouts: Any, in_layouts: Any, *, axis: int) -> Any:
     outer = math.prod(out.shape[:axis])
     ends = list(itertools.accumulate(math.prod(x.shape[axis:]) for x in in_layouts))
     places = [slice(*ends) for ends in zip([0, *ends], ends, strict=False)]
+    if len(in_layouts) == 2 and out.dtype.kind != "c":
+        return _cat_two(outer, places[0].stop, ends[1], out.dtype)
     if outer == 1:
 
         def one_after_another(target: Any, *tensors: Any) -> None:

@@ -133,13 +133,52 @@ def _after(a: Any, b: Any, greatest: bool) -> bool:
     return (a > b if greatest else a < b) | ((a != a) & (b == b))
 
 
+_LANES = 32
+
+
+@kernel
+def _extreme_of_row(row: Any, greatest: bool, lanes: Any) -> Any:
+    """The place of a row's extreme, the first of several, or of its first nan.
+
+    Two passes that are made of vectors: which value it is, and where it is met first.
+    """
+    n, whole = row.size, row.size // _LANES * _LANES
+    lanes[:] = row[:_LANES]
+    nans = 0
+    for start in range(0, whole, _LANES):
+        part = row[start : start + _LANES]
+        for i in range(_LANES):
+            value = part[i]
+            lanes[i] = value if (value > lanes[i] if greatest else value < lanes[i]) else lanes[i]
+            nans += value != value
+    best = lanes[0]
+    for i in range(1, _LANES):
+        best = lanes[i] if (lanes[i] > best if greatest else lanes[i] < best) else best
+    for i in range(whole, n):
+        value = row[i]
+        best = value if (value > best if greatest else value < best) else best
+        nans += value != value
+    for j in range(n):
+        if row[j] == best if nans == 0 else row[j] != row[j]:
+            return j
+    return 0
+
+
 @kernel
 def _extreme(
     values: Any, indices: Any, x: Any, outer: int, n: int, inner: int, greatest: bool, keeps: bool
 ) -> None:
     """The extreme along the axis and its first place; ``keeps``: values are wanted, too."""
     held = np.empty(0 if keeps or inner == 1 else inner, x.dtype)
+    lanes = np.empty(_LANES, x.dtype)
     for o in range(outer):
+        if inner == 1 and n >= _LANES:
+            row = x[o * n : (o + 1) * n]
+            at = _extreme_of_row(row, greatest, lanes)
+            indices[o] = at
+            if keeps:
+                values[o] = row[at]
+            continue
         if inner == 1:
             row = x[o * n : (o + 1) * n]
             best, at = row[0], 0

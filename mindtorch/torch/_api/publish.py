@@ -385,7 +385,11 @@ def binary_function(
         input: Any = _NOT_GIVEN, other: Any = _NOT_GIVEN, *, out: Any = None,  # noqa: A002
         **named: Any,
     ) -> Any:  # fmt: skip
-        if named or not isinstance(other, EngineTensor) or not isinstance(input, EngineTensor):
+        if not named and other.__class__ in _NUMBERS and isinstance(input, EngineTensor) and (
+            numbers != "none"
+        ):
+            other = constant(other)
+        elif named or not isinstance(other, EngineTensor) or not isinstance(input, EngineTensor):
             first = (input, ("x", "a", "x1"))
             input, other = _given(name, named, first, (other, ("x2",)))  # noqa: A001
             check_numbers(name, numbers, input, other, method)

@@ -8,17 +8,18 @@ from typing import Any
 
 from mindtorch.engine import dtypes
 from mindtorch.engine.autograd import api, inplace, tape
-from mindtorch.engine.dispatch import state
+from mindtorch.engine.dispatch import GRAD, state, tensor_of
 from mindtorch.engine.ops import elementwise as pointwise
 from mindtorch.engine.ops import movement
 from mindtorch.engine.tensor import (
     NEW_LEAF,
     DetachedStorage,
     alias,
+    captures,
     check_made_here,
     fields_of,
-    make,
     note_looked_at,
+    note_shared,
 )  # fmt: skip
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.transforms import vmap
@@ -60,6 +61,8 @@ class Gradients(EngineTensor):
 
     def requires_grad_(self, requires_grad: bool = True) -> Any:
         """Make the tensor a leaf that collects gradients, or one that does not."""
+        if requires_grad is False and self._node is None and state.mode <= GRAD:
+            return self
         if state.level or vmap.innermost() is not None:
             raise RuntimeError(vmap.REQUIRES_GRAD)
         return self._require(requires_grad)
@@ -280,7 +283,13 @@ class Gradients(EngineTensor):
     @property
     def data(self) -> Any:
         """The same memory without history and with a version counter of its own."""
-        return make(self.flat, self.aval, DetachedStorage(self._shared), self._offset)
+        result: Any = tensor_of(self.flat, self.aval)
+        result._storage = DetachedStorage(self._storage or self._shared)
+        if self._offset:
+            result._offset = self._offset
+        if captures:
+            note_shared(result)
+        return result
 
     @data.setter
     def data(self, value: Any) -> None:

@@ -18,7 +18,7 @@ from mindtorch.engine.numpy_aliases import opened
 from mindtorch.engine.ops import movement
 from mindtorch.engine.result_strides import suggests_channels_last
 from mindtorch.engine.tensor import Tensor as EngineTensor
-from mindtorch.engine.tensor import from_array, make, scripts
+from mindtorch.engine.tensor import captures, from_array, make, scripts
 
 from .._api.arguments import as_device, as_dtype, require_tensor
 from .._api.signatures import type_name, wrong_call
@@ -34,6 +34,12 @@ from .size_and_formats import (
     strided,
 )
 from .size_and_formats import memory_format as MemoryFormat  # noqa: N812
+
+# types whose elements numpy gives as Python's numbers
+NATIVE = {
+    dtypes.float32, dtypes.float64, dtypes.float16, dtypes.int64, dtypes.int32, dtypes.int16,
+    dtypes.int8, dtypes.uint8, dtypes.bool_,
+}  # fmt: skip
 
 
 def python_number(value: Any) -> Any:
@@ -175,7 +181,11 @@ class Conversions(EngineTensor):
 
     def item(self) -> Any:
         """The only element, as a Python number."""
-        if self.aval.size != 1:
+        described = self.aval
+        if described.size == 1 and described.dtype in NATIVE and described.device is cpu:
+            if state.mode <= GRAD and not scripts:
+                return self.flat.item(0)
+        if described.size != 1:
             raise RuntimeError(
                 f"a Tensor with {self.aval.size} elements cannot be converted to Scalar"
             )
@@ -198,6 +208,10 @@ class Conversions(EngineTensor):
 
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers."""
+        described = self.aval
+        if described.ndim == 1 and described.contiguous and described.dtype in NATIVE:
+            if state.mode <= GRAD and described.device is cpu and not (scripts or captures):
+                return self.flat.tolist()
         array = self.array()
         if self.aval.dtype is dtypes.bfloat16:
             array = array.astype(np.float32)

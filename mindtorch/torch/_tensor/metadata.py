@@ -13,7 +13,7 @@ from mindtorch.engine.devices import cuda
 from mindtorch.engine.devices.device import Device
 from mindtorch.engine.dtypes import DType
 from mindtorch.engine.ops import movement
-from mindtorch.engine.tensor import Attributes, note_looked_at
+from mindtorch.engine.tensor import Attributes, captures, note_looked_at
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from .._api.arguments import normalize_axis
@@ -24,7 +24,7 @@ from .size_and_formats import (
     channels_last,
     channels_last_3d,
     contiguous_format,
-    size_of,
+    sizes_of,
     strided,
 )
 
@@ -36,12 +36,12 @@ class Description(EngineTensor):
 
     @property
     def shape(self) -> Size:
-        return size_of(self.aval.shape)
+        return sizes_of[self.aval]
 
     def size(self, dim: int | None = None) -> Any:
         """The shape, or the length of axis ``dim``."""
         if dim is None:
-            return size_of(self.aval.shape)
+            return sizes_of[self.aval]
         shape = self.aval.shape
         if not shape:
             normalize_axis(dim, 0)
@@ -96,18 +96,22 @@ class Description(EngineTensor):
 
     def storage_offset(self) -> int:
         """Where in the storage the first element is, in elements."""
-        note_looked_at(self, "storage_offset()")
+        if captures:
+            note_looked_at(self, "storage_offset()")
         return self._offset
 
     def data_ptr(self) -> int:
         """The address of the first element."""
-        note_looked_at(self, "data_ptr()")
+        if captures:
+            note_looked_at(self, "data_ptr()")
         if self.aval.device.type == "cuda":
             return int(cuda.kernels("memory").pointer(self.flat)) if self.aval.size else 0
         return address_of(self.flat) if self.aval.size else 0
 
     def is_contiguous(self, *, memory_format: Any = contiguous_format) -> bool:
         """Whether the elements lie in that order without gaps."""
+        if memory_format is contiguous_format:
+            return self.aval.contiguous
         if memory_format in (channels_last, channels_last_3d):
             ndim = 4 if memory_format is channels_last else 5
             return self.aval.ndim == ndim and is_channels_last(self.aval.shape, self.aval.strides)

@@ -79,6 +79,7 @@ def _in_place_operator(op: Any) -> Callable[[Any, Any], Any]:
 
 
 _reciprocal = call_of(pointwise.reciprocal, 1)
+_negative = call_of(pointwise.negative, 1)
 
 
 def _divided_by(self: Any, other: Any) -> Any:
@@ -134,7 +135,7 @@ class Operators(EngineTensor):
     __ipow__ = _raise
 
     def __neg__(self) -> Any:
-        return pointwise.negative(self)
+        return _negative(self)
 
     def __pos__(self) -> Any:
         if self.aval.dtype is dtypes.bool_:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from math import prod
-from typing import Any
+from typing import Any, ClassVar
 
 import ml_dtypes
 import numpy as np
 
 from mindtorch.engine import dtypes
 from mindtorch.engine.bounded_cache import Bounded
+from mindtorch.engine.call_cache.call_cache import equal_is_same
 from mindtorch.engine.dtypes import DType
 from mindtorch.engine.symbolic_sizes import as_whole, has_amounts, open_sizes
 
@@ -32,6 +33,7 @@ def _no_length(value: Any, place: int) -> TypeError:
     )
 
 
+@equal_is_same
 class Size(tuple[int, ...]):
     """A shape: a tuple of ints with :meth:`numel`."""
 
@@ -67,6 +69,19 @@ class Size(tuple[int, ...]):
 
 
 _sizes = Bounded(4096)
+
+
+class _SizesOf(Bounded):
+    """The Size objects of tensors' descriptions."""
+
+    def __missing__(self, described: Any) -> Size:
+        if open_sizes and has_amounts(described.shape):
+            return Size(described.shape)
+        found: Size = self.keep(described, size_of(described.shape))
+        return found
+
+
+sizes_of = _SizesOf(4096)
 
 
 def size_of(shape: tuple[int, ...]) -> Size:
@@ -159,27 +174,31 @@ def _limited(name: str, kind: Any) -> DType:
     return found
 
 
-_limits_of: dict[DType, dict[str, Any]] = {}
+class _Once(type):
+    """The class of finfo, which is made once for each element type."""
+
+    made: ClassVar[dict[DType, Any]] = {}
+
+    def __call__(cls, type: Any = _DEFAULT) -> Any:  # noqa: A002
+        kind = dtypes.default if type is _DEFAULT else type
+        found = cls.made.get(kind) if kind.__class__ is DType else None
+        if found is None:
+            found = super().__call__(kind)
+            if kind.__class__ is DType:
+                cls.made[kind] = found
+        return found
 
 
-class finfo(_Limits):  # noqa: N801
+class finfo(_Limits, metaclass=_Once):  # noqa: N801
     """Limits of a floating-point type (default: the default dtype), as Python floats."""
 
     def __init__(self, type: Any = _DEFAULT) -> None:  # noqa: A002
-        kind = dtypes.default if type is _DEFAULT else type
-        known = _limits_of.get(kind) if kind.__class__ is DType else None
-        if known is None:
-            dtype = _limited("finfo", kind).to_real()
-            if dtype.category != dtypes.FLOAT:
-                raise TypeError(
-                    "torch.finfo() requires a floating point input type. Use torch.iinfo to handle "
-                    "'torch.finfo'"
-                )
-            self._find(dtype)
-            known = _limits_of[dtype] = vars(self).copy()
-        vars(self).update(known)
-
-    def _find(self, dtype: DType) -> None:
+        dtype = _limited("finfo", type).to_real()
+        if dtype.category != dtypes.FLOAT:
+            raise TypeError(
+                "torch.finfo() requires a floating point input type. Use torch.iinfo to handle "
+                "'torch.finfo'"
+            )
         found: Any = ml_dtypes.finfo(dtype.np)  # also of numpy's own types
         self.bits = dtype.itemsize * 8
         # PyTorch's eps of e5m2fnuz is that of numbers with one more bit

@@ -66,6 +66,9 @@ else:
     Methods = object  # the methods are attached when the namespace is imported
 
 
+_WHOLE_BELOW = 2.0**62
+
+
 def _as_class(result: Any, cls: type) -> Any:
     """Plain tensors in a result as tensors of ``cls``."""
     if isinstance(result, Tensor) and not isinstance(result, cls):
@@ -240,11 +243,14 @@ class Tensor(
         if self.aval.size != 1:
             many = "more than one value" if self.aval.size else "no values"
             raise RuntimeError(f"Boolean value of Tensor with {many} is ambiguous")
-        vmap.refuse_branch(self)
+        if self.flat.__class__ is not np.ndarray:
+            vmap.refuse_branch(self)
         return bool(self.item())
 
     def __int__(self) -> int:
         number = self.item() if self.aval.size == 1 else _only_element(self)
+        if number.__class__ is float and -_WHOLE_BELOW < number < _WHOLE_BELOW:
+            return int(number)
         return number if number.__class__ is int else int(_real(number, "int64_t"))
 
     def __float__(self) -> float:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from mindtorch.engine import dtypes
 from mindtorch.engine.call_cache.call_cache import cached
 from mindtorch.engine.devices.device import cpu
+from mindtorch.engine.dispatch import GRAD, state
 from mindtorch.engine.dtype_support import refuse
 from mindtorch.engine.ops import comparison as comparisons
 from mindtorch.engine.ops import elementwise as ops
@@ -14,7 +17,7 @@ from mindtorch.engine.ops import movement
 from mindtorch.engine.ops import reduction as reductions
 from mindtorch.engine.ops.complex import imag
 from mindtorch.engine.tensor import Tensor as EngineTensor
-from mindtorch.engine.tensor import constant, from_array, full_flat
+from mindtorch.engine.tensor import captures, constant, from_array, full_flat
 
 from .._api.arguments import require_tensor
 from .._api.out_rules import EXACT, FOUND, ONLY_BOOLEAN, Out
@@ -141,7 +144,25 @@ def equal(input: Any, other: Any) -> bool:  # noqa: A002
         refuse("equal_notnan_cpu", input.aval.dtype)
     if input.aval.dtype is dtypes.complex32:
         refuse("equal_cpu", input.aval.dtype)
-    return bool(_all_equal(input, other).item())
+    known = _differ_early(input, other)
+    return bool(_all_equal(input, other).item()) if known is None else not known
+
+
+_EARLY = 4096  # elements that are compared first
+
+
+def _differ_early(x: Any, y: Any) -> bool | None:
+    """Whether two tensors differ; None where the first elements, all alike, do not tell."""
+    first, second = x.aval, y.aval
+    if first is not second or not first.contiguous or first.device is not cpu or (
+        state.mode > GRAD or captures or first.dtype in dtypes.STORED
+    ):
+        return None
+    size = min(first.size, _EARLY)
+    same = np.count_nonzero(x.flat[:size] == y.flat[:size])
+    if same != size:
+        return True
+    return False if size == first.size else None
 
 
 @cached

@@ -98,8 +98,41 @@ def lengths_or_data(data: tuple[Any, ...]) -> tuple[Any, ...]:
     return data
 
 
+_FEW = 64
+_IN_RANGE = 3.4e38  # of float32
+
+
+def _of_few(data: Any) -> Any:
+    """The array of a number, or of a few of one kind in a list or in lists of one length; None of
+    all else."""
+    values: Any = (data,)
+    shape: tuple[int, ...] = ()
+    if data.__class__ is list:
+        values, shape = data, (len(data),)
+        if data and data[0].__class__ is list:
+            shape = (len(data), len(data[0]))
+            if any(row.__class__ is not list or len(row) != shape[1] for row in data):
+                return None
+            values = [x for row in data for x in row]
+        if not 0 < len(values) <= _FEW:
+            return None
+    kinds = set(map(type, values))
+    if kinds == _FLOATS and dtypes.default is dtypes.float32:
+        within = min(values) > -_IN_RANGE and max(values) < _IN_RANGE
+        return np.array(values, np.float32).reshape(shape) if within else None
+    if kinds != _INTEGERS:
+        return None
+    array = np.array(values)
+    return array.reshape(shape) if array.dtype == np.int64 else None
+
+
+_FLOATS, _INTEGERS = {float}, {int}
+
+
 def infer_array(data: Any, dtype: Any) -> Any:
     """A numpy array of nested data with the element type torch infers."""
+    if dtype is None and (array := _of_few(data)) is not None:
+        return array
     if dtype in dtypes.NAMES_ONLY:
         aval((), dtype)  # says why there are no tensors of the type
     if isinstance(data, (np.ndarray, np.generic)):
@@ -242,6 +275,9 @@ def _invalid_element(data: Any) -> Exception:
     return RuntimeError(f"Could not infer dtype of {type(data).__name__}")
 
 
+_PLAIN_DATA = {list, float, int, bool}
+
+
 @function(method=False)
 def tensor(
     data: Any,
@@ -253,7 +289,8 @@ def tensor(
 ) -> EngineTensor:
     """A new tensor holding a copy of numbers, nested lists or an array."""
     chosen = None if dtype is None else as_dtype(dtype)
-    if isinstance(data, EngineTensor):
+    plain = data.__class__ in _PLAIN_DATA
+    if not plain and isinstance(data, EngineTensor):
 
         warn_caller(
             "To copy construct from a tensor, it is recommended to use sourceTensor.detach()."
@@ -266,7 +303,7 @@ def tensor(
         if device is not None:
             made = made.to(as_device(device, True))
         return finish(made, requires_grad, None, pin_memory)
-    if is_storage(data):
+    if not plain and is_storage(data):
         made = of_storage(data, chosen)
         made = made if device is None else made.to(as_device(device, True))
         return finish(made, requires_grad, None, pin_memory)
@@ -361,7 +398,8 @@ def _shared(data: Any, chosen: Any, device: Any) -> Any:
         shared = from_array(data)
         if chosen is not None and chosen is not shared.aval.dtype:
             shared = movement.cast(shared, dtype=chosen)
-        return shared.to(as_device(device, True))
+        place = as_device(device, True)
+        return shared if place is cpu else shared.to(place)
     if not isinstance(data, type) and hasattr(data, "__cuda_array_interface__"):
         shared = cuda.adopt(data, as_device("cuda" if device is None else device))
         return shared if chosen is None else movement.cast(shared, dtype=chosen)

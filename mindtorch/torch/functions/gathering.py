@@ -319,10 +319,12 @@ def masked_select(input: Any, mask: Any) -> Any:  # noqa: A002
     """The elements where ``mask``, in one row."""
     if mask.aval.dtype is not dtypes.bool_:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
-    shape = broadcast_shapes(mask.aval.shape, input.aval.shape)
-    x, m = movement.expand(input, shape=shape), movement.expand(mask, shape=shape)
-    places = np.flatnonzero(vmap.known_values(m, vmap.MASKED_SELECT))
-    return ops.take(x, from_array(places.astype(np.int64), x.aval.device))
+    x, m = input, mask
+    if mask.aval.shape != input.aval.shape:
+        shape = broadcast_shapes(mask.aval.shape, input.aval.shape)
+        x, m = movement.expand(input, shape=shape), movement.expand(mask, shape=shape)
+    (places,) = vmap.known_values(m, vmap.MASKED_SELECT).reshape(-1).nonzero()
+    return ops.take(x, from_array(places, x.aval.device))
 
 
 @function(in_place=True)
@@ -462,11 +464,12 @@ def one_hot(input: Any, num_classes: int = -1) -> Any:  # noqa: A002
     array = vmap.known_values(input, vmap.ITEM)
     if not array.size and num_classes <= 0:
         raise RuntimeError("Can not infer total number of classes from empty input.")
-    if array.size and array.min() < 0:
+    greatest = int(array.view(np.uint64).max()) if array.size else -1  # of negative ones, too
+    if greatest >= 1 << 63:
         raise RuntimeError("Class values must be non-negative.")
     if num_classes == -1:
-        num_classes = int(array.max()) + 1
-    elif array.size and array.max() >= num_classes:
+        num_classes = greatest + 1
+    elif greatest >= num_classes:
         raise RuntimeError("Class values must be smaller than num_classes.")
     result = np.zeros((*array.shape, num_classes), np.int64)
     if array.size:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import Any
 
@@ -32,33 +33,57 @@ def get_item(x: Any, item: Any) -> Any:
         if shape and -shape[0] <= item < shape[0]:
             place = item + shape[0] if item < 0 else item
             params = {"axis": 0, "index": place}
-            return ops.select.view_at(x, 0, place * x.aval.strides[0], params)
+            return ops.select_at(x, 0, place * x.aval.strides[0], params)
         return select_first(x, item)
     if kind is slice:
         if not x.aval.ndim:
             raise IndexError("slice() cannot be applied to a 0-dim tensor.")
         return _slice(x, 0, item, alias=True)
-    if kind is tuple and _VIEWING.issuperset(map(type, item)):
-        return _views(x, item)
-    if item is None:
-        return _new_axis(x, 0)
-    if isinstance(item, EngineTensor) and item.aval.dtype is dtypes.int64 and item.aval.shape:
-        if x.aval.shape and x.aval.device is cpu is item.aval.device:
-            return _by_one_index(x, item)
+    if kind is tuple:
+        for each in item:
+            if each.__class__ not in _VIEWING:
+                break
+        else:
+            return _views(x, item)
+    elif item is None:
+        return ops.unsqueeze_at(x, 0, 0, {"axis": 0})
+    if _is_places(x, item):
+        return _by_one_index(x, item)
+    if isinstance(item, EngineTensor) and item.aval.dtype is dtypes.bool_ and item.aval.shape:
+        if item.aval.shape == x.aval.shape and x.aval.device is cpu is item.aval.device:
+            return indexing.index(x, *_true_places(item))
     view, indices = _basic(x, item)
     if indices is None:
         return view
     return indexing.index(view, *indices)
 
 
+def _is_places(x: Any, item: Any) -> bool:
+    """Whether an index is one tensor of places along the first axis, all on the CPU."""
+    if not isinstance(item, EngineTensor) or item.aval.dtype is not dtypes.int64:
+        return False
+    return bool(item.aval.shape and x.aval.shape) and x.aval.device is cpu is item.aval.device
+
+
+def _is_held(dtype: dtypes.DType, number: float) -> bool:
+    """Whether a type of floats certainly holds a number."""
+    if dtype is not dtypes.float32 and dtype is not dtypes.float64:
+        return False
+    return abs(number) < _IN_RANGE or abs(number) == math.inf
+
+
+_IN_RANGE = 3e38  # of float32
+
+
+def _true_places(mask: Any) -> list[Any]:
+    """The coordinates of a mask's true elements, one index tensor for each axis."""
+    found = vmap.known_values(mask, vmap.MASK).nonzero()
+    return [from_array(np.ascontiguousarray(places)) for places in found]
+
+
 @cached
 def _by_one_index(x: Any, places: Any) -> Any:
     return indexing.index(x, places)
-
-
-@cached
-def _new_axis(x: Any, axis: int) -> Any:
-    return ops.unsqueeze(x, axis=axis)
 
 
 def select_first(x: Any, index: int) -> Any:
@@ -76,7 +101,7 @@ def select_first(x: Any, index: int) -> Any:
 
 def _at(x: Any, axis: int, index: int) -> Any:
     params = {"axis": axis, "index": index}
-    return ops.select.view_at(x, axis, index * x.aval.strides[axis], params)
+    return ops.select_at(x, axis, index * x.aval.strides[axis], params)
 
 
 def bounds(item: slice, step: int, size: int) -> tuple[int, int]:
@@ -95,7 +120,15 @@ def bounds(item: slice, step: int, size: int) -> tuple[int, int]:
 
 def _slice(x: Any, axis: int, item: slice, alias: bool = False) -> Any:
     size = x.aval.shape[axis]
-    step = 1 if item.step is None else operator.index(item.step)
+    step = item.step
+    if not open_sizes and (step is None or (step.__class__ is int and step > 0)):
+        start, stop, step = item.indices(size)
+        length = -((start - stop) // step) if stop > start else 0
+        if length == size and step == 1 and not alias:
+            return x
+        params = {"axis": axis, "start": start, "length": length, "step": step}
+        return ops.slice_at(x, (axis, length, step), start * x.aval.strides[axis], params)
+    step = 1 if step is None else operator.index(step)
     if step <= 0:
         raise ValueError(
             "step must be greater than zero" if step else "slice step cannot be zero"
@@ -106,29 +139,38 @@ def _slice(x: Any, axis: int, item: slice, alias: bool = False) -> Any:
         return x
     start = min(start, size)
     params = {"axis": axis, "start": start, "length": length, "step": step}
-    return ops.slice_.view_at(x, (axis, length, step), start * x.aval.strides[axis], params)
+    return ops.slice_at(x, (axis, length, step), start * x.aval.strides[axis], params)
 
 
 _SIMPLE = {int, float, bool}
 _VIEWING = {int, slice, type(None), type(...)}
-_WHOLE = slice(None)
 
 
 def _views(x: Any, items: tuple[Any, ...]) -> Any:
     """``x[items]`` for whole numbers, slices, None and ``...``."""
-    left = x.aval.ndim - len(items) + items.count(None) + items.count(...)
+    left = x.aval.ndim - len(items)
+    for each in items:
+        if each is None or each is ...:
+            left += 1
     if left < 0:
         raise IndexError(f"too many indices for tensor of dimension {x.aval.ndim}")
     view, axis = x, 0
     for place, each in enumerate(items):
         if each.__class__ is int:
-            view = _select(view, axis, each, place)
+            described = view.aval
+            n = described.shape[axis]
+            if not -n <= each < n:
+                raise IndexError(
+                    f"index {each} is out of bounds for dimension {place} with size {n}"
+                )
+            params = {"axis": axis, "index": each + n if each < 0 else each}
+            view = ops.select_at(view, axis, params["index"] * described.strides[axis], params)
             continue
         if each is None:
-            view = _new_axis(view, axis)
+            view = ops.unsqueeze_at(view, axis, 0, {"axis": axis})
         elif each is ...:
             axis += left - 1
-        elif each != _WHOLE:
+        elif not (each.stop is None is each.start is each.step):
             view = _slice(view, axis, each)
         axis += 1
     return ops.alias_view(x) if view is x else view
@@ -320,11 +362,14 @@ def set_item(x: Any, item: Any, value: Any) -> None:
         plain, value = value, constant(value)
     if isinstance(item, EngineTensor) and item.aval.dtype is dtypes.bool_ and not value.aval.shape:
         if item.aval.shape == x.aval.shape and not tape.requires_grad(value):
-            x.masked_fill_(item, value)
+            # calls with numbers are cached
+            plainly = number and plain.__class__ in (int, float) and _is_held(x.aval.dtype, plain)
+            x.masked_fill_(item, plain if plainly else value)
             return
     if item is False:
         return
-    part = None if state.mode > GRAD else _part(x, item)
+    places = _is_places(x, item)
+    part = None if places or state.mode > GRAD else _part(x, item)
     if part is not None and not (number and plain.__class__ not in _SIMPLE):
         if number and x.aval.dtype.category > dtypes.BOOL:
             check_value(plain, x.aval.dtype)
@@ -335,7 +380,7 @@ def set_item(x: Any, item: Any, value: Any) -> None:
     elif type(item) is int:
         view, indices = select_first(x, item), None
     else:
-        view, indices = _basic(x, item)
+        view, indices = (x, [item]) if places else _basic(x, item)
     if number and x.aval.dtype.category > dtypes.BOOL:
         check_value(1j if value.aval.dtype.is_complex and not x.aval.dtype.is_complex else plain,
                     x.aval.dtype)

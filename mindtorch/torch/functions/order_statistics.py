@@ -6,12 +6,13 @@ import math
 from typing import Any
 
 from mindtorch.engine import dtypes
+from mindtorch.engine.call_cache.call_cache import cached
 from mindtorch.engine.dispatch import state
 from mindtorch.engine.ops import comparison as comparisons
 from mindtorch.engine.ops import elementwise as el
 from mindtorch.engine.ops import indexing, movement, reduction, rounding, sorting
 from mindtorch.engine.tensor import Tensor as EngineTensor
-from mindtorch.engine.tensor import constant, from_array
+from mindtorch.engine.tensor import constant, places_of
 from mindtorch.engine.transforms.autocast import FULL
 
 from .. import return_types
@@ -28,19 +29,27 @@ Raises:
     IndexError: ``dim`` has no elements.
 """
 
+    @cached
+    def of_all(x: Any) -> Any:
+        return op(movement.reshape(x, (x.aval.size,)), axis=0, keepdims=False)[0]
+
+    @cached
+    def along(x: Any, axis: int, keepdims: bool) -> Any:
+        return result(*op(x, axis=axis, keepdims=keepdims))
+
     @function(out=True, not_none=True, name=name, about=about)
     def body(input: Any, dim: Any = None, keepdim: bool = False) -> Any:  # noqa: A002
         require_order("median_cpu" if dim is None else "median_out", input)
         if dim is None:
             if keepdim:
                 raise TypeError(f'{name}() missing 1 required positional arguments: "dim"')
+            if input.aval.size and not (state.grad_enabled and input.requires_grad):
+                return of_all(input)
             flat = movement.reshape(input, (input.aval.size,))
             if not input.aval.size:
                 none = reduction.sum_(flat, axis=(0,), keepdims=False) * math.nan
                 return typed_input(none, input.aval.dtype)
             found = op(flat, axis=0, keepdims=False)[0]
-            if not (state.grad_enabled and input.requires_grad):
-                return found
             # the greatest of the elements that are the median: all of them share the gradient
             known = found.detach()
             both_nan = comparisons.logical_and(comparisons.is_nan(flat), comparisons.is_nan(known))
@@ -49,7 +58,7 @@ Raises:
             return reduction.amax(kept, axis=(0,), keepdims=False)
         axis = single_axis(input, dim)
         require_length("median", input, axis)
-        return result(*op(input, axis=axis, keepdims=keepdim))
+        return along(input, axis, keepdim)
 
 
 _middle("median", reduction.median_with_index, return_types.median)
@@ -111,7 +120,7 @@ def _as_points(q: Any, x: Any) -> Any:
 
     if not 0 <= q <= 1:
         raise RuntimeError(f"quantile() q must be in the range [0, 1] but got {q}")
-    return from_array(np.array(q, x.aval.dtype.np), x.aval.device)
+    return places_of(np.array(q, x.aval.dtype.np), x.aval.device)
 
 
 def _interpolate(ordered: Any, points: Any, n: int, interpolation: str, skip_nan: bool) -> Any:
@@ -157,7 +166,7 @@ def _pick(ordered: Any, rank: Any) -> Any:
     return indexing.gather(table, places, axis=len(shape) - 1)
 
 
-@function(out=Out(OF_QUANTILE, recorded=True), autocast=FULL)
+@function(out=Out(OF_QUANTILE, recorded=True), autocast=FULL, cacheable=True)
 def quantile(
     input: Any, q: Any, dim: Any = None, keepdim: bool = False, *, interpolation: str = "linear"  # noqa: A002
 ) -> Any:
@@ -165,7 +174,7 @@ def quantile(
     return _quantile("quantile", input, q, dim, keepdim, interpolation, False)
 
 
-@function(out=Out(OF_QUANTILE, recorded=True), autocast=FULL)
+@function(out=Out(OF_QUANTILE, recorded=True), autocast=FULL, cacheable=True)
 def nanquantile(
     input: Any, q: Any, dim: Any = None, keepdim: bool = False, *, interpolation: str = "linear"  # noqa: A002
 ) -> Any:

@@ -11,7 +11,7 @@ from mindtorch.engine import dtypes
 from mindtorch.engine.autograd import tape
 from mindtorch.engine.ops import movement as ops
 from mindtorch.engine.tensor import Tensor as EngineTensor
-from mindtorch.engine.tensor import constant, from_array
+from mindtorch.engine.tensor import constant, from_array, places_of
 
 from .._api.arguments import as_int, normalize_axis, require_tensors
 from .._api.out_rules import CAT, Out
@@ -68,7 +68,7 @@ def unbind(input: Any, dim: int = 0) -> Any:  # noqa: A002
     axis = normalize_axis(dim, input.aval.ndim)
     if not input.aval.ndim:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
-    stride, at = input.aval.strides[axis], ops.select.view_at
+    stride, at = input.aval.strides[axis], ops.select_at
     views = tuple([
         at(input, axis, i * stride, {"axis": axis, "index": i})
         for i in range(input.aval.shape[axis])
@@ -140,7 +140,7 @@ def _slices(x: Any, axis: int, sizes: list[int]) -> tuple[Any, ...]:
 def _piece(x: Any, axis: int, start: int, length: int) -> Any:
     """A slice, by a plan that all of one length share."""
     params = {"axis": axis, "start": start, "length": length, "step": 1}
-    return ops.slice_.view_at(x, (axis, length, 1), start * x.aval.strides[axis], params)
+    return ops.slice_at(x, (axis, length, 1), start * x.aval.strides[axis], params)
 
 
 @function(cacheable=True)
@@ -354,7 +354,8 @@ def repeat_interleave(
             "allocated size does not match required size" if counted else
             f"repeat_interleave: Invalid output_size, expected {places.size} but got {output_size}"
         )
-    return input.index_select(axis, from_array(places, input.aval.device))
+    kept = from_array if counted else places_of
+    return input.index_select(axis, kept(places, input.aval.device))
 
 
 @function(method=False, home="functional", cacheable=True)

@@ -192,7 +192,6 @@ def _factor(x: Any, other: Any, alpha: float) -> Any:
 _sum, _difference, _quotient = (call_of(op, 2) for op in (ops.add, ops.subtract, ops.divide))
 
 
-@cached
 def _scaled_sum(first: Any, other: Any, alpha: Any) -> Any:
     first, other = of_numbers(first, other)
     if _is_fused(first, other, alpha):
@@ -200,7 +199,7 @@ def _scaled_sum(first: Any, other: Any, alpha: Any) -> Any:
     return ops.add(operand(first, "add", "input"), scaled_operand(other, alpha, "add", first))
 
 
-@function(out=True)
+@function(out=True, cacheable=True)
 def add(input: Any, other: Any, *old: Any, alpha: Any = 1) -> Any:  # noqa: A002
     """``input + alpha * other``."""
     if old:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -47,9 +48,11 @@ def _define_namesakes() -> None:
     """``torch.<name>(x)`` for methods of the Tensor class that take nothing more."""
 
     def define(name: str) -> None:
+        call = methodcaller(name)
+
         def body(input: Any) -> Any:  # noqa: A002
             require_tensor(input, name, "input", 1)
-            return getattr(input, name)()
+            return call(input)
 
         body.__name__ = body.__qualname__ = name
         body.__doc__ = f"``input.{name}()``."

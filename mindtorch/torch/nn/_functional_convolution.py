@@ -102,7 +102,7 @@ def _convolve(
     return result if batched else movement.squeeze(result, axes=(0,))
 
 
-@functional(explained=True)
+@functional(explained=True, cacheable=True)
 def conv1d(
     input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0,  # noqa: A002
     dilation: Any = 1, groups: int = 1,
@@ -126,7 +126,7 @@ def conv1d(
     return _convolve("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
 
 
-@functional(explained=True)
+@functional(explained=True, cacheable=True)
 def conv2d(
     input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0,  # noqa: A002
     dilation: Any = 1, groups: int = 1,
@@ -150,7 +150,7 @@ def conv2d(
     return _convolve("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
 
 
-@functional(explained=True)
+@functional(explained=True, cacheable=True)
 def conv3d(
     input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0,  # noqa: A002
     dilation: Any = 1, groups: int = 1,

@@ -8,6 +8,7 @@ from typing import Any
 
 from mindtorch.engine import dtype_support, dtypes
 from mindtorch.engine.autograd.inplace import apply_in_place
+from mindtorch.engine.call_cache.call_cache import cached
 from mindtorch.engine.ops import elementwise as pointwise
 from mindtorch.engine.ops import movement
 from mindtorch.engine.ops import normalization as ops
@@ -45,6 +46,15 @@ def batch_norm(
     In training the statistics are the batch's own, and the running ones are moved towards them by
     ``momentum``; else the running ones are used.
     """
+    moves = training and not (running_mean is None is running_var)
+    normalize = _normalize_and_move if moves else _normalize
+    return normalize(input, running_mean, running_var, weight, bias, training, momentum, eps)
+
+
+def _normalize_and_move(
+    input: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any,  # noqa: A002
+    training: bool, momentum: float, eps: float,
+) -> Any:  # fmt: skip
     if training and eps <= 0.0:
         raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
     if eps < 0.0:
@@ -69,6 +79,9 @@ def batch_norm(
     result, mean, _, spread = ops.batch_norm_training(input, weight, bias, eps=float(eps))
     move_statistics(running_mean, running_var, mean, spread, momentum, count)
     return result
+
+
+_normalize = cached(_normalize_and_move)
 
 
 def move_statistics(

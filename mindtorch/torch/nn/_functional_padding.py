@@ -12,7 +12,7 @@ from mindtorch.engine.ops import movement
 from mindtorch.engine.ops.indexing import index_select
 from mindtorch.engine.ops.movement import in_format_of
 from mindtorch.engine.symbolic_sizes import as_index
-from mindtorch.engine.tensor import constant, from_array
+from mindtorch.engine.tensor import constant, places_of
 from mindtorch.engine.transforms import autocast as casts
 
 from .._api.arguments import check_value, require_tensor
@@ -167,5 +167,5 @@ def _places(n: int, before: int, after: int, mode: str) -> Any:
 
 
 def _pad_axis(x: Any, axis: int, before: int, after: int, mode: str) -> Any:
-    places = from_array(_places(x.aval.shape[axis], before, after, mode), x.aval.device)
+    places = places_of(_places(x.aval.shape[axis], before, after, mode), x.aval.device)
     return index_select(x, places, axis=axis)
