@@ -204,7 +204,9 @@ class GraphData:
 
     def _call(self, node: Node) -> None:
         target = node.target
-        if isinstance(target, OpOverload):
+        if isinstance(target, OpOverload) and target.namespace == "mindtorch":
+            word, inputs = "", []
+        elif isinstance(target, OpOverload):
             word, inputs = f"torch.ops.{target}", self._operands(node, target)
         elif (found := length_word(target)) is not None:
             word = found
@@ -216,7 +218,7 @@ class GraphData:
             word = getattr(target, "file_word", "")
             inputs = [{"name": "", "arg": self._graph_or(x), "kind": _POSITIONAL}
                       for x in node.args]  # fmt: skip
-        if not word or word.startswith("torch.ops.mindtorch."):
+        if not word:
             raise NotImplementedError(
                 f"torch.export.save: the node {node.name} calls {node._pretty_print_target(target)}"
                 ", which PyTorch does not have"
