@@ -940,10 +940,10 @@ def baddbmm_(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _float | _c
 def baddbmm_(input: Tensor, batch1: Tensor, batch2: Tensor, out_dtype: _DType | type, *, beta: _float | _complex = 1, alpha: _float | _complex = 1) -> Tensor: ...
 
 @_overload
-def bartlett_window(window_length: _int, *, dtype: _DType | type | None = None, layout: _layout | None = None, device: _Device | _str | _int | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> _Any:
+def bartlett_window(window_length: _int, *, dtype: _DType | type | None = None, layout: _layout | None = None, device: _Device | _str | _int | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor:
     """The triangle ``1 - |2 n / (N - 1) - 1|``; ``periodic`` drops the last of N + 1."""
 @_overload
-def bartlett_window(window_length: _int, periodic: _bool, *, dtype: _DType | type | None = None, layout: _layout | None = None, device: _Device | _str | _int | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> _Any: ...
+def bartlett_window(window_length: _int, periodic: _bool, *, dtype: _DType | type | None = None, layout: _layout | None = None, device: _Device | _str | _int | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor: ...
 
 @_overload
 def bernoulli(input: Tensor, *, generator: _Generator | None = None, out: Tensor | None = None) -> Tensor:
@@ -1051,10 +1051,10 @@ def bitwise_xor_(self: _float | _complex, other: Tensor) -> Tensor: ...
 def bitwise_xor_(input: Tensor, other: _float | _complex) -> Tensor: ...
 
 @_overload
-def blackman_window(window_length: _int, *, dtype: _DType | type | None = None, layout: _layout | None = None, device: _Device | _str | _int | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> _Any:
+def blackman_window(window_length: _int, *, dtype: _DType | type | None = None, layout: _layout | None = None, device: _Device | _str | _int | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor:
     """``0.42 - 0.5 cos(2 t) + 0.08 cos(4 t)`` at ``t = pi n / (N - 1)``; ``periodic`` drops the"""
 @_overload
-def blackman_window(window_length: _int, periodic: _bool, *, dtype: _DType | type | None = None, layout: _layout | None = None, device: _Device | _str | _int | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> _Any: ...
+def blackman_window(window_length: _int, periodic: _bool, *, dtype: _DType | type | None = None, layout: _layout | None = None, device: _Device | _str | _int | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor: ...
 
 def block_diag(*tensors: _Any) -> _Any:
     """A matrix with the tensors as blocks on its diagonal."""
@@ -1629,20 +1629,20 @@ def gt_(input: Tensor, other: Tensor) -> Tensor:
 def gt_(input: Tensor, other: _float | _complex) -> Tensor: ...
 
 @_overload
-def hamming_window(window_length: _int, *, dtype: _DType | type | None = None, layout: _layout | None = None, device: _Device | _str | _int | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> _Any:
+def hamming_window(window_length: _int, *, dtype: _DType | type | None = None, layout: _layout | None = None, device: _Device | _str | _int | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor:
     """``alpha - beta cos(2 pi n / (N - 1))``; ``periodic`` drops the last of N + 1."""
 @_overload
-def hamming_window(window_length: _int, periodic: _bool, *, dtype: _DType | type | None = None, layout: _layout | None = None, device: _Device | _str | _int | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> _Any: ...
+def hamming_window(window_length: _int, periodic: _bool, *, dtype: _DType | type | None = None, layout: _layout | None = None, device: _Device | _str | _int | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor: ...
 @_overload
-def hamming_window(window_length: _int, periodic: _bool, alpha: _float, *, dtype: _DType | type | None = None, layout: _layout | None = None, device: _Device | _str | _int | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> _Any: ...
+def hamming_window(window_length: _int, periodic: _bool, alpha: _float, *, dtype: _DType | type | None = None, layout: _layout | None = None, device: _Device | _str | _int | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor: ...
 @_overload
-def hamming_window(window_length: _int, periodic: _bool, alpha: _float, beta: _float, *, dtype: _DType | type | None = None, layout: _layout | None = None, device: _Device | _str | _int | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> _Any: ...
+def hamming_window(window_length: _int, periodic: _bool, alpha: _float, beta: _float, *, dtype: _DType | type | None = None, layout: _layout | None = None, device: _Device | _str | _int | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor: ...
 
 @_overload
-def hann_window(window_length: _int, *, dtype: _DType | type | None = None, layout: _layout | None = None, device: _Device | _str | _int | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> _Any:
+def hann_window(window_length: _int, *, dtype: _DType | type | None = None, layout: _layout | None = None, device: _Device | _str | _int | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor:
     """``sin(pi n / (N - 1))**2``; ``periodic`` drops the last of N + 1."""
 @_overload
-def hann_window(window_length: _int, periodic: _bool, *, dtype: _DType | type | None = None, layout: _layout | None = None, device: _Device | _str | _int | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> _Any: ...
+def hann_window(window_length: _int, periodic: _bool, *, dtype: _DType | type | None = None, layout: _layout | None = None, device: _Device | _str | _int | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor: ...
 
 def hardshrink(input: Tensor, lambd: _float | _complex = 0.5, *, out: Tensor | None = None) -> Tensor:
     """``x`` outside of ``[-lambd, lambd]``, else 0."""
@@ -1837,12 +1837,12 @@ def istft(input: Tensor, n_fft: _int, hop_length: _int | None = None, win_length
     """The signal of ``length`` points whose :func:`stft` is nearest to ``input``: the inverse"""
 
 @_overload
-def kaiser_window(window_length: _int, *, dtype: _DType | type | None = None, layout: _layout | None = None, device: _Device | _str | _int | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> _Any:
+def kaiser_window(window_length: _int, *, dtype: _DType | type | None = None, layout: _layout | None = None, device: _Device | _str | _int | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor:
     """``i0(beta sqrt(1 - (2 n / (N - 1) - 1)**2)) / i0(beta)``; ``periodic`` drops the last of"""
 @_overload
-def kaiser_window(window_length: _int, periodic: _bool, *, dtype: _DType | type | None = None, layout: _layout | None = None, device: _Device | _str | _int | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> _Any: ...
+def kaiser_window(window_length: _int, periodic: _bool, *, dtype: _DType | type | None = None, layout: _layout | None = None, device: _Device | _str | _int | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor: ...
 @_overload
-def kaiser_window(window_length: _int, periodic: _bool, beta: _float, *, dtype: _DType | type | None = None, layout: _layout | None = None, device: _Device | _str | _int | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> _Any: ...
+def kaiser_window(window_length: _int, periodic: _bool, beta: _float, *, dtype: _DType | type | None = None, layout: _layout | None = None, device: _Device | _str | _int | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor: ...
 
 def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The Kronecker product."""
@@ -1859,7 +1859,7 @@ def lcm_(input: Tensor, other: Tensor) -> Tensor:
 def ldexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``input * 2 ** other``."""
 
-def ldexp_(input: Tensor, other: Tensor) -> _Any:
+def ldexp_(input: Tensor, other: Tensor) -> Tensor:
     """``input * 2 ** other``."""
 
 @_overload
@@ -1993,14 +1993,14 @@ def logit_(input: Tensor, eps: _float | None = None) -> Tensor:
     """``log(x / (1 - x))`` of ``input``, kept within ``[eps, 1 - eps]`` when ``eps`` is given."""
 
 @_overload
-def logspace(start: Tensor, end: Tensor, steps: _int, base: _float = 10.0, *, out: Tensor | None = None, dtype: _DType | type | None = None, layout: _layout | None = None, device: _Device | _str | _int | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> _Any:
+def logspace(start: Tensor, end: Tensor, steps: _int, base: _float = 10.0, *, out: Tensor | None = None, dtype: _DType | type | None = None, layout: _layout | None = None, device: _Device | _str | _int | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor:
     """``base`` to the powers of :func:`linspace`."""
 @_overload
-def logspace(start: _float | _complex, end: Tensor, steps: _int, base: _float = 10.0, *, out: Tensor | None = None, dtype: _DType | type | None = None, layout: _layout | None = None, device: _Device | _str | _int | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> _Any: ...
+def logspace(start: _float | _complex, end: Tensor, steps: _int, base: _float = 10.0, *, out: Tensor | None = None, dtype: _DType | type | None = None, layout: _layout | None = None, device: _Device | _str | _int | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor: ...
 @_overload
-def logspace(start: Tensor, end: _float | _complex, steps: _int, base: _float = 10.0, *, out: Tensor | None = None, dtype: _DType | type | None = None, layout: _layout | None = None, device: _Device | _str | _int | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> _Any: ...
+def logspace(start: Tensor, end: _float | _complex, steps: _int, base: _float = 10.0, *, out: Tensor | None = None, dtype: _DType | type | None = None, layout: _layout | None = None, device: _Device | _str | _int | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor: ...
 @_overload
-def logspace(start: _float | _complex, end: _float | _complex, steps: _int, base: _float = 10.0, *, out: Tensor | None = None, dtype: _DType | type | None = None, layout: _layout | None = None, device: _Device | _str | _int | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> _Any: ...
+def logspace(start: _float | _complex, end: _float | _complex, steps: _int, base: _float = 10.0, *, out: Tensor | None = None, dtype: _DType | type | None = None, layout: _layout | None = None, device: _Device | _str | _int | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor: ...
 
 def logsumexp(input: Tensor, dim: _Sequence[_int] | _int, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """``log(sum(exp(input)))``."""

@@ -33,14 +33,14 @@ _rebuild_from_type_v2 = rebuild._rebuild_from_type_v2
 def _rebuild_sparse_tensor(layout: Any, data: Any) -> Any:
     """A sparse tensor from its layout and its parts, which are checked to fit together."""
     # to import it makes functions ask for sparse tensors
-    from .sparse import FORMS, _compressed_creation, _creation
+    from .sparse import _compressed, _compressed_creation, _creation
 
     if repr(layout) == "torch.sparse_coo":
         places, held, size, *unique = data
         return _creation.sparse_coo_tensor(
             places, held, size, is_coalesced=bool(unique and unique[0])
         )
-    if layout not in FORMS:
+    if layout not in _compressed.FORMS:
         raise NotImplementedError(f"rebuilding sparse tensor for layout {layout}")
     return _compressed_creation.sparse_compressed_tensor(*data, layout=layout)
 

@@ -11,7 +11,6 @@ from typing import Any
 from mindtorch import torch
 from mindtorch.engine.op import OPS
 
-from . import _higher_order_ops
 from ._aten.autograd import above as above
 from ._aten.lowerings import own, packet
 from ._aten.overloads import OpOverloadPacket, packet_of
@@ -79,6 +78,7 @@ def __getattr__(name: str) -> _Namespace:
     functions = torch._quantized.OPERATORS if name == "quantized" else None
     namespace = globals()[name] = _Namespace(name, functions)
     if name == "higher_order":
-        for each in _higher_order_ops.__all__:
-            setattr(namespace, each, getattr(_higher_order_ops, each))
+        whole = torch._higher_order_ops
+        for each in whole.__all__:
+            setattr(namespace, each, getattr(whole, each))
     return namespace

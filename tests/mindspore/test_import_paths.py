@@ -42,8 +42,8 @@ def test_a_path_inside_of_mindspore_gives_the_facades_own_object(path, name, pla
         ("ops.composite", "csr_mm", "to_dense"),
         ("nn", "thor", "nn.Lamb"),
         ("nn.optim", "thor", "nn.Lamb"),
-        ("dataset", "TedliumDataset", "GeneratorDataset"),
-        ("dataset.audio", "Phaser", "Python functions"),
+        ("dataset", "OBSMindDataset", "GeneratorDataset"),
+        ("dataset.audio", "Vad", "Python functions"),
         ("train", "whatever", "docs/gaps.md"),
     ],
 )

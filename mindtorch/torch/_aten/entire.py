@@ -17,6 +17,7 @@ from .lowerings import call
 __all__ = ["entire_of"]
 
 _BY_PLACE: dict[str, Body] = {}
+_UNCHANGED: set[str] = set()
 _REDUCTIONS = ("none", "mean", "sum")
 
 
@@ -31,15 +32,19 @@ def entire(*names: str) -> Any:
     return keep
 
 
-# functions of torch.nn.functional that take their arguments as the overload does
-_SAME = frozenset({
+def takes_the_same(*names: str) -> None:
+    """Say that these functions of torch.nn.functional take their arguments as the overload does."""
+    _UNCHANGED.update(names)
+
+
+takes_the_same(
     "adaptive_avg_pool1d", "adaptive_avg_pool3d", "adaptive_max_pool1d", "alpha_dropout",
     "bilinear", "celu", "channel_shuffle", "conv1d", "conv2d", "conv3d", "conv_transpose1d",
     "conv_transpose2d", "conv_transpose3d", "cosine_similarity", "hardshrink", "linear",
     "logsigmoid", "native_channel_shuffle", "one_hot", "pairwise_distance", "pdist",
     "pixel_shuffle", "pixel_unshuffle", "prelu", "relu_", "scaled_dot_product_attention",
     "selu_", "sigmoid", "softplus", "softshrink", "tanh",
-})  # fmt: skip
+)  # fmt: skip
 
 
 @functools.cache
@@ -50,7 +55,7 @@ def entire_of(place: str, name: str) -> Body | None:
         found = _BY_PLACE.get(name)
     if found is not None:
         return found
-    return whole(name) if place != "F." or name in _SAME else None
+    return whole(name) if place != "F." or name in _UNCHANGED else None
 
 
 def _sizes(value: Any, count: int) -> list[int]:

@@ -41,7 +41,6 @@ from .graph_signature import (
 
 __all__ = ["decomposed"]
 
-_SAME_ELEMENTS = ("view", "unsqueeze", "squeeze", "alias", "detach")
 _KINDS = {
     InputKind.PARAMETER: OutputKind.PARAMETER_MUTATION,
     InputKind.BUFFER: OutputKind.BUFFER_MUTATION,
@@ -126,7 +125,7 @@ class _Functional(Recorder):
             node.meta["val"] = value
             return node
 
-        if func._opname in _SAME_ELEMENTS:
+        if func._opname in ("view", "unsqueeze", "squeeze", "alias", "detach"):
             return emit("view.default", part, [int(n) for n in value.shape])
         if func._opname == "permute":
             order = [d % len(rest[0]) for d in rest[0]]

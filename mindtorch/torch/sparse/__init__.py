@@ -15,7 +15,6 @@ from .._api.arguments import normalize_axis
 from . import _dispatch as _dispatch
 from . import _legacy, _products
 from ._base import missing
-from ._compressed import FORMS as FORMS
 from ._invariants import check_sparse_tensor_invariants
 from ._products import sampled_addmm
 from ._tensor import SparseTensor

@@ -34,17 +34,10 @@ from ..graph_signature import (
     SymIntArgument,
     TensorArgument,
 )
-from .words import DTYPES, LAYOUTS, MEMORY_FORMATS, SCHEMA, spec_of
+from .words import DTYPES, LAYOUTS, MEMORY_FORMATS, SCHEMA, length_function, spec_of
 
 __all__ = ["device_of", "length_of", "numbers_of", "traced_of"]
 
-_SYMBOLIC = {
-    f"_operator.{function.__name__}": function
-    for function in (
-        operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod, operator.pow,
-        operator.neg, operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge,
-    )
-}  # fmt: skip
 _COMPARISONS = {
     ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
 }  # fmt: skip
@@ -238,8 +231,8 @@ class _GraphReader:
         target: Any
         args: list[Any] = []
         kwargs: dict[str, Any] = {}
-        if word in _SYMBOLIC:
-            target = _SYMBOLIC[word]
+        if length_function(word) is not None:
+            target = length_function(word)
             args = [self.argument(each["arg"]) for each in data["inputs"]]
         elif word == "torch.ops.higher_order.wrap_with_set_grad_enabled":
             target = wrap_with_set_grad_enabled

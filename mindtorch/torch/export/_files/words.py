@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import operator
 from collections import OrderedDict
 from typing import Any
 
@@ -17,8 +18,8 @@ from mindtorch.torch._tensor.size_and_formats import (
 from mindtorch.torch.utils._pytree import LeafSpec, TreeSpec
 
 __all__ = [
-    "DTYPES", "DTYPE_NUMBERS", "LAYOUTS", "MEMORY_FORMATS", "OPSET", "SCHEMA", "spec_of",
-    "spec_text",
+    "DTYPES", "DTYPE_NUMBERS", "LAYOUTS", "MEMORY_FORMATS", "OPSET", "SCHEMA", "length_function",
+    "length_word", "spec_of", "spec_text",
 ]  # fmt: skip
 
 SCHEMA = (8, 20)  # what is written; what is read has this major version and at most this minor one
@@ -43,6 +44,19 @@ _CONTAINERS = {
     "builtins.tuple": tuple, "builtins.list": list, "builtins.dict": dict,
     "collections.OrderedDict": OrderedDict,
 }  # fmt: skip
+
+
+def length_function(word: str) -> Any:
+    """Python's function that computes a length, by the file's word; None for other words."""
+    module, _, name = word.rpartition(".")
+    of_integers = name in operator.__all__ and hasattr(int, f"__{name}__")
+    return getattr(operator, name) if module == "_operator" and of_integers else None
+
+
+def length_word(function: Any) -> str | None:
+    """The file's word for such a function; None for others."""
+    word = f"_operator.{getattr(function, '__name__', '')}"
+    return word if length_function(word) is function else None
 
 
 def spec_text(spec: TreeSpec) -> str:

@@ -26,20 +26,20 @@ from ..graph_signature import (
     SymIntArgument,
     TensorArgument,
 )
-from .words import DTYPE_NUMBERS, LAYOUTS, MEMORY_FORMATS, OPSET, SCHEMA, spec_text
+from .words import (
+    DTYPE_NUMBERS,
+    LAYOUTS,
+    MEMORY_FORMATS,
+    OPSET,
+    SCHEMA,
+    length_word,
+    spec_text,
+)
 
 __all__ = ["program_data", "tensor_data"]
 
 _NOTHING: dict[str, Any] = {"as_none": True}
 _POSITIONAL, _KEYWORD = 1, 2
-# the modules of Python's functions in which lengths are computed
-_SYMBOLIC = {
-    function: f"_operator.{function.__name__}"
-    for function in (
-        operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod, operator.pow,
-        operator.neg, operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge,
-    )
-}  # fmt: skip
 
 
 # --- values -----------------------------------------------------------------------------------
@@ -204,10 +204,12 @@ class GraphData:
 
     def _call(self, node: Node) -> None:
         target = node.target
-        if isinstance(target, OpOverload):
+        if isinstance(target, OpOverload) and target.namespace == "mindtorch":
+            word, inputs = "", []
+        elif isinstance(target, OpOverload):
             word, inputs = f"torch.ops.{target}", self._operands(node, target)
-        elif target in _SYMBOLIC:
-            word = _SYMBOLIC[target]
+        elif (found := length_word(target)) is not None:
+            word = found
             inputs = [
                 {"name": name, "arg": self.argument(x), "kind": _POSITIONAL}
                 for name, x in zip("ab", node.args, strict=False)
@@ -216,7 +218,7 @@ class GraphData:
             word = getattr(target, "file_word", "")
             inputs = [{"name": "", "arg": self._graph_or(x), "kind": _POSITIONAL}
                       for x in node.args]  # fmt: skip
-        if not word or word.startswith("torch.ops.mindtorch."):
+        if not word:
             raise NotImplementedError(
                 f"torch.export.save: the node {node.name} calls {node._pretty_print_target(target)}"
                 ", which PyTorch does not have"
