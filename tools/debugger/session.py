@@ -26,7 +26,7 @@ from ..watchpoints.conditions import Place
 from ..watchpoints.observer import Observer, user_frame
 from .protocol import LEVELS
 from .records import CellOptimizer, Node, Record, flat_array, is_looked_at
-from .watchpoints import Hit, Watchpoints
+from .watchpoints import Hit, Watchpoints, is_same_kind
 
 __all__ = ["Debugger", "FrontEnd", "Stop", "TerminatedError"]
 
@@ -347,11 +347,14 @@ class Debugger(Observer):
         if not chosen or not is_looked_at(tensor):
             return []
         array = flat_array(tensor)
+        keep = False
         if chosen.compares and before is None:
             key = f"{kind}:{name}"
             before = self._outputs_kept.get(key)
-            self._outputs_kept[key] = np.array(array)
-        found = self.watchpoints.hits(chosen, array, before, sound_inputs)
+            keep = before is not None and not chosen.of_equality and is_same_kind(array, before)
+            if not keep:
+                self._outputs_kept[key] = np.array(array)
+        found = self.watchpoints.hits(chosen, array, before, sound_inputs, keep)
         return self._hit(kind, name, place, found) if found else []
 
     # -- ops (where this stands at the door) ------------------------------------------------------
@@ -455,7 +458,7 @@ class Debugger(Observer):
     def _keep_weight(self, name: str, parameter: Any) -> None:
         array = flat_array(parameter)
         kept = self.weights_before.get(name)
-        if kept is not None and kept.size == array.size and kept.dtype == array.dtype:
+        if kept is not None and is_same_kind(array, kept):
             np.copyto(kept, array)
         else:
             self.weights_before[name] = np.array(array)

@@ -20,7 +20,7 @@ from ..watchpoints.tensor_statistics import (
 )
 from .conditions import CONDITIONS, KINDS, ConditionError, Met, checked, met, quick_tests
 
-__all__ = ["Chosen", "Hit", "Watchpoint", "Watchpoints", "looked_at"]
+__all__ = ["Chosen", "Hit", "Watchpoint", "Watchpoints", "is_same_kind", "looked_at"]
 
 _ACTIVATIONS = frozenset("""
     celu elu gelu glu hardshrink hardsigmoid hardswish hardtanh leakyrelu logsigmoid logsoftmax mish
@@ -134,8 +134,15 @@ def looked_at(
         return None
     within = math.nan
     if watchpoint.has_range:
-        within = share_within(array, own["range_start_inclusive"], own["range_end_inclusive"])
+        low, high = own["range_start_inclusive"], own["range_end_inclusive"]
+        all_within = found.finite == found.size and low <= found.least and found.greatest <= high
+        within = 100.0 if all_within else share_within(array, low, high)
     return met(watchpoint.condition, own, found, within) or None
+
+
+def is_same_kind(array: np.ndarray, before: np.ndarray) -> bool:
+    """Whether two flat arrays can be compared, element by element."""
+    return array.size == before.size and array.dtype == before.dtype
 
 
 class Chosen:
@@ -218,18 +225,19 @@ class Watchpoints:
 
     def hits(
         self, chosen: Chosen, array: np.ndarray, before: Any,
-        sound_inputs: Callable[[], bool] | None = None,
+        sound_inputs: Callable[[], bool] | None = None, keep: bool = False,
     ) -> list[tuple[Watchpoint, list[Met]]]:  # fmt: skip
         """Which of `chosen` an array meets, by one pass over it.
 
         Args:
             before: what it was a step ago; None: not known.
             sound_inputs: whether what it was made from has finite elements alone.
+            keep: whether `before` becomes what it is now; where a change alone is asked for.
         """
-        if before is not None and before.size != array.size:
+        if before is not None and not is_same_kind(array, before):
             before = None
         changes = chosen.of_change and before is not None
-        found = changed_statistics(array, before) if changes else statistics(array)
+        found = changed_statistics(array, before, keep) if changes else statistics(array)
         looking = chosen.all
         if chosen.tests is not None:
             for test in chosen.tests:

@@ -1,7 +1,7 @@
 """The statistics of a tensor that conditions are about, in one pass over its memory.
 
-Blocks of a few hundred elements stay in the first cache while their least, greatest, sums and
-zeros are found, so memory is read once.
+The compiled loops (`kernels/cpu/tensor_statistics.py`) also find, in the same pass, how far the
+tensor is from what it was, and may write over that what it is now.
 """
 
 from __future__ import annotations
@@ -13,13 +13,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
-    from .tensor_statistics_kernels import Loops
+    from mindtorch.kernels.cpu.tensor_statistics import Loops
 
 __all__ = [
     "Statistics", "change_sums", "changed_statistics", "is_close", "share_within", "statistics",
 ]  # fmt: skip
-
-_BLOCK = 256
 
 
 class Statistics(NamedTuple):
@@ -76,7 +74,7 @@ def _floats(array: np.ndarray) -> np.ndarray:
     dtype = array.dtype
     if dtype != np.float32 and dtype != np.float64:
         if dtype.kind == "c":
-            array = array.view(array.real.dtype)
+            array = np.ascontiguousarray(array).view(array.real.dtype)
         else:
             array = array.astype(np.float32 if dtype.itemsize < 4 else np.float64)
     return array if array.flags.c_contiguous else np.ascontiguousarray(array)
@@ -91,7 +89,8 @@ class _Memory(threading.local):
     def loops(self, itemsize: int) -> Loops:
         found = self.of.get(itemsize)
         if found is None:
-            from .tensor_statistics_kernels import Loops  # here: importing tools loads no numba
+            # here: importing tools loads no numba
+            from mindtorch.kernels.cpu.tensor_statistics import Loops
 
             found = self.of[itemsize] = Loops(itemsize)
         return found
@@ -100,17 +99,22 @@ class _Memory(threading.local):
 _memory = _Memory()
 
 
-def _of(values: np.ndarray, change: float = math.nan, before: float = math.nan) -> Statistics:
+def _of(values: np.ndarray, before: np.ndarray | None = None, keep: bool = False) -> Statistics:
+    """The statistics, by one pass; `keep` writes `values` to `before`."""
     loops = _memory.loops(values.itemsize)
-    loops.fill(values, values.view(loops.signed), loops.row, loops.bits, _BLOCK)
-    zero, total, sizes, squares, low, high = loops.row.tolist()
+    row, bits = loops.row, loops.bits
+    if before is None:
+        loops.figures(values, values.view(loops.signed), row, bits)
+    else:
+        loops.figures_beside(values, values.view(loops.signed), before, row, bits, keep)
+    zero, total, sizes, squares, low, high, change, size = row.tolist()
     if not (low > -math.inf and high < math.inf):  # NaN has greater bits than infinity
-        return _with_odd(values, change, before)
+        return _with_odd(values, change, size)
     if values.itemsize == 4 and not (1e-15 < max(-low, high) < 1e15):
         wide = values.astype(np.float64)  # squares leave the range
         total, sizes, squares = float(wide.sum()), float(abs(wide).sum()), float(wide @ wide)
     return Statistics(
-        values.size, 0, 0, 0, int(zero), low, high, total, sizes, squares, change, before
+        values.size, 0, 0, 0, int(zero), low, high, total, sizes, squares, change, size
     )
 
 
@@ -146,21 +150,27 @@ def change_sums(array: np.ndarray, before: np.ndarray) -> tuple[float, float]:
     """
     values = _floats(array)
     loops = _memory.loops(values.itemsize)
-    loops.change(values, _floats(before), loops.row, _BLOCK)
-    change, size, *_ = loops.row.tolist()
+    loops.changes(values, _floats(before), loops.row)
+    *_, change, size = loops.row.tolist()
     return change, size
 
 
-def changed_statistics(array: np.ndarray, before: np.ndarray) -> Statistics:
+def changed_statistics(array: np.ndarray, before: np.ndarray, keep: bool = False) -> Statistics:
     """The statistics of a one-dimensional array beside what it was.
 
     Args:
         array: what is there now.
         before: what was there, of the same size and type.
+        keep: whether `before` becomes what is there now.
     """
     if not array.size:
         return statistics(array)
-    return _of(_floats(array), *change_sums(array, before))
+    values, old = _floats(array), _floats(before)
+    same = np.may_share_memory(old, before)  # not of half precision, nor with gaps
+    found = _of(values, old, keep and same)
+    if keep and not same:
+        np.copyto(before, array)
+    return found
 
 
 def is_close(
@@ -173,13 +183,13 @@ def is_close(
     """
     values = _floats(array)
     close = _memory.loops(values.itemsize).close
-    return bool(close(values, _floats(before), float(rtol), float(atol), equal_nan, _BLOCK))
+    return bool(close(values, _floats(before), float(rtol), float(atol), equal_nan))
 
 
 def share_within(array: np.ndarray, low: float, high: float) -> float:
-    """Per cent of the elements that are `low` at least and `high` at most."""
+    """Per cent of the (parts of) elements that are `low` at least and `high` at most."""
     if not array.size:
         return 0.0
     values = _floats(array)
     count = _memory.loops(values.itemsize).within(values, float(low), float(high))
-    return 100.0 * int(count) / array.size
+    return 100.0 * int(count) / values.size

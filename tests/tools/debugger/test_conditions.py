@@ -232,8 +232,76 @@ def test_change() -> None:
     assert (half.change, half.before) == (4.0, 4.0)
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.complex64])
+@pytest.mark.parametrize("gaps", [1, 2])
+def test_change_after_which_the_new_elements_are_kept(dtype: Any, gaps: int) -> None:
+    generator = np.random.default_rng(0)
+    array = generator.standard_normal(3000).astype(dtype)[::gaps]
+    before = generator.standard_normal(3000).astype(dtype)[::gaps]
+    expected = changed_statistics(array, before)
+    assert changed_statistics(array, before, keep=True) == expected
+    assert before.tobytes() == array.tobytes()
+    array[3] = math.inf
+    odd = changed_statistics(array, before, keep=True)
+    assert (odd.positive_infinite, odd.change) == (1, math.inf)
+    assert before.tobytes() == array.tobytes()
+
+
+def test_arrays_of_two_types_are_not_compared() -> None:
+    points = Watchpoints()
+    points.add("tensor_change_too_large", {"abs_mean_update_ratio_gt": 0.5})
+    chosen = points.chosen("outputs", "x", "relu")
+    ones = np.ones(1000, np.float32)
+    assert points.hits(chosen, ones, ones * 3)
+    assert points.hits(chosen, ones, (ones * 3).astype(np.float64)) == []
+    assert points.hits(chosen, ones.astype(np.float64), ones * 3) == []
+    assert points.hits(chosen, ones, ones[:10] * 3) == []
+
+
+@pytest.mark.parametrize("others", [(), ("tensor_unchanged at nothing",), ("tensor_unchanged",)])
+def test_changes_of_outputs_are_from_one_step_to_the_next(others: tuple[str, ...]) -> None:
+    """With a condition that compares every element, too, what it was is not written over."""
+
+    def work() -> None:
+        model = net(Scaled(1.0))
+        with torch.no_grad():
+            for scale in (1.0, 2.0, 3.0, 3.0, 6.0):
+                model.middle.scale = scale
+                model(torch.ones(2, 4))
+
+    watched = "tensor_change_too_large abs_mean_update_ratio_gt=-0.0 epsilon=0 at middle"
+    hits = seen(work, watched, *others)
+    ratios = {x["step"]: x["met"][0]["value"] for x in hits if x["condition"].endswith("large")}
+    assert ratios == pytest.approx({2: 1.0, 3: 0.5, 5: 1.0}, rel=1e-5)
+    same = [x["step"] for x in hits if x["tensor"] == "outputs:middle" and not x["met"]]
+    assert same == ([4] if "tensor_unchanged" in others else [])
+
+
 def test_share_within() -> None:
     assert share_within(np.array([0.0, 1.0, 2.0, math.nan]), 0, 1) == 50
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.complex64])
+def test_the_share_of_a_range_is_that_of_all_elements(dtype: Any) -> None:
+    """Also where extremes alone tell it; ends of a range belong to it."""
+    points = Watchpoints()
+    found = points.add(
+        "tensor_range",
+        {"range_start_inclusive": -1, "range_end_inclusive": 2, "range_percentage_gt": 0},
+    )
+    chosen = points.chosen("outputs", "x", "relu")
+
+    def share(*elements: complex) -> float:
+        hits = points.hits(chosen, np.array(elements, dtype), None)
+        assert all(point is found for point, _ in hits)
+        return hits[0][1][0].value if hits else 0.0
+
+    imaginary = 0.5 if np.dtype(dtype).kind == "c" else 1.0  # a part of its own, which is zero
+    assert share(-1, 2, 0, 1) == 100
+    assert share(-1, 2, 3, 1) == pytest.approx(100 - 25 * imaginary)
+    assert share(-1.5, 2, 0, 1) == pytest.approx(100 - 25 * imaginary)
+    for odd in (math.nan, math.inf, -math.inf):
+        assert share(-1, 2, odd, 1) == pytest.approx(100 - 25 * imaginary)
 
 
 def test_quick_tests_say_what_the_figures_say() -> None:
