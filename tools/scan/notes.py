@@ -125,14 +125,13 @@ NOTES: tuple[Note, ...] = (
     Note("mindspore.jit", "different", "gap:mindspore.jit(jit_level, dynamic, backend, ...)"),
     Note("mindspore.scipy*", "", "use scipy, or torch.linalg"),
     Note("mindspore.[pP]rofiler*", "", "use torch.profiler"),
-    Note("mindspore.dataset*", "", "gap:mindspore.dataset: readers"),
+    Note("mindspore.dataset*", "", "gap:mindspore.dataset: one batch"),
     Note("mindspore.nn.*", "", "gap:mindspore.nn"),
 )  # fmt: skip
 
 # Methods of PyTorch's tensors that ours do not have. `index` is left out: lists have one.
 ABSENT_METHODS = frozenset("""
-    grad_dtype resize_as_sparse_ slice_inverse smm sparse_resize_ sparse_resize_and_clear_
-    sspaddmm to_mkldnn to_padded_tensor to_sparse_bsc to_sparse_bsr
+    resize_as_sparse_ smm sspaddmm to_mkldnn to_padded_tensor
 """.split())
 
 

@@ -1771,6 +1771,12 @@ class Methods:
     def sparse_mask(self, mask: Tensor) -> _Any:
         """The elements of this tensor at the places of a sparse one."""
 
+    def sparse_resize_(self, size: _Any, sparse_dim: _int, dense_dim: _int) -> Tensor:
+        """Only of sparse tensors: ``size``, ``sparse_dim`` and ``dense_dim`` anew."""
+
+    def sparse_resize_and_clear_(self, size: _Any, sparse_dim: _int, dense_dim: _int) -> Tensor:
+        """Only of sparse tensors: ``size``, ``sparse_dim`` and ``dense_dim`` anew."""
+
     def split(self, split_size_or_sections: _Any = None, dim: _int = 0, *, split_size: _Any = None) -> _Any:
         """Pieces along ``dim`` of one size (the last may be smaller), or of the sizes given."""
 

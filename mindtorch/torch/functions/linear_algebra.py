@@ -398,7 +398,7 @@ def _addbmm_over(self: Any, *args: Any, **named: Any) -> Any:
     """:func:`addbmm` written over the tensor, which gets the result's shape, as in torch.
 
     Args:
-        args, named: the two batches, ``beta`` and ``alpha``, in any of torch's forms.
+        args, named: ``batch1``, ``batch2``, ``beta`` and ``alpha``, in any of torch's forms.
     """
     given = [*args, *(named[each] for each in ("batch1", "batch2") if each in named)]
     batches = [x.aval for x in given if isinstance(x, EngineTensor) and x.aval.ndim == 3]

@@ -533,6 +533,21 @@ for _name, _text in (
     _needs_sparse(_name, _text)
 
 
+def _refuse_dense(name: str) -> None:
+    def method(self: Any, size: Any, sparse_dim: int, dense_dim: int) -> Any:
+        raise NotImplementedError(
+            f"Could not run 'aten::{name}' with arguments from the 'CPU' backend"
+        )
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = "Only of sparse tensors: ``size``, ``sparse_dim`` and ``dense_dim`` anew."
+    METHODS[name] = method
+
+
+for _name in ("sparse_resize_", "sparse_resize_and_clear_"):
+    _refuse_dense(_name)
+
+
 @function(namespace=False)
 def dense_dim(self: Any) -> int:
     """How many axes are stored densely: all of a strided tensor's."""

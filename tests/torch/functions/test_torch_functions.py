@@ -129,9 +129,15 @@ def test_debug_modes_are_torchs() -> None:
         assert found == (True, False)
 
 
-def test_denormals_are_kept_and_the_answer_says_so() -> None:
-    """set_flush_denormal answers False: the processor's mode stays as it is."""
-    assert ours.set_flush_denormal(True) is False
+def test_denormals_are_flushed_where_the_answer_says_so() -> None:
+    """set_flush_denormal answers whether the processor can, as torch's does."""
+    assert ours.set_flush_denormal(False) is torch.set_flush_denormal(False)
+    assert (ours.tensor([1e-40]) * 1).item() > 0
+    try:
+        flushed = ours.set_flush_denormal(True)
+        assert ((ours.tensor([1e-40]) * 1).item() == 0) is flushed
+    finally:
+        ours.set_flush_denormal(False)
     assert (ours.tensor([1e-40]) * 1).item() > 0
 
 

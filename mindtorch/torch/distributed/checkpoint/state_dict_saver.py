@@ -138,8 +138,8 @@ def async_save(
     the program.
 
     Args:
-        state_dict, checkpoint_id, storage_writer, planner, process_group, no_dist,
-            use_collectives: as for :func:`save`.
+        state_dict, checkpoint_id, storage_writer: as for :func:`save`.
+        planner, process_group, no_dist, use_collectives: as there.
         async_checkpointer_type: THREAD.
         async_stager: makes the copy; the writer, where it can, when None.
 

@@ -194,8 +194,8 @@ class PipelineScheduleSingle(_PipelineSchedule):
 
     Args:
         stage: this process's.
-        n_microbatches, loss_fn, args_chunk_spec, kwargs_chunk_spec, output_merge_spec,
-            scale_grads: see the functions of the same names in :meth:`step`'s class.
+        n_microbatches, loss_fn, scale_grads: as :meth:`step`'s class has them.
+        args_chunk_spec, kwargs_chunk_spec, output_merge_spec: as there.
     """
 
     def __init__(
