@@ -23,6 +23,7 @@ OF_NO_MODULE = "parameter "  # how those that belong to no module are called
 # Where two values tie, max pooling sends the gradient to one or the other, by their last bits. That
 # many of the elements (and their sum unchanged) are taken for such choices.
 CHOICES = 1e-3
+BARRED = 1e-3  # of the elements that a rectifier may bar on one side and not on the other
 FLIPS = 0.02  # of the elements whose sign may turn where |x| has its kink
 
 
@@ -120,14 +121,17 @@ class Distance:
 
     def flips(self, first: Sequence[Recorded | None], second: Sequence[Recorded | None],
               allowed: float) -> bool:  # fmt: skip
-        """Whether gradients differ in the signs of a few elements and nothing else: what rounding
-        does at the kink of |x|."""
+        """Whether gradients differ in the signs of a few elements and nothing else, or a very few
+        are 0 on one side: what rounding does at the kinks of |x| and of a rectifier."""
         for a, b in zip(first, second, strict=True):
             if a is None or b is None or not (a.stored and b.stored) or a.shape != b.shape:
                 return False
             x, y = self.first[a].astype(np.float64), self.second[b].astype(np.float64)
             other = np.abs(x - y) > allowed * a.largest
             turned = np.abs(x + y) <= allowed * a.largest
+            barred = other & ((x == 0) != (y == 0))
+            if barred.sum() <= max(1, BARRED * x.size):
+                turned |= barred
             if other.sum() > max(1, FLIPS * x.size) or not turned[other].all():
                 return False
         return True
