@@ -71,6 +71,15 @@ class Corpus(MappableDataset):
     parts: tuple[str, ...] = ()
     whole: tuple[str, ...] = ()
 
+    def __init__(
+        self, dataset_dir: Any, usage: str | None = None, num_samples: int | None = None,
+        num_parallel_workers: int | None = None, shuffle: bool | None = None, sampler: Any = None,
+        num_shards: int | None = None, shard_id: int | None = None, cache: Any = None,
+    ) -> None:  # fmt: skip
+        choice = Choice(num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id,
+                        cache)  # fmt: skip
+        self.open(dataset_dir, usage, choice)
+
     def open(self, dataset_dir: Any, usage: Any, choice: Choice) -> None:
         """Read the items of all parts that are asked for.
 

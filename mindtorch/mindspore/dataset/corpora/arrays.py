@@ -13,7 +13,7 @@ from .._folders import idx_array
 from ..schema import Schema
 from ..text_sources import Shuffle
 from ..vision import Decode
-from ._corpus import Choice, Corpus, bytes_of, lines_of
+from ._corpus import Corpus, bytes_of, lines_of
 
 __all__ = [
     "EMnistDataset", "FakeImageDataset", "KMnistDataset", "PhotoTourDataset", "QMnistDataset",
@@ -30,15 +30,6 @@ class _Arrays(Corpus):
     """
 
     names: tuple[str, ...] = ("image", "label")
-
-    def __init__(
-        self, dataset_dir: Any, usage: str | None = None, num_samples: int | None = None,
-        num_parallel_workers: int | None = None, shuffle: bool | None = None, sampler: Any = None,
-        num_shards: int | None = None, shard_id: int | None = None, cache: Any = None,
-    ) -> None:  # fmt: skip
-        choice = Choice(num_samples, num_parallel_workers, shuffle, sampler, num_shards, shard_id,
-                        cache)  # fmt: skip
-        self.open(dataset_dir, usage, choice)
 
     def works(self) -> bool:
         return False
