@@ -378,9 +378,10 @@ def _view_update_value(g: Any, avals: Any, chain: Any) -> Any:
 
 
 class _ViewUpdate(Op):
-    """Copies the base, then writes ``value`` through the chain of views."""
+    """Copies the base, then writes ``value``, of any device, through the chain of views."""
 
     composed = True
+    on_device = 1
 
     def bind(self, avals: Any, in_avals: Any, params: dict[str, Any]) -> Any:
         chain = params.get("chain", ())

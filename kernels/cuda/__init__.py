@@ -6,3 +6,4 @@ if not _config.ENABLE_CUDASIM:  # before numba.cuda is imported, which looks for
     from . import toolkit as _toolkit
 
     _toolkit.find()
+    _toolkit.import_with_old_numpy_names()

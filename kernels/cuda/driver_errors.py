@@ -47,6 +47,12 @@ def raised_as_torchs(call: Callable[[], Any]) -> Any:
         raise AcceleratorError(f"CUDA error: {_said(error)}\n{LATE}") from error
 
 
+def refused(status: int) -> AcceleratorError:
+    """torch's error for a number that a function of the driver has returned."""
+    said = _MEANINGS.get(status, f"the driver refused with error {status}")
+    return AcceleratorError(f"CUDA error: {said}\n{LATE}")
+
+
 def _said(error: Exception) -> str:
     """What an error of the driver means."""
     if type(error).__name__ == "CUDAError":

@@ -25,6 +25,11 @@ from numba.core.serialize import dumps
 from mindtorch.kernels.codegen.jit import DiskCache, cache_root, made_directory
 from mindtorch.kernels.support.first_use_clock import clock as first_use
 
+from . import streams
+from .driver_errors import raised_as_torchs
+from .driver_launch import Launches
+from .memory import DeviceArray
+
 _FORMAT = 1
 _dispatcher: Any = importlib.import_module("numba.cuda.dispatcher")
 
@@ -60,6 +65,10 @@ class DeviceCache(DiskCache):
         return _dispatcher._Kernel._rebuild(**pickle.loads(zlib.decompress(payload)))
 
 
+def _carriers(arguments: list[Any]) -> list[Any]:
+    return [a.carrier if isinstance(a, DeviceArray) else a for a in arguments]
+
+
 class Kernel(_dispatcher.CUDADispatcher):
     """numba's dispatcher of a CUDA kernel, with a cache of ours.
 
@@ -72,6 +81,16 @@ class Kernel(_dispatcher.CUDADispatcher):
         super().__init__(function, options)
         # as a function that others link, for which no helping processes are started
         self._cache = DeviceCache(function, {**options, "linked": True})
+        self.launches = Launches(self._launch_by_numba, self._compiled_for)
+
+    def _launch_by_numba(self, grid: Any, block: Any, arguments: list[Any]) -> None:
+        given = _carriers(arguments)
+        raised_as_torchs(lambda: self[grid, block, streams.current()](*given))
+
+    def _compiled_for(self, arguments: list[Any]) -> Any:
+        """The compiled kernel for arguments of these types; None where numba converts some."""
+        kinds = tuple(self.typeof_pyval(each) for each in _carriers(arguments))
+        return self.overloads.get(kinds)
 
     def compile(self, sig: Any) -> Any:
         """The kernel for a signature: from the disk, or compiled now."""

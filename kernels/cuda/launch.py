@@ -115,10 +115,10 @@ def from_source(source: str, name: str, space: dict[str, Any]) -> Any:
 
 
 def argument(value: Any) -> Any:
-    """What a launch takes for ``value``: device arrays as numba's."""
+    """What a launch takes for ``value``: the device memory of an array."""
     if isinstance(value, DeviceArray):
         assert not SIMULATED or value.memory.device == streams.device(), "on another device"
-        return value.carrier
+        return value
     if isinstance(value, np.ndarray):
         raise TypeError("a launch takes memory of the device, not of the host")
     flat = getattr(value, "flat", None)
@@ -133,8 +133,12 @@ def _launch(function: Any, grid: Any, block: Any, given: list[Any]) -> None:
 
 
 def _now(function: Any, grid: Any, block: Any, given: list[Any]) -> None:
+    if not SIMULATED:
+        function.launches(grid, block, given)
+        return
+    arrays = [a.carrier if isinstance(a, DeviceArray) else a for a in given]
     with _alone:
-        errors.raised_as_torchs(lambda: function[grid, block, streams.current()](*given))
+        errors.raised_as_torchs(lambda: function[grid, block, streams.current()](*arrays))
 
 
 def each(function: Any, count: int, *arguments: Any) -> None:

@@ -126,10 +126,22 @@ def errors_raised() -> Any:
     return importlib.import_module("cupyx").errstate(linalg="raise")
 
 
+class _Names:
+    """cupy's names, and numpy's way to silence warnings, which cupy never gives."""
+
+    errstate = np.errstate
+
+    def __init__(self, cupy: Any) -> None:
+        self._cupy = cupy
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cupy, name)
+
+
 def _in_cupy(of_cpu: Any) -> Any:
     """The function with cupy in numpy's place, and so those of its module that it calls."""
     scope = of_cpu.__globals__
-    space = {**scope, "np": library(), "lapack": _refuse, "raise_for": _refuse}
+    space = {**scope, "np": _Names(library()), "lapack": _refuse, "raise_for": _refuse}
     moved: dict[str, Any] = {}
 
     def move(function: Any) -> Any:

@@ -76,13 +76,24 @@ _held: weakref.WeakSet[Memory] = weakref.WeakSet()
 
 
 class Memory:
-    """One allocation of the current device: ``size`` bytes, and what keeps them."""
+    """One allocation of the current device: ``size`` bytes, and what keeps them.
 
-    __slots__ = ("__weakref__", "_statistics", "bytes", "counted", "device", "past", "size")
+    Args:
+        held: numba's array of bytes, or a block of cupy's pool.
 
-    def __init__(self, array: Any, size: int, counted: int = 0, past: int = 0) -> None:
-        self.past = past  # bytes that it begins after a multiple of an own allocation's alignment
-        self.bytes = array
+    Attributes:
+        past: bytes that it begins after a multiple of an own allocation's alignment.
+        address: of the first byte on the device.
+    """
+
+    __slots__ = ("__weakref__", "_bytes", "_statistics", "address", "counted", "device", "held",
+                 "past", "size")  # fmt: skip
+
+    def __init__(self, held: Any, size: int, counted: int = 0, past: int = 0) -> None:
+        self.past = past
+        self.held = held
+        self._bytes: Any = None
+        self.address = _address_of(held)
         self.size = size
         self.counted = counted
         self.device = streams.device()
@@ -90,9 +101,31 @@ class Memory:
         if counted:
             self._statistics.taken(counted)
 
+    @property
+    def bytes(self) -> Any:
+        """numba's array over the allocation, made when it is first asked for."""
+        if self._bytes is None:
+            if hasattr(self.held, "mem"):  # a block of cupy's
+                described = _Described(self.address, self.size, np.dtype(np.uint8), self.held)
+                self._bytes = cuda.as_cuda_array(described, sync=False)
+            else:
+                self._bytes = self.held
+        return self._bytes
+
     def __del__(self) -> None:
         if self.counted:
             self._statistics.given_back(self.counted)
+
+
+def _address_of(held: Any) -> int:
+    """The device address of numba's array or cupy's block."""
+    if hasattr(held, "mem"):
+        return int(held.ptr)
+    if isinstance(held, np.ndarray):  # kernels that are translated only
+        return int(held.ctypes.data)
+    if SIMULATED:
+        return int(held._ary.ctypes.data)
+    return int(held.device_ctypes_pointer.value or 0)
 
 
 @functools.cache
@@ -118,13 +151,11 @@ def _cupy() -> Any:
 
 def _of_pool(cupy: Any, size: int) -> Any:
     with streams.of_cupy(cupy):
-        block = cuda.as_cuda_array(cupy.empty(size, cupy.uint8), sync=False)
-    block.stream = 0  # copies name theirs; cupy's would make those of the host asynchronous
-    return block
+        return cupy.cuda.alloc(size)
 
 
 def _take(size: int) -> Any:
-    """A 1-d array of ``size`` bytes of the device, as numba's."""
+    """``size`` bytes of the device: a block of cupy's pool, or numba's array."""
     cupy = _cupy()
     return cuda.device_array(size, np.uint8) if cupy is None else _of_pool(cupy, size)
 
@@ -260,9 +291,7 @@ def blocks() -> list[tuple[int, int, int]]:
 
 def address_of(memory: Memory) -> int:
     """The device address of an allocation."""
-    if SIMULATED:
-        return int(memory.bytes._ary.ctypes.data)
-    return int(memory.bytes.device_ctypes_pointer.value)
+    return memory.address
 
 
 # ``fill(device memory, number)``, by a kernel: arrays.py, which is made of this, registers it
@@ -418,7 +447,7 @@ class DeviceArray:
 
 def pointer(array: DeviceArray) -> int:
     """The device address of the first element."""
-    return address_of(array.memory) + array.offset
+    return array.memory.address + array.offset
 
 
 def empty(size: int, dtype: Any) -> DeviceArray:

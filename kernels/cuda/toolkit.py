@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import importlib
 import importlib.util
 import os
 import shutil
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 _VARIABLES = ("CUDA_HOME", "CUDA_PATH")
 _BITCODE = Path("nvvm") / "libdevice" / "libdevice.10.bc"
@@ -48,3 +52,19 @@ def find() -> None:
             if found and found[0].parent != root / "nvvm" / "lib64":
                 ctypes.CDLL(str(found[0]))
         return
+
+
+def import_with_old_numpy_names() -> None:
+    """Import the module of numba-cuda that reads ``numpy.row_stack``, which numpy 2.5 has no more.
+
+    numba-cuda 0.30 imports it when it first compiles a kernel, and fails with an AttributeError.
+    """
+    numpy: Any = np
+    if hasattr(numpy, "row_stack"):
+        return
+    numpy.row_stack = numpy.vstack
+    try:
+        importlib.import_module("numba.cuda.np.arrayobj")
+    except ImportError:  # an older numba-cuda, whose module has another name
+        return
+    del numpy.row_stack

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import sys
+import traceback
 import warnings
 from typing import Any
 
@@ -69,6 +70,7 @@ def measured(name: str, compiled: bool) -> Any:
         losses, state, slopes = train(name, "cuda", steps, compiled)
         expected, held, own = train(name, "cuda" if compiled else "cpu", steps)
     except Exception as error:
+        traceback.print_exc()
         return {"error": f"{type(error).__name__}: {error}"[:400]}
     worst = max(abs(a - b) / max(abs(b), 1) for a, b in zip(losses, expected, strict=True))
     return {"loss": worst, "parameters": difference(state, held),

@@ -59,7 +59,7 @@ def _types(arguments: Any) -> tuple[Any, ...]:
 
 def translate(kernel: Any, arguments: Any) -> None:
     """Compile ``kernel`` for the types of ``arguments``, once."""
-    given = [launch.argument(a) for a in arguments]
+    given = [argument(a) for a in arguments]
     signature = _types(given)
     key = (kernel, signature)
     if key in translated:
@@ -216,7 +216,6 @@ def pretend() -> None:
     engine.device_count = lambda: 1
     cell = np.zeros(1, np.int64)
     errors.cell = lambda: _Cell(cell)
-    launch.argument = argument
     launches: Any = launch
     launches.each = lambda function, count, *a: (
         translate(function, (count, *a)) if count > 0 else None
