@@ -20,6 +20,7 @@ import numpy as np
 from mindtorch.kernels.support.workspace import workspace
 
 from . import convolution_depthwise as depthwise
+from . import convolution_pointwise as pointwise
 from . import convolution_tables as geometry
 from .channels_last import channels_behind, channels_lie_last, lies_last, writes_channels_last
 from .convolution_tiles import (
@@ -156,7 +157,7 @@ def _correlate_strips(
         offsets[:] = bias
     shares = weight.reshape(groups, -1)
     packed = [
-        (strips(channels, phase.step, width), phase,
+        (strips(channels, phase.step, width, bool(plan.chained)), phase,
          shares[:, order + phase.weights].reshape(-1))
         for phase in plan.phases
     ]  # fmt: skip
@@ -301,6 +302,8 @@ def convolution(
     source = _flat(x, dtype, last)
     if depthwise.suits(weight.shape, groups):
         depthwise.convolution(target, source, _flat(weight, dtype), offset, case, last)
+    elif of_one := pointwise.correlation(dtype, case, last, bias is not None, False):
+        of_one(target, source, _flat(weight, dtype), offset)
     else:
         plan = geometry.forward(*case, last, lies_last(weight))
         _correlated(target, source, weight, offset, plan, last)
@@ -329,6 +332,8 @@ def convolution_input_gradient(
     source = _flat(g, dtype, last)
     if depthwise.suits(weight.shape, groups):
         depthwise.input_gradient(target, source, _flat(weight, dtype), case, last)
+    elif of_one := pointwise.correlation(dtype, case, last, False, True):
+        of_one(target, source, _flat(weight, dtype))
     else:
         plan = geometry.backward(*case, last, lies_last(weight))
         _correlated(target, source, weight, None, plan, last)
@@ -358,6 +363,8 @@ def convolution_weight_gradient(
     slope, source = _flat(g, dtype, last), _flat(x, dtype, last)
     if depthwise.suits(out.shape, groups):
         depthwise.weight_gradient(target, slope, source, case, last)
+    elif of_one := pointwise.weight_gradient(dtype, case, last):
+        of_one(target, slope, source)
     else:
         _sum_weights(target, slope, source, geometry.forward(*case, last, weight_last))
     _finish(out, target)
@@ -427,7 +434,9 @@ def _plan(outs: Any, ins: Any, **params: Any) -> Any:
         return lambda out, x, weight, bias=None: depthwise.convolution(
             out, x, weight, bias, case, last
         )
-    return _sums(geometry.forward(*case, last, orders[2]), out.dtype)
+    has_bias = any(x is not None for x in ins[2:])
+    of_one = pointwise.correlation(out.dtype, case, last, has_bias, False)
+    return of_one or _sums(geometry.forward(*case, last, orders[2]), out.dtype)
 
 
 def _input_plan(outs: Any, ins: Any, **params: Any) -> Any:
@@ -437,7 +446,8 @@ def _input_plan(outs: Any, ins: Any, **params: Any) -> Any:
     case, last = _case(out, weight, g, params), orders[0]
     if depthwise.suits(weight.shape, params["groups"]):
         return lambda out, g, weight: depthwise.input_gradient(out, g, weight, case, last)
-    return _sums(geometry.backward(*case, last, orders[2]), out.dtype)
+    of_one = pointwise.correlation(out.dtype, case, last, False, True)
+    return of_one or _sums(geometry.backward(*case, last, orders[2]), out.dtype)
 
 
 def _sums(plan: geometry.Geometry, dtype: Any) -> Any:
@@ -456,6 +466,8 @@ def _weight_plan(outs: Any, ins: Any, **params: Any) -> Any:
     case = _case(x, out, g, params)
     if depthwise.suits(out.shape, params["groups"]):
         return lambda out, g, x: depthwise.weight_gradient(out, g, x, case, orders[1])
+    if of_one := pointwise.weight_gradient(out.dtype, case, orders[1]):
+        return of_one
     plan = geometry.forward(*case, orders[1], orders[0])
     return lambda out, g, x: _sum_weights(out, g, x, plan)
 

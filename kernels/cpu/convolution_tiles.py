@@ -96,10 +96,10 @@ def _loops(dtype: Any, vectors: int) -> Loops:
 
 
 @functools.cache
-def strips(channels: int, stride: int, width: int) -> Any:
+def strips(channels: int, stride: int, width: int, chained: bool) -> Any:
     """The loop for results of few channels whose pixels are 1 or 2 apart in the source."""
     rows = channels if channels <= STRIP_ROWS else -(-channels // 2)
-    return _strips(rows, width, stride)
+    return _strips(rows, width, stride, chained)
 
 
 @functools.cache
@@ -348,8 +348,8 @@ def _weight_gradient(rows: int, width: int, vectors: int) -> Any:
 
 
 @functools.cache
-def _strips(rows: int, width: int, stride: int) -> Any:
-    strip = strip_of(rows, width, stride)
+def _strips(rows: int, width: int, stride: int, chained: bool) -> Any:
+    strip = strip_of(rows, width, stride, chained)
 
     @kernel
     def correlate_strips(
