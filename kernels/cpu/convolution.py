@@ -20,6 +20,7 @@ import numpy as np
 from mindtorch.kernels.support.workspace import workspace
 
 from . import convolution_depthwise as depthwise
+from . import convolution_panels as in_panels
 from . import convolution_pointwise as pointwise
 from . import convolution_tables as geometry
 from .channels_last import channels_behind, channels_lie_last, lies_last, writes_channels_last
@@ -27,19 +28,18 @@ from .convolution_tiles import (
     STRIP_ROWS,
     WEIGHT_PIXELS,
     loops,
-    pad_images,
+    padded_images,
+    share_out,
     strips,
     sum_channels,
     sum_last,
 )
 from .simd import lanes
 from .strided_copy import assign, ordered
-from .thread_pool import get_num_threads, parallel_for
+from .thread_pool import get_num_threads
 
 _FAST = (np.dtype(np.float32), np.dtype(np.float64))
-_SERIAL = 2_000_000  # multiplications that one thread does sooner than two
 _MOVED = 128  # multiplications that take as long as to move an element
-_BEYOND = 2 * lanes(np.float32)  # elements that vectors may read behind padded images
 
 
 def _work_dtype(dtype: Any) -> Any:
@@ -51,22 +51,6 @@ def _work_dtype(dtype: Any) -> Any:
 def _flat(array: Any, dtype: Any, last: bool = False) -> Any:
     """An array's elements in C order, or in that of channels last."""
     return ordered(channels_behind(array) if last else array, dtype).reshape(-1)
-
-
-def _padded(plan: geometry.Geometry, x: Any, first: int, count: int) -> Any:
-    """Images ``first`` to ``first + count``, padded; a view where none is needed."""
-    if plan.direct and all(phase.step != 2 for phase in plan.phases):
-        return x[first * plan.image_pitch :]
-    padded = workspace(plan.together * plan.image_pitch + _BEYOND, x.dtype, "padded")
-    pad_images(padded, x, plan.sizes, first, count)
-    return padded
-
-
-def _pieces(size: int, work: int, part: Any) -> None:
-    if work < _SERIAL:
-        part(0, size)
-    else:
-        parallel_for(size, part)
 
 
 def _correlate(out: Any, source: Any, weight: Any, bias: Any, plan: geometry.Geometry) -> None:
@@ -95,7 +79,7 @@ def _correlate(out: Any, source: Any, weight: Any, bias: Any, plan: geometry.Geo
         made = workspace(code.block * width, out.dtype, "made")
         for start in range(first, last, plan.together):
             count = min(plan.together, last - start)
-            padded = _padded(plan, source, start, count)
+            padded = padded_images(plan, source, start, count)
             for g, phase, held in packed:
                 code.correlate(
                     out[g * channels * step :], padded[g * plan.group_pitch :], held, offsets[g],
@@ -106,9 +90,9 @@ def _correlate(out: Any, source: Any, weight: Any, bias: Any, plan: geometry.Geo
 
     work = out.size * sum(p.taps.size * p.places.size for p in plan.phases) // max(size, 1)
     if images >= get_num_threads() or panels == 1:
-        _pieces(images, work, lambda first, last: run(first, last, 0, panels))
+        share_out(images, work, lambda first, last: run(first, last, 0, panels))
     else:
-        _pieces(panels, work, lambda first, last: run(0, images, first, last))
+        share_out(panels, work, lambda first, last: run(0, images, first, last))
 
 
 def _pack(code: Any, held: Any, weight: Any, phase: Any, plan: geometry.Geometry) -> None:
@@ -125,7 +109,7 @@ def _pack(code: Any, held: Any, weight: Any, phase: Any, plan: geometry.Geometry
         else:
             code.pack_channels(into, source, places, count)
 
-    _pieces(-(-channels // width), channels * taps * _MOVED, part)
+    share_out(-(-channels // width), channels * taps * _MOVED, part)
 
 
 def _strip_width(plan: geometry.Geometry, dtype: Any) -> int:
@@ -166,7 +150,7 @@ def _correlate_strips(
         made = workspace(2 * channels * width, out.dtype, "made")
         for start in range(first, last, plan.together):
             count = min(plan.together, last - start)
-            padded = _padded(plan, source, start, count)
+            padded = padded_images(plan, source, start, count)
             for code, phase, held in packed:
                 code(
                     out, padded, held, offsets, phase.pixels, phase.taps, phase.places,
@@ -175,7 +159,7 @@ def _correlate_strips(
                 )  # fmt: skip
 
     work = out.size * sum(p.taps.size * p.places.size for p in plan.phases) // max(step, 1)
-    _pieces(images, work, run)
+    share_out(images, work, run)
 
 
 def _sum_weights(out: Any, g_: Any, x: Any, plan: geometry.Geometry) -> None:
@@ -198,7 +182,7 @@ def _sum_weights(out: Any, g_: Any, x: Any, plan: geometry.Geometry) -> None:
         right = workspace(WEIGHT_PIXELS * width, out.dtype, "made")
         for start in range(first, last, plan.together):
             number = min(plan.together, last - start)
-            padded = _padded(plan, x, start, number)
+            padded = padded_images(plan, x, start, number)
             for g in range(groups):
                 code.weight_gradient(
                     sums[g * size :], padded[g * plan.group_pitch :],
@@ -215,7 +199,7 @@ def _sum_weights(out: Any, g_: Any, x: Any, plan: geometry.Geometry) -> None:
             for i in range(first, last):
                 sum_images(sums[i], i * share, min((i + 1) * share, images), 0, pitch)
 
-        _pieces(len(sums), work, part)
+        share_out(len(sums), work, part)
         total = sums[0]
         for other in sums[1:]:
             total += other
@@ -226,7 +210,7 @@ def _sum_weights(out: Any, g_: Any, x: Any, plan: geometry.Geometry) -> None:
         def tiles(first: int, last: int) -> None:
             sum_images(total, 0, images, first * code.rows, last * code.rows)
 
-        _pieces(pitch // code.rows, work, tiles)
+        share_out(pitch // code.rows, work, tiles)
 
     def unpacked(first: int, last: int) -> None:
         before = first * width
@@ -235,7 +219,7 @@ def _sum_weights(out: Any, g_: Any, x: Any, plan: geometry.Geometry) -> None:
             into = out[(g * channels + before) * count :]
             code.unpack(into, total[g * size + before * pitch :], count, pitch, among)
 
-    _pieces(panels, groups * channels * count * _MOVED, unpacked)
+    share_out(panels, groups * channels * count * _MOVED, unpacked)
 
 
 def _share(images: int, groups: int, channels: int, inner: int) -> int:
@@ -272,6 +256,8 @@ def _correlated(
     width = 0 if last else _strip_width(plan, target.dtype)
     if width:
         _correlate_strips(target, source, factors, offset, plan, width)
+    elif in_panels.suits(plan, target.dtype):
+        in_panels.correlate(target, source, factors, offset, plan)
     else:
         _correlate(target, source, factors, offset, plan)
 
@@ -456,7 +442,8 @@ def _sums(plan: geometry.Geometry, dtype: Any) -> Any:
         return lambda out, source, weight, bias=None: _correlate_strips(
             out, source, weight, bias, plan, width
         )
-    return lambda out, source, weight, bias=None: _correlate(out, source, weight, bias, plan)
+    made = in_panels.correlate if in_panels.suits(plan, dtype) else _correlate
+    return lambda out, source, weight, bias=None: made(out, source, weight, bias, plan)
 
 
 def _weight_plan(outs: Any, ins: Any, **params: Any) -> Any:

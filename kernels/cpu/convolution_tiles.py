@@ -13,11 +13,15 @@ from typing import Any
 import numpy as np
 
 from mindtorch.kernels.codegen.jit import entry_point, kernel
+from mindtorch.kernels.support.workspace import workspace
 
 from .simd import lanes, strip_of, tile_of, tile_rows, transpose_block, transpose_part
+from .thread_pool import parallel_for
 
 PIXELS = 96  # of a block of results, about: rounded up to whole tiles
 STRIP_ROWS = 6  # channels that strips of pixels have sums for, two vectors each
+_SERIAL = 2_000_000  # multiplications that one thread does sooner than two
+_BEYOND = 2 * lanes(np.float32)  # elements that vectors may read behind padded images
 WEIGHT_PIXELS = 240  # summed over at a time in the gradient for the weight
 
 
@@ -45,6 +49,23 @@ def pad_images(padded: Any, x: Any, sizes: Any, first: int, count: int) -> None:
                 for i in range(inner.size):
                     inner[i] = given[i]
                 line[before_x + width :] = 0
+
+
+def padded_images(plan: Any, x: Any, first: int, count: int) -> Any:
+    """Images ``first`` to ``first + count``, padded; a view where none is needed."""
+    if plan.direct and all(phase.step != 2 for phase in plan.phases):
+        return x[first * plan.image_pitch :]
+    padded = workspace(plan.together * plan.image_pitch + _BEYOND, x.dtype, "padded")
+    pad_images(padded, x, plan.sizes, first, count)
+    return padded
+
+
+def share_out(size: int, work: int, part: Any) -> None:
+    """``part(first, last)`` for pieces of ``size``, by threads where there is work for them."""
+    if work < _SERIAL:
+        part(0, size)
+    else:
+        parallel_for(size, part)
 
 
 class Loops:

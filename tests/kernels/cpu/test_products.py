@@ -184,8 +184,8 @@ def test_tiles_of_narrower_vectors(vector: int) -> None:
     a, b = operands(33, 100, 300, "nt", np.float32)
     out, nothing = np.full((33, 100), np.nan, np.float32), np.zeros(64, np.float32)
     for form in (product_loops.DOTS, product_loops.PACKED):
-        given = (33, 100, 300, *steps(a), *steps(b), 0, 0)
-        given += (form, 0, 150, 4, product_loops.ROWS, 33, 0)
+        given = [33, 100, 300, *steps(a), *steps(b), 0, 0]
+        given += [form, 0, 150, 4, product_loops.ROWS, 33, 0]
         run = product_loops.product(a.dtype, vector, form == product_loops.DOTS)
         run(out.reshape(-1), matmul._memory(a), matmul._memory(b), nothing, np.array(given), 0, 1)
         assert_exact(out, a, b)
