@@ -36,7 +36,7 @@ import numba
 import numpy as np
 
 from mindtorch.engine.devices import cuda as engine
-from mindtorch.kernels.cuda import errors, fast_division, gemm, launch, memory, streams
+from mindtorch.kernels.cuda import cublas, errors, fast_division, gemm, launch, memory, streams
 
 cuda: Any = importlib.import_module("numba.cuda")
 dispatcher: Any = importlib.import_module("numba.cuda.dispatcher")
@@ -210,7 +210,9 @@ def pretend() -> None:
     for_memory.allocate = lambda size: memory.Memory(
         np.zeros(-(-size // 64) * 64, np.uint8), size
     )
-    for_memory._cupy = lambda: None  # whose products need a driver
+    for_memory._cupy = lambda: None
+    for_products: Any = cublas
+    for_products.library = lambda: None  # which needs a driver
     for_memory.information = lambda: (1 << 40, 1 << 40)
     streams.device_count = lambda: 1
     engine.device_count = lambda: 1
@@ -223,8 +225,8 @@ def pretend() -> None:
     launches.rows = lambda function, count, *a, threads=0: (
         translate(function, a) if count > 0 else None
     )
-    for_products: Any = gemm
-    for_products.run = _both_kernels
+    tiled: Any = gemm
+    tiled.run = _both_kernels
     launches.tiles = lambda function, grid, block, *a: translate(function, a)
 
 
