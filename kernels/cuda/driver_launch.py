@@ -109,7 +109,7 @@ def described(arguments: list[Any]) -> tuple[list[Any], list[Any]]:
     for each in arguments:
         kind = type(each)
         if kind not in _PLAIN and kind is not DeviceArray:
-            each = memory_of(each)  # noqa: PLW2901
+            each = memory_of(each)
             kind = type(each)
         if kind is DeviceArray:
             dtype, size = each.dtype, each.size
