@@ -295,7 +295,7 @@ def steps() -> None:
         launch.rows(attention_products._drops, 12, x, x, x, 5)
     case = convolution._Case(
         (2, 2, 5, 5), (4, 2, 3, 3), (2, 4, 3, 3),
-        {"groups": 1, "stride": (1, 1), "padding": (0, 0), "dilation": (1, 1)},
+        ((1, 1), (0, 0), (1, 1)), 1,
     )  # fmt: skip
     for kind in ("f4", "f8", "f2"):
         x = memory.empty(100, kind)
