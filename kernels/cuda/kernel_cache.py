@@ -27,8 +27,7 @@ from mindtorch.kernels.support.first_use_clock import clock as first_use
 
 from . import streams
 from .driver_errors import raised_as_torchs
-from .driver_launch import Launches
-from .memory import DeviceArray
+from .driver_launch import Launches, carrier
 
 _FORMAT = 1
 _dispatcher: Any = importlib.import_module("numba.cuda.dispatcher")
@@ -65,10 +64,6 @@ class DeviceCache(DiskCache):
         return _dispatcher._Kernel._rebuild(**pickle.loads(zlib.decompress(payload)))
 
 
-def _carriers(arguments: list[Any]) -> list[Any]:
-    return [a.carrier if isinstance(a, DeviceArray) else a for a in arguments]
-
-
 class Kernel(_dispatcher.CUDADispatcher):
     """numba's dispatcher of a CUDA kernel, with a cache of ours.
 
@@ -84,12 +79,12 @@ class Kernel(_dispatcher.CUDADispatcher):
         self.launches = Launches(self._launch_by_numba, self._compiled_for)
 
     def _launch_by_numba(self, grid: Any, block: Any, arguments: list[Any]) -> None:
-        given = _carriers(arguments)
+        given = [carrier(each) for each in arguments]
         raised_as_torchs(lambda: self[grid, block, streams.current()](*given))
 
     def _compiled_for(self, arguments: list[Any]) -> Any:
         """The compiled kernel for arguments of these types; None where numba converts some."""
-        kinds = tuple(self.typeof_pyval(each) for each in _carriers(arguments))
+        kinds = tuple(self.typeof_pyval(carrier(each)) for each in arguments)
         return self.overloads.get(kinds)
 
     def compile(self, sig: Any) -> Any:
