@@ -1,9 +1,9 @@
 """Time what a user waits for: a process until its first training step is done.
 
 Ours with no kernels on disk, with no others than those that `mindtorch warm --installed` compiles,
-and with all that the step needs; torch eager; JAX with ``--jax-python``. Each measurement is a process of its own, the sides
-take turns, printed are minima of processor time and wall time: what comes before the step (imports,
-the model and its numbers), and the step.
+and with all that the step needs; torch eager; JAX with ``--jax-python``. Each measurement is a
+process of its own, the sides take turns, printed are minima of processor time and wall time: what
+comes before the step (imports, the model and its numbers), and the step.
 
     python benchmarks/first_step.py [--rounds 3] [--threads 1] [--only mlp lenet] [--write]
                                     [--jax-python /path/to/python]
