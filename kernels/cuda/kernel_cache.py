@@ -51,8 +51,8 @@ def _folder(capability: tuple[int, ...]) -> Path:
 class DeviceCache(DiskCache):
     """The cache of a CUDA kernel."""
 
-    def folder(self) -> Path:
-        return _folder(tuple(_dispatcher.get_current_device().compute_capability))
+    def folders(self) -> tuple[Path, ...]:
+        return (_folder(tuple(_dispatcher.get_current_device().compute_capability)),)
 
     def pack(self, compiled: Any) -> bytes:
         try:
