@@ -43,7 +43,8 @@ def cholesky(input: Any, upper: bool = False) -> Any:  # noqa: A002
     """The Cholesky factor."""
     ops.check_square("cholesky", input.aval)
     if upper:
-        return ops.adjoint(ops.cholesky_info(input, check="cholesky", upper=True)[0])
+        low = ops.cholesky_info(input, check="cholesky", upper=True)[0]
+        return ops.by_columns(ops.adjoint(low))
     return ops.cholesky(input, check="cholesky")
 
 
@@ -70,7 +71,7 @@ def svd(input: Any, some: bool = True, compute_uv: bool = True) -> Any:  # noqa:
     batch, dtype = input.aval.shape[:-2], input.aval.dtype
     left: Any = full_flat((*batch, m, m), dtype, 0)
     right: Any = full_flat((*batch, n, n), dtype, 0)
-    return return_types.svd(left, values, right)
+    return return_types.svd(left, values, ops.swapped(right))
 
 
 @function(out=Out(cast=CASTABLE), autocast=FULL, synonyms={"input2": "L"})
@@ -120,8 +121,8 @@ def triangular_solve(
     matrix = ops.swapped(A) if transpose else A
     solution = ops.solve_triangular(matrix, b, upper=upper != transpose, unit=unitriangular)
     batch = solution.aval.shape[:-2]
-    clone = movement.clone(movement.expand(A, shape=(*batch, *A.aval.shape[-2:])))
-    return return_types.triangular_solve(solution, clone)
+    clone = ops.by_columns(movement.expand(A, shape=(*batch, *A.aval.shape[-2:])))
+    return return_types.triangular_solve(solution, clone if clone is not A else movement.clone(A))
 
 
 @function(name="lu", method=False, home="functional")

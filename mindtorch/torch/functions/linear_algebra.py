@@ -307,6 +307,11 @@ def _combined(base: Any, product: Any, beta: Any, alpha: Any) -> Any:
     return el.add(base, product)
 
 
+def _in_rows(base: Any) -> Any:
+    """What is added to a product, whose order it does not decide; rows that repeat decide none."""
+    return base if 0 in base.aval.strides else movement.contiguous(base)
+
+
 @function(
     out=Out(EXACT),
     in_place=True, cacheable=True, autocast=LOWER, autocast_cuda=LOWER, autocast_in_place=PLAIN,
@@ -316,7 +321,7 @@ def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) ->
     """``beta * input + alpha * mat1 @ mat2``."""
     product = mm(mat1, mat2)
     _require_same("self and mat2 must", input, mat2)
-    return named(_combined(input, product, beta, alpha), "AddmmBackward0")
+    return named(_combined(_in_rows(input), product, beta, alpha), "AddmmBackward0")
 
 
 @function(
@@ -375,7 +380,7 @@ def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any =
         raise RuntimeError(
             "Input dtypes must be the same, got: input {}, batch1: {}, batch2: {}".format(*kinds)
         )
-    return named(_combined(input, product, beta, alpha), "BaddbmmBackward0")
+    return named(_combined(_in_rows(input), product, beta, alpha), "BaddbmmBackward0")
 
 
 @function(
@@ -388,7 +393,7 @@ def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 
     products = bmm(batch1, batch2)
     total = products.sum(0, dtype=products.dtype)  # of ints too, whose sums are else of int64
     _require_same("self and mat2 must", input, batch2)
-    return _combined(input, total, beta, alpha)
+    return _combined(_in_rows(input), total, beta, alpha)
 
 
 _addbmm_ = METHODS["addbmm_"]

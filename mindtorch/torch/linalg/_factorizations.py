@@ -34,7 +34,7 @@ def _cholesky(A: Any, upper: bool, check: str) -> Any:  # noqa: N803
     if not upper:
         return ops.cholesky_info(A, check=check)
     low, info = ops.cholesky_info(A, check=check, upper=True)
-    return ops.adjoint(low), info
+    return ops.by_columns(ops.adjoint(low)), info
 
 
 # --- LU and LDL ------------------------------------------------------------------------------
@@ -111,7 +111,7 @@ def lu_solve(
     if adjoint:
         half = ops.solve_triangular(ops.adjoint(LU), B, upper=False, unit=False)
         whole = ops.solve_triangular(ops.adjoint(LU), half, upper=True, unit=True)
-        return ops.matmul(permutation, whole)
+        return ops.by_columns(ops.matmul(permutation, whole))
     half = ops.matmul(ops.swapped(permutation), B)
     half = ops.solve_triangular(LU, half, upper=False, unit=True)
     return ops.solve_triangular(LU, half, upper=True, unit=False)
@@ -318,7 +318,8 @@ def ormqr(
     whole = factors.householder_product(square, tau)
     if transpose:
         whole = ops.adjoint(whole)
-    return ops.matmul(whole, other) if left else ops.matmul(other, whole)
+    product = ops.matmul(whole, other) if left else ops.matmul(other, whole)
+    return ops.by_columns(product)
 
 
 def _check_ormqr(a: Any, tau: Any, other: Any, left: bool) -> None:
