@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mindtorch.engine.autograd import tape
 from mindtorch.engine.dtypes import scalar_type_name
 from mindtorch.engine.ops import comparison as comparisons
 from mindtorch.engine.ops import elementwise as el
@@ -44,8 +45,8 @@ def cholesky(input: Any, upper: bool = False) -> Any:  # noqa: A002
     ops.check_square("cholesky", input.aval)
     if upper:
         low = ops.cholesky_info(input, check="cholesky", upper=True)[0]
-        return ops.by_columns(ops.adjoint(low))
-    return ops.cholesky(input, check="cholesky")
+        return tape.named(ops.by_columns(ops.adjoint(low)), "CholeskyBackward0")
+    return tape.named(ops.cholesky(input, check="cholesky"), "CholeskyBackward0")
 
 
 @function(out=Out(EXACT, shown="linalg_qr"), autocast=FULL)
@@ -99,7 +100,8 @@ def cholesky_solve(input: Any, L: Any, upper: bool = False) -> Any:  # noqa: A00
 def cholesky_inverse(L: Any, upper: bool = False) -> Any:  # noqa: N803
     """The inverse of the matrix whose Cholesky factor is ``L``."""
     ops.check_square("cholesky_inverse", L.aval)
-    return cholesky_solve(eye(L.aval.shape[-1], dtype=L.aval.dtype), L, upper)
+    found = cholesky_solve(eye(L.aval.shape[-1], dtype=L.aval.dtype), L, upper)
+    return tape.named(found, "CholeskyInverseBackward0")
 
 
 @function(out=Out(EXACT), autocast=FULL, synonyms={"input": "b"})
@@ -122,7 +124,10 @@ def triangular_solve(
     solution = ops.solve_triangular(matrix, b, upper=upper != transpose, unit=unitriangular)
     batch = solution.aval.shape[:-2]
     clone = ops.by_columns(movement.expand(A, shape=(*batch, *A.aval.shape[-2:])))
-    return return_types.triangular_solve(solution, clone if clone is not A else movement.clone(A))
+    clone = clone if clone is not A else movement.clone(A)
+    return return_types.triangular_solve(
+        *[tape.named(each, "TriangularSolveBackward0") for each in (solution, clone)]
+    )
 
 
 @function(name="lu", method=False, home="functional")
@@ -181,6 +186,7 @@ def lu_unpack(
     if unpack_data:
         low = factors.identity_plus(LU_data, True)
         up = factors.identity_plus(LU_data, False)
+        low, up = (tape.named(each, "LuUnpackBackward0") for each in (low, up))
     return return_types.lu_unpack(permutation, low, up)
 
 

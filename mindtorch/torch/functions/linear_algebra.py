@@ -225,7 +225,7 @@ def dot(input: Any, tensor: Any) -> Any:  # noqa: A002
 @function(out=Out(INPUT_DTYPE), cacheable=True, autocast=PLAIN, autocast_cuda=WIDEST)
 def vdot(input: Any, other: Any) -> Any:  # noqa: A002
     """:func:`dot` with the first vector conjugated."""
-    return dot(conj(input), other)
+    return tape.named(dot(conj(input), other), "VdotBackward0")
 
 
 @function(out=Out(OF_TENSORDOT, recorded=True), cacheable=True)
@@ -343,7 +343,7 @@ def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> A
         raise RuntimeError(
             f"size mismatch, got input ({input.aval.shape[0]}), mat ({m}x{n}), vec ({n})"
         )
-    return _combined(input, product, beta, alpha)
+    return tape.named(_combined(input, product, beta, alpha), "AddmvBackward0")
 
 
 @function(
@@ -363,8 +363,8 @@ def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> 
             )
     result = _combined(movement.cast(input, dtype=kind), product, beta, alpha)
     if input.aval.dtype.category == product.aval.dtype.category == BOOL:
-        return movement.cast(result, dtype=input.aval.dtype)
-    return result
+        return tape.named(movement.cast(result, dtype=input.aval.dtype), "AddrBackward0")
+    return tape.named(result, "AddrBackward0")
 
 
 @function(
@@ -393,7 +393,7 @@ def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 
     products = bmm(batch1, batch2)
     total = products.sum(0, dtype=products.dtype)  # of ints too, whose sums are else of int64
     _require_same("self and mat2 must", input, batch2)
-    return _combined(_in_rows(input), total, beta, alpha)
+    return tape.named(_combined(_in_rows(input), total, beta, alpha), "AddbmmBackward0")
 
 
 _addbmm_ = METHODS["addbmm_"]

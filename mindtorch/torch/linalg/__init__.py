@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine import dtypes
+from mindtorch.engine.autograd import tape
 from mindtorch.engine.aval import broadcast_shapes, contiguous_strides
 from mindtorch.engine.dtype_support import refuse_kinds
 from mindtorch.engine.dtypes import scalar_type_name
@@ -414,10 +415,11 @@ def matrix_exp(A: Any) -> Any:  # noqa: N803
     ops.check_square("linalg.matrix_exp", A.aval, None)
     ops.check_real_or_complex("linalg.matrix_exp", A.aval)
     if not A.aval.size:
-        return movement.clone(A)
+        return tape.named(movement.clone(A), "LinalgMatrixExpBackward0")
     if A.aval.dtype in (dtypes.float16, dtypes.bfloat16):
         wide = movement.cast(A, dtype=dtypes.float32)
-        return movement.cast(matrix_exp(wide), dtype=A.aval.dtype)
+        found = movement.cast(matrix_exp(wide), dtype=A.aval.dtype)
+        return tape.named(found, "LinalgMatrixExpBackward0")
     size = float(np.abs(values_of_all(A.detach())).sum(-1).max())
     reach = 1.09 if A.aval.dtype.to_real().itemsize == 8 else 3.0
     usual = size > 0 and math.isfinite(size)
@@ -429,7 +431,7 @@ def matrix_exp(A: Any) -> Any:  # noqa: N803
         result = el.add(identity, el.divide(ops.matmul(x, result), constant(float(k))))
     for _ in range(squarings):
         result = ops.matmul(result, result)
-    return result
+    return tape.named(result, "LinalgMatrixExpBackward0")
 
 
 def _check_multi_dot(tensors: Any) -> None:
@@ -519,10 +521,11 @@ def cross(input: Any, other: Any, *, dim: int = -1) -> Any:  # noqa: A002
     def turned(x: Any, first: int) -> Any:
         return movement.roll(movement.contiguous(x), shifts=(-first,), axes=(axis,))
 
-    return el.subtract(
+    found = el.subtract(
         el.multiply(turned(input, 1), turned(other, 2)),
         el.multiply(turned(input, 2), turned(other, 1)),
     )
+    return tape.named(found, "LinalgCrossBackward0")
 
 
 @module_function(
