@@ -6,7 +6,8 @@ import html
 import math
 import re
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -217,3 +218,16 @@ def test_lengths_of_time_are_in_words() -> None:
     assert [duration(x) for x in (0.0123, 1.5, 119, 600, 7260)] == [
         "12.3 ms", "1.5 s", "119 s", "10 min", "2 h 1 min"
     ]  # fmt: skip
+
+
+def test_a_page_is_drawn_again_only_when_something_was_read() -> None:
+    folder = SimpleNamespace(runs={}, version=3)
+    view = View(cast(RunFolder, folder), PAGES[0], {}, dark=False)
+    drawn: list[int] = []
+    view.live(lambda: drawn.append(folder.version))
+    view.tick()
+    assert drawn == [3]
+    folder.version = 4
+    view.tick()
+    view.tick()
+    assert drawn == [3, 4]

@@ -32,6 +32,8 @@ class Kept:
         tensor: None where there was no room to hold it.
     """
 
+    __slots__ = ("_aval", "_version", "tensor")
+
     def __init__(self, tensor: Any, hold: bool) -> None:
         self.tensor = tensor if hold else None
         self._aval = tensor.aval
@@ -59,16 +61,22 @@ class Node:
             the step.
         kind: "module", "op" or "loss".
         made_by: the class of the module, or the op's name.
+        place: where the call was made.
         gradients: of the outputs, by their positions.
     """
 
-    def __init__(self, name: str, kind: str, made_by: str, place: Place) -> None:
+    __slots__ = ("gradients", "inputs", "kind", "made_by", "name", "outputs", "place")
+
+    def __init__(
+        self, name: str, kind: str, made_by: str, place: Place, inputs: list[Kept],
+        outputs: list[Kept],
+    ) -> None:  # fmt: skip
         self.name = name
         self.kind = kind
         self.made_by = made_by
         self.place = place
-        self.inputs: list[Kept] = []
-        self.outputs: list[Kept] = []
+        self.inputs = inputs
+        self.outputs = outputs
         self.gradients: dict[int, Kept] = {}
 
 
@@ -99,13 +107,14 @@ class Record:
         """A call of a module or an op, with what it was given and gave."""
         count = self._calls[path] = self._calls.get(path, 0) + 1
         name = path if count == 1 else f"{path}#{count}"
-        node = self.nodes[name] = Node(name, kind, made_by, place)
-        node.inputs = [Kept(x, True) for x in _tensors(inputs)]
-        node.outputs = [self.keep(x) for x in _tensors(outputs)]
+        given = [Kept(x, True) for x in _tensors(inputs)]
+        node = Node(name, kind, made_by, place, given, [self.keep(x) for x in _tensors(outputs)])
+        self.nodes[name] = node
         return node
 
     def keep(self, tensor: Any) -> Kept:
-        self._room -= tensor.aval.size * tensor.aval.dtype.itemsize
+        aval = tensor.aval
+        self._room -= aval.size * aval.dtype.itemsize
         return Kept(tensor, self._room > 0)
 
     def __iter__(self) -> Iterator[Node]:
@@ -116,8 +125,12 @@ def _tensors(value: Any) -> list[Any]:
     """The tensors of a nested value; the usual ones without a search."""
     if isinstance(value, Tensor):
         return [value]
-    if type(value) is tuple and all(isinstance(x, Tensor) for x in value):
-        return list(value)
+    if type(value) is tuple:
+        for each in value:
+            if not isinstance(each, Tensor):
+                break
+        else:
+            return list(value)
     return list(tensors_in(value, Tensor))
 
 
@@ -132,9 +145,9 @@ def is_looked_at(tensor: Any) -> bool:
 def flat_array(tensor: Any) -> np.ndarray:
     """A tensor's elements, flat; perhaps its own memory."""
     aval = tensor.aval
-    if aval.dense and isinstance(tensor.flat, np.ndarray):
-        flat: np.ndarray = tensor.flat[: aval.size]
-        return flat
+    flat = tensor.flat
+    if aval.dense and isinstance(flat, np.ndarray):
+        return flat if flat.size == aval.size else flat[: aval.size]
     return np.ravel(whole_array(tensor))
 
 

@@ -8,6 +8,7 @@ functions and scripts run op by op, with the same results.
 from __future__ import annotations
 
 import fnmatch
+import functools
 import linecache
 import sys
 from collections.abc import Callable
@@ -136,6 +137,7 @@ class Debugger(Observer):
         self._names: dict[tuple[int, int, int], dict[str, Any]] = {}
         self._places: dict[str, Place] = {}
         self._cells: dict[int, CellOptimizer] = {}
+        self._cell_classes: dict[type, bool] = {}
         self._steps_left: int | None = None  # until it stops
         self._until: str | None = None  # a pattern of nodes
         self._ended = self.inside = self._started = False
@@ -258,29 +260,30 @@ class Debugger(Observer):
         self.gradients = {}
         self.origins.clear()
 
-    def path(self, module: Any) -> str:
-        known = self.names.get(id(module))
-        return known[1] if known is not None else type(module).__name__
-
-    def _cell_optimizer(self, module: Any) -> CellOptimizer | None:
-        """MindSpore's optimizer, where a module is one."""
+    def _cell_optimizer(self, module: Any) -> CellOptimizer:
         known = self._cells.get(id(module))
         if known is None:
+            known = self._cells[id(module)] = CellOptimizer(module)
+        return known
+
+    def _is_optimizer(self, module: Any) -> bool:
+        """Whether a module is MindSpore's optimizer."""
+        kind = type(module)
+        known = self._cell_classes.get(kind)
+        if known is None:
             names = sys.modules.get("mindtorch.mindspore.nn.optimizer")
-            if names is not None and isinstance(module, names.Optimizer):
-                known = self._cells[id(module)] = CellOptimizer(module)
+            known = names is not None and issubclass(kind, names.Optimizer)
+            self._cell_classes[kind] = known
         return known
 
     def _calling(self, module: Any, args: Any) -> None:
-        optimizer = self._cell_optimizer(module)
-        if optimizer is not None:
+        if self._is_optimizer(module):
             self.steps.give(args[0] if args else None)
-            self.on_gradients(optimizer)
+            self.on_gradients(self._cell_optimizer(module))
 
     def _called(self, module: Any, args: Any, kwargs: Any, result: Any) -> None:
-        optimizer = self._cell_optimizer(module)
-        if optimizer is not None:
-            self.on_step(optimizer)
+        if self._is_optimizer(module):
+            self.on_step(self._cell_optimizer(module))
             return
         if self.level == "steps" or self._is_deaf():
             return
@@ -305,10 +308,10 @@ class Debugger(Observer):
         node = self.record.add(path, kind, made_by, place, inputs, outputs)
         chosen = self.watchpoints.chosen("outputs", path, made_by)
         hits: list[Hit] = []
-        if chosen:
+        if chosen.all:
+            given = functools.partial(_all_finite, node)
             for position, kept in enumerate(node.outputs):
                 name = node.name if len(node.outputs) == 1 else f"{node.name}[{position}]"
-                given = lambda: _all_finite(node)  # noqa: E731
                 hits += self._look("outputs", name, place, kept.tensor, chosen, given)
         if self.output_gradients and not self.backward:
             self._follow_gradients(node)
@@ -344,7 +347,7 @@ class Debugger(Observer):
         sound_inputs: Callable[[], bool] | None = None, before: np.ndarray | None = None,
     ) -> list[Hit]:  # fmt: skip
         """What watchpoints find in a tensor."""
-        if not chosen or not is_looked_at(tensor):
+        if not chosen.all or not is_looked_at(tensor):
             return []
         array = flat_array(tensor)
         keep = False
@@ -433,9 +436,10 @@ class Debugger(Observer):
     def _look_at_gradients(self, optimizer: Any) -> list[Hit]:
         hits = []
         own = self.steps.gradients(optimizer)
+        parameters = self.parameters_of(optimizer)
         self.gradients_before, self._gradients_kept = self._gradients_kept, {}
-        for name, parameter in self.parameters_of(optimizer).items():
-            self._keep_weight(name, parameter)
+        # gradients first: the last ones are still in the processor's cache
+        for name, parameter in parameters.items():
             gradient = own.get(id(parameter))
             if gradient is None:
                 continue
@@ -443,9 +447,11 @@ class Debugger(Observer):
             if self.stepping:
                 self._gradients_kept[name] = np.array(flat_array(gradient))
             chosen = self.watchpoints.chosen("gradients", name, "")
-            place = self._place_of(name)
-            before = self.gradients_before.get(name)
-            hits += self._look("gradients", name, place, gradient, chosen, None, before)
+            if chosen.all:
+                place, before = self._place_of(name), self.gradients_before.get(name)
+                hits += self._look("gradients", name, place, gradient, chosen, None, before)
+        for name, parameter in parameters.items():
+            self._keep_weight(name, parameter)
         return hits
 
     def _place_of(self, parameter: str) -> Place:
@@ -472,15 +478,16 @@ class Debugger(Observer):
         self.front.poll(self)
 
     def _look_at_weights(self, optimizer: Any) -> list[Hit]:
-        hits = []
         if "weights" not in self.watchpoints.kinds():
             return []
-        for name, parameter in self.parameters_of(optimizer).items():
+        found = []
+        # the last one first: it is still in the processor's cache
+        for name, parameter in reversed(self.parameters_of(optimizer).items()):
             chosen = self.watchpoints.chosen("weights", name, "")
             place = self._place_of(name)
             before = self.weights_before.get(name)
-            hits += self._look("weights", name, place, parameter, chosen, None, before)
-        return hits
+            found.append(self._look("weights", name, place, parameter, chosen, None, before))
+        return [hit for hits in reversed(found) for hit in hits]
 
     def _count_step(self, node: str, hits: list[Hit]) -> None:
         """A step of an optimizer has ended, or, where there is none, a call of the model."""
@@ -502,7 +509,7 @@ class Debugger(Observer):
             kind = "losses" if node.kind == "loss" else "outputs"
             chosen = self.watchpoints.chosen(kind, node.name.partition("#")[0], node.made_by)
             for kept in node.outputs:
-                given = lambda node=node: _all_finite(node)  # noqa: E731
+                given = functools.partial(_all_finite, node)
                 hits += self._look_again(kind, node.name, node.place, kept.tensor, chosen, given)
         for name, gradient in self.gradients.items():
             chosen = self.watchpoints.chosen("gradients", name, "")

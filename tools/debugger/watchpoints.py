@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import functools
 import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -12,13 +13,15 @@ import numpy as np
 from ..watchpoints.conditions import Place
 from ..watchpoints.observer import MOVERS
 from ..watchpoints.tensor_statistics import (
+    Limits,
     Statistics,
+    beyond,
     changed_statistics,
     is_close,
     share_within,
     statistics,
 )
-from .conditions import CONDITIONS, KINDS, ConditionError, Met, checked, met, quick_tests
+from .conditions import CONDITIONS, KINDS, ConditionError, Met, checked, limits, met
 
 __all__ = ["Chosen", "Hit", "Watchpoint", "Watchpoints", "is_same_kind", "looked_at"]
 
@@ -95,7 +98,7 @@ class Watchpoint:
         self.at_start = CONDITIONS[condition].start
         self.of_change = "_change_too" in condition
         self.of_equality = condition.endswith(("not_changed", "unchanged"))
-        self.tests = quick_tests(condition, self.parameters)
+        self.limits = limits(condition, self.parameters)
         self.has_range = any(x.startswith("range_percentage") for x in self.parameters)
 
     def wants(self, kind: str, node: str, made_by: str) -> bool:
@@ -116,13 +119,14 @@ class Watchpoint:
 
 
 def looked_at(
-    watchpoint: Watchpoint, array: np.ndarray, found: Statistics, before: Any
+    watchpoint: Watchpoint, array: np.ndarray, found: Statistics | None, before: Any
 ) -> list[Met] | None:
     """What a watchpoint finds in an array; None: nothing.
 
     Args:
         array: flat.
-        found: its statistics, with the change from `before` where that is known.
+        found: its statistics, with the change from `before` where that is known; None where they
+            are within limits, so that only conditions of equality ask.
         before: what it was a step ago.
     """
     own = watchpoint.parameters
@@ -130,7 +134,7 @@ def looked_at(
         known = before is not None and array.size > 0
         close = known and is_close(array, before, own["rtol"], own["atol"], own["equal_nan"])
         return [] if close else None
-    if watchpoint.of_change and before is None:
+    if found is None or (watchpoint.of_change and before is None):
         return None
     within = math.nan
     if watchpoint.has_range:
@@ -152,7 +156,8 @@ class Chosen:
         all: they themselves.
         compares: whether some compare with what it was before.
         of_equality: those that compare every element with what it was.
-        tests: see :func:`conditions.quick_tests`, of the others; None where one has none.
+        limits: what is within all others' limits (:func:`conditions.limits`); None where one of
+            them has none.
     """
 
     def __init__(self, chosen: Iterable[Watchpoint]) -> None:
@@ -160,12 +165,29 @@ class Chosen:
         self.of_change = any(x.of_change for x in self.all)
         self.compares = self.of_change or any(x.of_equality for x in self.all)
         self.of_equality = tuple(x for x in self.all if x.of_equality)
-        tests = [x.tests for x in self.all if not x.of_equality]
-        known = all(x is not None for x in tests)
-        self.tests = tuple({t: None for x in tests for t in x or ()}) if known else None
+        own = [x.limits for x in self.all if not x.of_equality]
+        known = [x for x in own if x is not None]
+        together = functools.reduce(Limits.both, known, Limits({}))
+        self.limits = together if len(known) == len(own) else None
 
     def __bool__(self) -> bool:
         return bool(self.all)
+
+
+def _figures(
+    chosen: Chosen, array: np.ndarray, before: np.ndarray | None, keep: bool
+) -> Statistics | None:
+    """The statistics of an array beside what it was; None where it is within the limits."""
+    if chosen.limits is None:
+        found = statistics(array) if before is None else changed_statistics(array, before)
+        if keep and before is not None:
+            np.copyto(before, array)
+        return found
+    sums = beyond(array, chosen.limits, before, keep)
+    if sums is None:
+        return None
+    found = statistics(array)
+    return found if before is None else found._replace(change=sums[0], before=sums[1])
 
 
 class Watchpoints:
@@ -227,7 +249,7 @@ class Watchpoints:
         self, chosen: Chosen, array: np.ndarray, before: Any,
         sound_inputs: Callable[[], bool] | None = None, keep: bool = False,
     ) -> list[tuple[Watchpoint, list[Met]]]:  # fmt: skip
-        """Which of `chosen` an array meets, by one pass over it.
+        """Which of `chosen` an array meets, by one pass over it where it meets none.
 
         Args:
             before: what it was a step ago; None: not known.
@@ -236,17 +258,8 @@ class Watchpoints:
         """
         if before is not None and not is_same_kind(array, before):
             before = None
-        changes = chosen.of_change and before is not None
-        found = changed_statistics(array, before, keep) if changes else statistics(array)
-        looking = chosen.all
-        if chosen.tests is not None:
-            for test in chosen.tests:
-                if test(found):
-                    break
-            else:
-                if not chosen.of_equality:
-                    return []
-                looking = chosen.of_equality
+        found = _figures(chosen, array, before if chosen.of_change else None, keep)
+        looking = chosen.all if found is not None else chosen.of_equality
         hits = []
         for each in looking:
             result = looked_at(each, array, found, before)

@@ -53,10 +53,12 @@ def user_frame() -> FrameType | None:
 
 
 def is_watched(tensor: Any) -> bool:
+    """Whether it is a tensor of floats in this machine's memory."""
+    if not isinstance(tensor, Tensor):
+        return False
     aval = getattr(tensor, "aval", None)
     return (
-        isinstance(tensor, Tensor)
-        and aval is not None
+        aval is not None
         and aval.dtype.category >= dtypes.FLOAT
         and isinstance(getattr(tensor, "flat", None), np.ndarray)
     )
@@ -65,6 +67,25 @@ def is_watched(tensor: Any) -> bool:
 def elements(tensor: Any) -> np.ndarray:
     """A tensor's own elements in the order of memory: beyond a view's there are others."""
     return tensor.flat[: tensor.aval.size] if tensor.aval.dense else np.ravel(tensor.array())
+
+
+class _Away:
+    """A block with other interpreters at the door. It is entered at each op: a generator would
+    cost more than what is done in it."""
+
+    __slots__ = ("before", "interpreters")
+
+    def __init__(self, interpreters: Any) -> None:
+        self.interpreters = interpreters
+
+    def __enter__(self) -> None:
+        self.before = state.interpreters
+        if self.before is not self.interpreters:
+            state.update(interpreters=self.interpreters)
+
+    def __exit__(self, *error: object) -> None:
+        if state.interpreters is not self.before:
+            state.update(interpreters=self.before)
 
 
 class Observer(Interpreter):
@@ -123,15 +144,9 @@ class Observer(Interpreter):
         setattr(owner, name, functools.wraps(original)(make(original)))
         self._undo.callback(setattr, owner, name, original)
 
-    @contextlib.contextmanager
-    def away(self) -> Iterator[None]:
+    def away(self) -> _Away:
         """Without this watch at the door: its own work, and that of the ops it lets through."""
-        before = state.interpreters
-        state.update(interpreters=self.outer)
-        try:
-            yield
-        finally:
-            state.update(interpreters=before)
+        return _Away(self.outer)
 
     def copy_into(self, target: Any, source: Any) -> Any:
         with self.away():
@@ -158,7 +173,10 @@ class Observer(Interpreter):
         """The path of the module whose forward pass is running."""
         if not self.layers:
             return ""
-        module = self.layers[-1]
+        return self.path(self.layers[-1])
+
+    def path(self, module: Any) -> str:
+        """The path of a module in the outermost one that was called."""
         known = self.names.get(id(module))
         return known[1] if known is not None else type(module).__name__
 

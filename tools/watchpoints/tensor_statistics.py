@@ -1,13 +1,14 @@
-"""The statistics of a tensor that conditions are about, in one pass over its memory.
+"""The statistics of a tensor that conditions are about, and whether they are within limits.
 
-The compiled loops (`kernels/cpu/tensor_statistics.py`) also find, in the same pass, how far the
-tensor is from what it was, and may write over that what it is now.
+The limits come first, for they need one pass over memory (`kernels/cpu/tensor_statistics.py`) that
+finds only what they are about, how far the tensor is from what it was among it.
 """
 
 from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -16,8 +17,11 @@ if TYPE_CHECKING:
     from mindtorch.kernels.cpu.tensor_statistics import Loops
 
 __all__ = [
-    "Statistics", "change_sums", "changed_statistics", "is_close", "share_within", "statistics",
+    "Limits", "Statistics", "beyond", "change_sums", "changed_statistics", "is_close",
+    "share_within", "statistics",
 ]  # fmt: skip
+
+_MARGIN = 1e-5  # the same sums in another order differ by less than that
 
 
 class Statistics(NamedTuple):
@@ -99,38 +103,27 @@ class _Memory(threading.local):
 _memory = _Memory()
 
 
-def _of(values: np.ndarray, before: np.ndarray | None = None, keep: bool = False) -> Statistics:
-    """The statistics, by one pass; `keep` writes `values` to `before`."""
+def _of(values: np.ndarray) -> Statistics:
     loops = _memory.loops(values.itemsize)
     row, bits = loops.row, loops.bits
-    if before is None:
-        loops.figures(values, values.view(loops.signed), row, bits)
-    else:
-        loops.figures_beside(values, values.view(loops.signed), before, row, bits, keep)
-    zero, total, sizes, squares, low, high, change, size = row.tolist()
+    loops.figures(values, values.view(loops.signed), row, bits)
+    zero, total, sizes, squares, low, high, *_ = row.tolist()
     if not (low > -math.inf and high < math.inf):  # NaN has greater bits than infinity
-        return _with_odd(values, change, size)
+        return _with_odd(values)
     if values.itemsize == 4 and not (1e-15 < max(-low, high) < 1e15):
         wide = values.astype(np.float64)  # squares leave the range
         total, sizes, squares = float(wide.sum()), float(abs(wide).sum()), float(wide @ wide)
-    return Statistics(
-        values.size, 0, 0, 0, int(zero), low, high, total, sizes, squares, change, size
-    )
+    return Statistics(values.size, 0, 0, 0, int(zero), low, high, total, sizes, squares)
 
 
-def _with_odd(values: np.ndarray, change: float, before: float) -> Statistics:
+def _with_odd(values: np.ndarray) -> Statistics:
     nan = int(np.isnan(values).sum())
     up, down = int(np.isposinf(values).sum()), int(np.isneginf(values).sum())
     finite = values[np.isfinite(values)].astype(np.float64)
-    if not finite.size:
-        none = math.nan
-        return Statistics(
-            values.size, nan, up, down, 0, none, none, none, none, none, change, before
-        )
-    own = _of(finite)
+    none = math.nan
+    own = _of(finite) if finite.size else Statistics(0, 0, 0, 0, 0, none, none, none, none, none)
     return own._replace(
-        size=values.size, nan=nan, positive_infinite=up, negative_infinite=down,
-        change=change, before=before,
+        size=values.size, nan=nan, positive_infinite=up, negative_infinite=down
     )  # fmt: skip
 
 
@@ -155,22 +148,81 @@ def change_sums(array: np.ndarray, before: np.ndarray) -> tuple[float, float]:
     return change, size
 
 
-def changed_statistics(array: np.ndarray, before: np.ndarray, keep: bool = False) -> Statistics:
-    """The statistics of a one-dimensional array beside what it was.
+def changed_statistics(array: np.ndarray, before: np.ndarray) -> Statistics:
+    """The statistics of a one-dimensional array beside what it was, of the same size and type."""
+    if not array.size:
+        return statistics(array)
+    change, size = change_sums(array, before)
+    return statistics(array)._replace(change=change, before=size)
+
+
+class Limits:
+    """Limits of figures, within which no condition is met.
 
     Args:
-        array: what is there now.
-        before: what was there, of the same size and type.
+        of: (least, greatest) by the names of :class:`Statistics`' figures and "range" (greatest -
+            least), "zero_share" (of all elements), "change" (mean |change| over mean |before| and
+            `epsilon`). Arrays with NaN or infinite elements are beyond any limits.
+        epsilon: all that is added to mean |before|.
+    """
+
+    def __init__(
+        self, of: Mapping[str, tuple[float, float]], epsilon: tuple[float, ...] = ()
+    ) -> None:
+        self.of = dict(of)
+        self.epsilon = epsilon
+        self.row: np.ndarray | None = None  # as the loops have it
+
+    def both(self, other: Limits) -> Limits:
+        """What is within both."""
+        of = dict(self.of)
+        for name, (least, greatest) in other.of.items():
+            own = of.get(name, (-math.inf, math.inf))
+            of[name] = max(own[0], least), min(own[1], greatest)
+        return Limits(of, self.epsilon + other.epsilon)
+
+    def made(self) -> np.ndarray:
+        """The row of numbers, each limit a little narrower than it is."""
+        # here: importing tools loads no numba
+        from mindtorch.kernels.cpu.tensor_statistics import LIMITED
+
+        row = [each for name in LIMITED for each in self.of.get(name, (-math.inf, math.inf))]
+        narrow = [
+            x if math.isinf(x) else x - sign * _MARGIN * abs(x)
+            for x, sign in zip(row, (-1, 1) * len(LIMITED), strict=True)
+        ]
+        # the least makes most of a change, the greatest least
+        self.row = np.array([*narrow, min(self.epsilon, default=0), max(self.epsilon, default=0)])
+        return self.row
+
+
+def beyond(
+    array: np.ndarray, limits: Limits, before: np.ndarray | None = None, keep: bool = False
+) -> tuple[float, float] | None:
+    """None where an array is within limits; else the sums of |array - before| and |before|.
+
+    Args:
+        array: one-dimensional.
+        before: what it was, of the same size and type; None: not known, and no change is limited.
         keep: whether `before` becomes what is there now.
     """
     if not array.size:
-        return statistics(array)
-    values, old = _floats(array), _floats(before)
-    same = np.may_share_memory(old, before)  # not of half precision, nor with gaps
-    found = _of(values, old, keep and same)
+        return 0.0, 0.0
+    values = array if array.dtype.char in "fd" and array.flags.c_contiguous else _floats(array)
+    loops = _memory.loops(values.itemsize)
+    row = limits.made() if limits.row is None else limits.row
+    old, same = loops.nothing, False
+    if before is not None:
+        old = _floats(before)
+        same = keep and np.may_share_memory(old, before)  # not of half precision, nor with gaps
+    signed = values.view(loops.signed)
+    within = loops.is_within(values, signed, old, row, loops.row, loops.bits, same)
     if keep and not same:
-        np.copyto(before, array)
-    return found
+        np.copyto(before, array)  # type: ignore[arg-type]
+    if within:
+        return None
+    *_, change, size = loops.row.tolist()
+    return change, size
 
 
 def is_close(

@@ -106,7 +106,7 @@ class Steps:
         given = self._given
         if given is not None and len(given) == len(held):
             return {id(p): g for p, g in zip(held, given, strict=True)}
-        return {id(p): p.grad for p in held if p.grad is not None}
+        return {id(p): g for p in held if (g := p.grad) is not None}
 
     def names(self, optimizer: Any) -> dict[str, Any]:
         """The parameters of an optimizer by their names in the outermost modules that hold them;

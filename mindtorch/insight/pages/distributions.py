@@ -17,7 +17,7 @@ __all__ = ["build"]
 # those of a normal distribution at whole deviations from its middle, and the ends
 _SHARES = np.array([0.0, 0.0668, 0.1587, 0.3085, 0.5, 0.6915, 0.8413, 0.9332, 1.0])
 _NAMES = ("least", "6.7%", "15.9%", "30.9%", "middle", "69.1%", "84.1%", "93.3%", "most")
-_ROWS, _SQUARES, _LABELS = 500, 5000, 30  # of the overview
+_ROWS, _SQUARES, _LABELS = 350, 3500, 30  # of the overview, which has a row for each pixel
 _CELLS = 30
 
 

@@ -117,7 +117,7 @@ class View:
         self.chosen = names[:most] or self._newest()
         self._drawn: list[Callable[[], None]] = []
         self._links: list[tuple[Any, Page]] = []
-        self._version = -1
+        self._version = folder.version  # of what is drawn
         self.picker: Any = None
 
     def _newest(self) -> list[str]:

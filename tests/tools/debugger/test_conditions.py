@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -11,9 +12,11 @@ import pytest
 
 import mindtorch.torch as torch
 from mindtorch.tools.debugger.conditions import CONDITIONS, ConditionError, checked
-from mindtorch.tools.debugger.watchpoints import Watchpoints
+from mindtorch.tools.debugger.watchpoints import Chosen, Watchpoints
 from mindtorch.tools.watchpoints.tensor_statistics import (
+    Limits,
     Statistics,
+    beyond,
     changed_statistics,
     is_close,
     share_within,
@@ -239,11 +242,15 @@ def test_change_after_which_the_new_elements_are_kept(dtype: Any, gaps: int) -> 
     array = generator.standard_normal(3000).astype(dtype)[::gaps]
     before = generator.standard_normal(3000).astype(dtype)[::gaps]
     expected = changed_statistics(array, before)
-    assert changed_statistics(array, before, keep=True) == expected
+    low = Limits({"abs_mean": (-math.inf, 0.0)})
+    assert beyond(array, low, before, keep=True) == (expected.change, expected.before)
     assert before.tobytes() == array.tobytes()
     array[3] = math.inf
-    odd = changed_statistics(array, before, keep=True)
-    assert (odd.positive_infinite, odd.change) == (1, math.inf)
+    odd = beyond(array, Limits({}), before, keep=True)
+    assert odd is not None and odd[0] == math.inf
+    assert before.tobytes() == array.tobytes()
+    array[3] = 0
+    assert beyond(array, Limits({}), before, keep=True) is None
     assert before.tobytes() == array.tobytes()
 
 
@@ -304,23 +311,27 @@ def test_the_share_of_a_range_is_that_of_all_elements(dtype: Any) -> None:
         assert share(-1, 2, odd, 1) == pytest.approx(100 - 25 * imaginary)
 
 
-def test_quick_tests_say_what_the_figures_say() -> None:
-    """Whatever :func:`met` finds, the tests before it do not hide."""
+@pytest.mark.parametrize("limit", [0.0, 0.5, 50.0])
+def test_limits_hide_nothing_that_the_figures_say(limit: float) -> None:
+    """Whatever :func:`met` finds, alone or beside others, the limits before it do not hide."""
     points = Watchpoints()
     for name, condition in CONDITIONS.items():
         for threshold in condition.thresholds:
-            if not threshold.startswith("range_percentage") and not condition.start:
-                limit = 50.0 if "percentage" in threshold else 0.5
-                points.add(name, {threshold: limit}, kinds=["outputs"])
-    chosen = points.chosen("outputs", "x", "relu")
+            if condition.start or threshold == "range_percentage_gt":
+                continue
+            ends = {"range_start_inclusive": -1, "range_end_inclusive": 1}
+            given = ends if threshold == "range_percentage_lt" else {}
+            points.add(name, {threshold: limit, **given}, kinds=["outputs"])
     generator = np.random.default_rng(0)
-    for scale in (0.0, 0.1, 1.0, 100.0):
-        for shift in (-5.0, 0.0, 5.0):
-            array = generator.standard_normal(100) * scale + shift
-            before = array + generator.standard_normal(100) * scale
-            quick = {(x.number, str(y)) for x, y in points.hits(chosen, array, before)}
-            chosen.tests = None
-            slow = {(x.number, str(y)) for x, y in points.hits(chosen, array, before)}
-            points.remove(points.add("tensor_overflow", {}).number)  # forgets what was chosen
-            chosen = points.chosen("outputs", "x", "relu")
-            assert quick == slow
+    every = Chosen(points.all.values())
+    assert every.limits is not None
+    for scale, shift in itertools.product((0.0, 0.1, 1.0, 100.0), (-5.0, 0.0, 5.0)):
+        array = generator.standard_normal(100) * scale + shift
+        before = array + generator.standard_normal(100) * scale
+        quick = {(x.number, str(y)) for x, y in points.hits(every, array, before)}
+        each = [points.hits(Chosen([x]), array, before) for x in points.all.values()]
+        assert {(x.number, str(y)) for found in each for x, y in found} == quick
+        limits, every.limits = every.limits, None
+        slow = {(x.number, str(y)) for x, y in points.hits(every, array, before)}
+        every.limits = limits
+        assert quick == slow
