@@ -112,6 +112,12 @@ def view_strides(shape: Shape, strides: Shape, target: Shape) -> Shape | None:
     return tuple(result) if at < 0 or not shape else None
 
 
+def column_strides(shape: Shape) -> Shape:
+    """Those of matrices, one after another, whose columns lie in one piece."""
+    n = len(shape)
+    return dense_strides(shape, [n - 2, n - 1, *range(n - 3, -1, -1)])
+
+
 # --- channels last --------------------------------------------------------------------------------
 
 
@@ -203,6 +209,12 @@ def follow_pictures_and_points(result: Aval, inputs: Any, params: Any) -> Shape 
 def follow_first(result: Aval, inputs: Any, params: Any) -> Shape | None:
     """The order of axes of the first input."""
     return preserved_strides(inputs[0])
+
+
+def in_columns(result: Aval, inputs: Any, params: Any) -> Shape | None:
+    """Matrices as LAPACK writes them, each column in one piece; C order of what is less than one
+    for each of the first input."""
+    return column_strides(result.shape) if result.ndim >= inputs[0].ndim else None
 
 
 def follow_all(result: Aval, inputs: Any, params: Any) -> Shape | None:

@@ -315,3 +315,13 @@ def check_result(target: Tensor, shape: Any, dtype: dtypes.DType) -> None:
             f"output with shape {list(target.aval.shape)} doesn't match the broadcast shape "
             f"{list(shape)}"
         )
+
+
+def name_by_number(name: str, number: int, tensor: int) -> Any:
+    """The name of a node, whose form tells whether the last operand was a number or a tensor."""
+
+    def label(avals: Any, params: Any) -> str:
+        is_number = avals[-1].weak and not avals[-1].shape
+        return f"{name}Backward{number if is_number else tensor}"
+
+    return label

@@ -18,6 +18,7 @@ from ..result_strides import follow_all
 from ..stored_types import computes
 from ..tensor import Tensor, full_flat
 from ..tensor import constant as c
+from . import base
 from .base import Elementwise, LibraryElementwise, WholeDivision, refuse_bool, refuse_complex
 from .comparison import (
     equal,
@@ -241,11 +242,12 @@ trunc_divide = WholeDivision(
 )
 remainder = WholeDivision(
     "remainder", (lambda g: g, lambda g, x, y: negative(multiply(g, floor_divide(x, y)))),
-    dtypes=without("bool complex", "remainder_cpu")
+    dtypes=without("bool complex", "remainder_cpu"),
+    grad_name=base.name_by_number("Remainder", 0, 1),
 )
 fmod = WholeDivision(
     "fmod", (lambda g: g, lambda g, x, y: negative(multiply(g, trunc_divide(x, y)))),
-    dtypes=without("bool complex", "fmod_cpu")
+    dtypes=without("bool complex", "fmod_cpu"), grad_name=base.name_by_number("Fmod", 0, 1),
 )
 
 
@@ -315,7 +317,7 @@ def _clamp_inside(g: Any, x: Any, y: Any, z: Any) -> Any:
 
 # x, lowest, highest
 clamp = _Clamp(
-    "clamp", (_clamp_inside, _clamp_low, _clamp_high), grad_name="ClampBackward1",
+    "clamp", (_clamp_inside, _clamp_low, _clamp_high), grad_name=base.name_by_number("Clamp", 1, 0),
     dtypes=without("bool", "clamp_cpu")
 )
 clamp_min = _Clamp(
@@ -325,7 +327,7 @@ clamp_min = _Clamp(
         lambda g, x, y: where(less(x, y), g, c(0)),
     ),
     scalar="maximum",
-    grad_name="ClampBackward1",
+    grad_name=base.name_by_number("Clamp", 1, 0),
 )
 clamp_max = _Clamp(
     "clamp_max",
@@ -334,7 +336,7 @@ clamp_max = _Clamp(
         lambda g, x, y: where(greater(x, y), g, c(0)),
     ),
     scalar="minimum",
-    grad_name="ClampBackward1",
+    grad_name=base.name_by_number("Clamp", 1, 0),
 )
 lerp = Elementwise(
     "lerp",

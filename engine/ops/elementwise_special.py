@@ -149,12 +149,14 @@ i1 = _library(
     lambda g, x, out: multiply(
         g, where(equal(x, c(0)), c(0.5), subtract(i0(x), divide(out, _beside_zero(x))))
     ),
+    grad_name="SpecialI1Backward0",
 )
 
 
 # a small difference, which half types would lose
 i0e = _library(
-    "i0e", _in_float32(lambda g, x: multiply(g, subtract(i1e(x), multiply(sgn(x), i0e(x)))))
+    "i0e", _in_float32(lambda g, x: multiply(g, subtract(i1e(x), multiply(sgn(x), i0e(x))))),
+    grad_name="SpecialI0EBackward0",
 )
 i1e = _library(
     "i1e",
@@ -166,6 +168,7 @@ i1e = _library(
             subtract(i0e(x), multiply(out, add(sgn(x), reciprocal(_beside_zero(x))))),
         ),
     ),
+    grad_name="SpecialI1EBackward0",
 )
 erfcx = _library(
     "erfcx",
@@ -173,6 +176,7 @@ erfcx = _library(
         g, subtract(multiply(multiply(x, c(2.0)), out), c(2 / math.sqrt(math.pi)))
     ),
     half=False,
+    grad_name="SpecialErfcxBackward0",
 )
 ndtr = _function(
     "ndtr",
@@ -187,6 +191,7 @@ log_ndtr = _library(
         divide(g, erfcx(multiply(x, c(-math.sqrt(0.5))))), c(math.sqrt(2 / math.pi))
     ),
     half=False,
+    grad_name="SpecialLogNdtrBackward0",
 )
 ndtri = _library(
     "ndtri",
@@ -194,8 +199,12 @@ ndtri = _library(
         multiply(g, c(math.sqrt(2 * math.pi))), exp(multiply(multiply(out, out), c(0.5)))
     ),
     half=False,
+    grad_name="SpecialNdtriBackward0",
 )
-entr = _library("entr", lambda g, x: multiply(g, negative(add(log(x), c(1)))))
+entr = _library(
+    "entr", lambda g, x: multiply(g, negative(add(log(x), c(1)))),
+    grad_name="SpecialEntrBackward0",
+)
 
 
 def _gamma_density(g: Any, x: Any, y: Any) -> Any:
@@ -296,6 +305,7 @@ xlog1py = Elementwise(
         lambda g, x, y: divide(multiply(g, x), add(y, c(1))),
     ),
     result="float",
+    grad_name="SpecialXlog1PyBackward0",
 )
 
 

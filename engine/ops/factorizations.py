@@ -10,6 +10,7 @@ from .. import dtypes
 from ..aval import Aval, aval, broadcast_two, dense_like
 from ..dtypes import scalar_type_name
 from ..op import Op
+from ..result_strides import in_columns
 from ..tensor import Tensor, constant, from_array
 from .comparison import equal, where
 from .complex import conj, imag, make_complex, real
@@ -137,7 +138,10 @@ def _divided(x: Any, up: Any) -> Any:
 
 
 # (L below its unit diagonal and U in one matrix, exchanged rows counted from 1, info)
-lu_factor = Op("linalg_lu_factor_ex", _lu_aval, "matrix_factorizations.lu_factor", vjp=_lu_vjp)
+lu_factor = Op(
+    "linalg_lu_factor_ex", _lu_aval, "matrix_factorizations.lu_factor", vjp=_lu_vjp,
+    layout=in_columns,
+)  # fmt: skip
 
 
 def _permutation_aval(pivots: Aval, *, size: int, check: str) -> Aval:
@@ -167,7 +171,7 @@ def _ldl_aval(x: Aval, *, hermitian: bool, check: str) -> Any:
 # (packed factors, exchanged rows and kinds of blocks, info)
 ldl_factor = Op(
     "linalg_ldl_factor_ex", _ldl_aval, "matrix_factorizations.ldl_factor",
-    vjp=lambda g: _no_derivative("linalg_ldl_factor_ex"),
+    vjp=lambda g: _no_derivative("linalg_ldl_factor_ex"), layout=in_columns,
 )  # fmt: skip
 
 
@@ -185,7 +189,7 @@ def _ldl_solve_vjp(g: Any, x: Any, pivots: Any, hermitian: bool) -> Any:
 # the X with L D L^T X = y
 ldl_solve = Op(
     "linalg_ldl_solve", _ldl_solve_aval, "matrix_factorizations.ldl_solve",
-    vjp=(None, None, _ldl_solve_vjp),
+    vjp=(None, None, _ldl_solve_vjp), layout=in_columns,
 )  # fmt: skip
 
 # --- QR --------------------------------------------------------------------------------------
@@ -251,7 +255,7 @@ def _as_complex(x: Any) -> Any:
 
 
 # (Q, R)
-qr = Op("linalg_qr", _qr_aval, "matrix_factorizations.qr", vjp=_qr_vjp)
+qr = Op("linalg_qr", _qr_aval, "matrix_factorizations.qr", vjp=_qr_vjp, layout=in_columns)
 
 
 def _geqrf_aval(x: Aval) -> Any:
@@ -262,7 +266,8 @@ def _geqrf_aval(x: Aval) -> Any:
 
 # (R with the reflectors below its diagonal, their factors)
 geqrf = Op(
-    "geqrf", _geqrf_aval, "matrix_factorizations.geqrf", vjp=lambda g: _no_derivative("geqrf")
+    "geqrf", _geqrf_aval, "matrix_factorizations.geqrf", vjp=lambda g: _no_derivative("geqrf"),
+    layout=in_columns,
 )  # fmt: skip
 
 
@@ -307,7 +312,7 @@ def _householder_vjp(g: Any, x: Any, tau: Any, out: Any) -> Any:
 # the first columns of the product of the reflectors 1 - tau[i] v[i] v[i]^H
 householder_product = Op(
     "linalg_householder_product", _householder_aval, "matrix_factorizations.householder_product",
-    vjp=_householder_vjp,
+    vjp=_householder_vjp, layout=in_columns,
 )  # fmt: skip
 
 # --- eigenvalues -----------------------------------------------------------------------------
@@ -342,7 +347,9 @@ def _eigh_vjp(g: Any, out: Any) -> Any:
 
 
 # (eigenvalues, eigenvectors) of Hermitian matrices, of which one triangle is read
-eigh = Op("linalg_eigh", _eigh_aval, "matrix_factorizations.eigh", vjp=_eigh_vjp)
+eigh = Op(
+    "linalg_eigh", _eigh_aval, "matrix_factorizations.eigh", vjp=_eigh_vjp, layout=in_columns
+)  # fmt: skip
 
 
 def _eig_aval(x: Aval) -> Any:
@@ -367,7 +374,7 @@ def _eig_vjp(g: Any, out: Any, avals: Any) -> Any:
 
 
 # (eigenvalues, eigenvectors of norm 1) of any square matrices
-eig = Op("linalg_eig", _eig_aval, "matrix_factorizations.eig", vjp=_eig_vjp)
+eig = Op("linalg_eig", _eig_aval, "matrix_factorizations.eig", vjp=_eig_vjp, layout=in_columns)
 
 # --- singular values -------------------------------------------------------------------------
 
@@ -422,7 +429,7 @@ def _svd_vjp(g: Any, out: Any) -> Any:
 
 
 # (U, singular values, V^H)
-svd = Op("linalg_svd", _svd_aval, "matrix_factorizations.svd", vjp=_svd_vjp)
+svd = Op("linalg_svd", _svd_aval, "matrix_factorizations.svd", vjp=_svd_vjp, layout=in_columns)
 
 
 def svd_values(x: Tensor, name: str = "linalg.svd") -> Tensor:

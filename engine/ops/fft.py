@@ -22,6 +22,7 @@ def _complex_aval(x: Aval, *, axes: Axes, norm: str, forward: bool) -> Aval:
 # the transform of complex numbers over ``axes``
 complex_to_complex = Op(
     "_fft_c2c", _complex_aval, "fft.complex_to_complex", layout=follow_transform,
+    grad_name="FftC2CBackward0",
     vjp=lambda g, axes, norm, forward: complex_to_complex(
         g, axes=axes, norm=norm, forward=not forward),
 )  # fmt: skip
@@ -75,5 +76,5 @@ def _to_real_vjp(g: Any, axes: Axes, norm: str, size: int) -> Any:
 # the backward transform to ``size`` real numbers on the last axis, from its places 0 to size // 2
 complex_to_real = Op(
     "_fft_c2r", _to_real_aval, "fft.complex_to_real", layout=follow_transform_back,
-    vjp=_to_real_vjp,
+    vjp=_to_real_vjp, grad_name="FftC2RBackward0",
 )  # fmt: skip

@@ -12,13 +12,14 @@ from ..aval import Aval, Shape, aval, broadcast_two, dense_like
 from ..dtype_support import without
 from ..dtypes import c_name, scalar_type_name
 from ..op import Op
+from ..result_strides import column_strides, in_columns
 from ..stored_types import computes
 from ..tensor import Tensor, constant, full_flat
 from .comparison import equal, where
 from .complex import conj, imag, make_complex
 from .elementwise import add, divide, multiply, negative, subtract
 from .indexing import tril, triu
-from .movement import reshape, transpose, unsqueeze
+from .movement import clone, reshape, transpose, unsqueeze
 from .reduction import sum_
 
 # --- products --------------------------------------------------------------------------------
@@ -57,6 +58,12 @@ def swapped(x: Any) -> Any:
 def adjoint(x: Any) -> Any:
     """The conjugate transpose of matrices."""
     return conj(swapped(x))
+
+
+def by_columns(x: Any) -> Any:
+    """Matrices whose columns lie in one piece, as in LAPACK's results; a copy where they do not."""
+    strides = column_strides(x.aval.shape)
+    return x if x.aval.strides == strides else clone(x, strides=strides)
 
 
 def _rows(x: Any) -> Any:
@@ -259,7 +266,7 @@ def _inverse_vjp(g: Any, out: Any) -> Any:
 
 # (inverse, info); raises in the name ``check`` where a matrix has none
 inverse_info = Op(
-    "linalg_inv_ex", _inverse_aval, "linear_solvers.inverse", vjp=_inverse_vjp
+    "linalg_inv_ex", _inverse_aval, "linear_solvers.inverse", vjp=_inverse_vjp, layout=in_columns
 )
 
 
@@ -369,7 +376,9 @@ def _solve_vjp(g: Any, x: Any, out: Any, needs: Any) -> Any:
 
 
 # (X, info) with x X = y; y is a matrix (or a batch of them)
-solve_info = Op("linalg_solve_ex", _solve_aval, "linear_solvers.solve", vjp=_solve_vjp)
+solve_info = Op(
+    "linalg_solve_ex", _solve_aval, "linear_solvers.solve", vjp=_solve_vjp, layout=in_columns
+)  # fmt: skip
 
 
 def solve(x: Any, y: Any, check: str = "torch.linalg.solve") -> Any:
@@ -394,7 +403,7 @@ def _triangular_vjp(g: Any, x: Any, out: Any, needs: Any, upper: bool, unit: boo
 
 solve_triangular = Op(
     "linalg_solve_triangular", _triangular_aval, "linear_solvers.solve_triangular",
-    vjp=_triangular_vjp,
+    vjp=_triangular_vjp, layout=in_columns,
 )  # fmt: skip
 
 
@@ -415,7 +424,8 @@ def _cholesky_aval(x: Aval, *, check: str, upper: bool = False) -> Any:
 # (the lower triangular factor, info); ``upper`` reads the conjugates of the upper triangle, and
 # the gradient is torch's, that of the lower triangle
 cholesky_info = Op(
-    "linalg_cholesky_ex", _cholesky_aval, "linear_solvers.cholesky", vjp=_cholesky_vjp
+    "linalg_cholesky_ex", _cholesky_aval, "linear_solvers.cholesky", vjp=_cholesky_vjp,
+    layout=in_columns,
 )
 
 
@@ -443,7 +453,7 @@ def _cholesky_solve_vjp(g: Any, low: Any, out: Any, needs: Any, upper: bool) -> 
 # the X with L L^H X = y (U^H U X = y where ``upper``)
 cholesky_solve = Op(
     "cholesky_solve", _cholesky_solve_aval, "linear_solvers.cholesky_solve",
-    vjp=_cholesky_solve_vjp,
+    vjp=_cholesky_solve_vjp, layout=in_columns,
 )  # fmt: skip
 
 # --- least squares ---------------------------------------------------------------------------
@@ -495,7 +505,9 @@ def _lstsq_vjp(g: Any, x: Any, y: Any, needs: Any) -> Any:
 
 
 # (least squares solution of x X = y, rank, singular values)
-lstsq = Op("linalg_lstsq", _lstsq_aval, "linear_solvers.lstsq", vjp=_lstsq_vjp)
+lstsq = Op(
+    "linalg_lstsq", _lstsq_aval, "linear_solvers.lstsq", vjp=_lstsq_vjp, layout=in_columns
+)  # fmt: skip
 
 
 # what element types that are stored alone have of these ops

@@ -272,6 +272,7 @@ rms_norm = NetworkOp(
     "normalization.rms_norm",
     layout=follow_images,
     vjp=_rms_norm_vjp,
+    grad_name="MulBackward0",
 )  # fmt: skip
 rms_norm_gradient = NetworkOp(
     "rms_norm_backward",

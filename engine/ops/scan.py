@@ -12,11 +12,11 @@ from ..aval import Aval, aval
 from ..dispatch import state
 from ..dtype_support import without
 from ..op import Op
-from ..tensor import constant, from_array
+from ..tensor import constant, from_array, full_flat
 from .comparison import greater, where
 from .elementwise import add, conj, divide, exp, log, multiply, negative, subtract
 from .indexing import scatter_add
-from .movement import flip, transpose, unsqueeze, zeros_like_aval
+from .movement import cast, cat, expand, flip, transpose, unsqueeze, zeros_like_aval
 from .reduction import prod_gradient, sum_
 
 
@@ -107,3 +107,15 @@ def _extreme_vjp(g: Any, out1: Any, avals: Any, axis: int) -> Any:
 # (running extreme, the last place where it was met)
 cummax = Op("cummax", _extreme_aval, "cumulative.cummax", vjp=_extreme_vjp)
 cummin = Op("cummin", _extreme_aval, "cumulative.cummin", vjp=_extreme_vjp)
+
+
+def powers(x: Any, count: int) -> Any:
+    """The powers 0, 1, ..., count - 1 of each element along a last axis, as running products."""
+    if x.aval.dtype.category < dtypes.FLOAT:
+        x = cast(x, dtype=dtypes.int64)
+    shape, axis = x.aval.shape, x.aval.ndim
+    ones: Any = full_flat((*shape, 1), x.aval.dtype, 1)
+    if count == 1:
+        return ones
+    factors = expand(unsqueeze(x, axis=axis), shape=(*shape, count - 1))
+    return cat(ones, cumprod(factors, axis=axis), axis=axis)

@@ -10,6 +10,7 @@ import mindtorch.torch as torch
 from mindtorch.engine import dtypes
 from mindtorch.engine.aval import aval
 from mindtorch.engine.devices.device import cpu
+from mindtorch.engine.ops import scan
 
 from .. import linalg, nn
 from .._api.arguments import as_device
@@ -42,8 +43,9 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:  # no
         raise RuntimeError("N must be non-negative.")
     columns = x.shape[0] if N is None else N
     if columns == 0:
-        return x.new_empty((x.shape[0], 0))
-    powers = linalg.vander(x, columns)
+        kind = x.dtype if x.is_floating_point() or x.is_complex() else dtypes.int64
+        return x.new_empty((x.shape[0], 0), dtype=kind)
+    powers = scan.powers(x, columns)
     return powers if increasing else powers.flip(1)
 
 

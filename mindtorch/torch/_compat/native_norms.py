@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from mindtorch.engine import dtypes
+from mindtorch.engine.autograd import tape
 from mindtorch.engine.ops import normalization as ops
 
 from .._api.arguments import require_tensor
@@ -66,7 +67,9 @@ def native_group_norm(
         )
     result = F.group_norm(input.reshape(N, C, HxW), group, weight, bias, eps)
     mean, spread = _statistics(input.reshape(N, group, C // group * HxW), (-1,), eps)
-    return result.reshape(input.shape), mean.reshape(N, group), spread.reshape(N, group)
+    shaped = result.reshape(input.shape), mean.reshape(N, group), spread.reshape(N, group)
+    first, second, third = (tape.named(each, "NativeGroupNormBackward0") for each in shaped)
+    return first, second, third
 
 
 def _statistics(x: Any, axes: tuple[int, ...], eps: float) -> tuple[Any, Any]:
@@ -83,7 +86,7 @@ def native_dropout(input: Any, p: float, train: bool | None) -> tuple[Any, Any]:
         return input.clone(), FUNCTIONS["ones_like"](input).bool()
     kept = FUNCTIONS["empty_like"](input).bernoulli_(1 - p)
     factor = 0 if p == 1 else 1 / (1 - p)
-    return input * kept * factor, kept.bool()
+    return tape.named(input * kept * factor, "NativeDropoutBackward0"), kept.bool()
 
 
 def native_dropout_backward(grad_output: Any, mask: Any, scale: float) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mindtorch.engine import dtypes
-from mindtorch.engine.autograd import inplace
+from mindtorch.engine.autograd import inplace, tape
 from mindtorch.engine.dtype_support import refuse_kinds
 from mindtorch.engine.ops import activations as act
 from mindtorch.engine.ops import movement
@@ -25,7 +25,8 @@ def selu(input: Any) -> Any:  # noqa: A002
 @function(method=False)
 def celu(input: Any, alpha: float = 1.0) -> Any:  # noqa: A002
     """``x if x > 0 else alpha * (exp(x / alpha) - 1)``."""
-    return act.elu(input, constant(float(alpha)), constant(1.0), constant(1.0 / alpha))
+    found = act.elu(input, constant(float(alpha)), constant(1.0), constant(1.0 / alpha))
+    return tape.named(found, "CeluBackward0")
 
 
 @function(autocast=LOWER, autocast_cuda=LOWER)

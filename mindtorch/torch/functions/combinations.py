@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine import dtypes
-from mindtorch.engine.autograd import inplace
+from mindtorch.engine.autograd import inplace, tape
 from mindtorch.engine.dtype_support import refuse, refuse_kinds
 from mindtorch.engine.ops import elementwise as ops
 from mindtorch.engine.ops import elementwise_special as special
@@ -33,7 +33,8 @@ def lerp(input: Any, end: Any, weight: Any) -> Any:  # noqa: A002
     _same_dtype(input, end, "end")
     _require_fitting(weight, input)
     _require_lerp(input, weight)
-    return ops.lerp(input, end, operand(weight, "lerp", "weight"))
+    found = ops.lerp(input, end, operand(weight, "lerp", "weight"))
+    return tape.named(found, f"LerpBackward{int(isinstance(weight, EngineTensor))}")
 
 
 def _require_lerp(input: Any, weight: Any) -> None:  # noqa: A002
@@ -201,11 +202,12 @@ def mvlgamma(input: Any, p: int) -> Any:  # noqa: A002
     if x.aval.dtype.category < dtypes.FLOAT:
         x = movement.cast(x, dtype=dtypes.default)
     if not x.aval.size:
-        return special.lgamma(x)
+        return tape.named(special.lgamma(x), "MvlgammaBackward0")
     shifts = from_array((np.arange(p) / -2).astype(x.aval.dtype.np), x.aval.device)
     each = special.lgamma(ops.add(movement.unsqueeze(x, axis=x.aval.ndim), shifts))
     total = sum_(each, axis=(x.aval.ndim,), keepdims=False)
-    return ops.add(total, constant(p * (p - 1) / 4 * math.log(math.pi)))
+    found = ops.add(total, constant(p * (p - 1) / 4 * math.log(math.pi)))
+    return tape.named(found, "MvlgammaBackward0")
 
 
 @function(out=True, in_place=True)
@@ -217,12 +219,12 @@ def polygamma(n: Any, input: Any) -> Any:  # noqa: A002
     kernel = {0: "digamma", 1: "trigamma"}.get(n, "polygamma")
     refuse_kinds(kernel, input.aval, "complex")
     if n == 0:
-        return special.digamma(input)
+        return tape.named(special.digamma(input), "PolygammaBackward0")
     if n == 1:
-        return special.trigamma(input)
+        return tape.named(special.trigamma(input), "PolygammaBackward0")
     dtype = input.aval.dtype
     half = dtype.category == dtypes.FLOAT and dtype.itemsize < 4
     factor = constant(float((-1) ** (n + 1) * math.factorial(n)))
     wide = input.float() if half else input
     result = ops.multiply(factor, special.zeta(constant(float(n + 1)), wide))
-    return result.to(dtype) if half else result
+    return tape.named(result.to(dtype) if half else result, "PolygammaBackward0")

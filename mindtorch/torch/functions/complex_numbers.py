@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mindtorch.engine import dtypes
+from mindtorch.engine.autograd import tape
 from mindtorch.engine.dtype_support import refuse_kinds
 from mindtorch.engine.ops import complex as complex_ops
 from mindtorch.engine.ops import elementwise as ops
@@ -96,6 +97,7 @@ def polar(abs: Any, angle: Any, *, out: Any = None) -> Any:  # noqa: A002
     result = complex_ops.make_complex(
         ops.multiply(abs, ops.cos(angle)), ops.multiply(abs, ops.sin(angle))
     )
+    result = tape.named(result, "PolarBackward0")
     return result if out is None else store_out(result, out, "polar", (), Out(SCALAR_OBJECT))
 
 

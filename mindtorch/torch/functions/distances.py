@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mindtorch.engine.autograd import tape
 from mindtorch.engine.dtypes import float32, scalar_type_name
 from mindtorch.engine.ops import comparison as comparisons
 from mindtorch.engine.ops import elementwise as el
@@ -46,13 +47,13 @@ def cdist(
     many = x1.aval.shape[-2] > _PRODUCTS_FROM or x2.aval.shape[-2] > _PRODUCTS_FROM
     by_products = _MODES[compute_mode]
     if p == 2 and (many if by_products is None else by_products):
-        return _by_products(x1, x2)
+        return tape.named(_by_products(x1, x2), "CdistBackward0")
     if x1.aval.dtype.itemsize < 4:
         name = scalar_type_name(x1.aval.dtype)
         raise NotImplementedError(f"\"cdist\" not implemented for '{name}'")
     left = movement.unsqueeze(x1, axis=x1.aval.ndim - 1)
     right = movement.unsqueeze(x2, axis=x2.aval.ndim - 2)
-    return vector_norm(el.subtract(left, right), p, -1)
+    return tape.named(vector_norm(el.subtract(left, right), p, -1), "CdistBackward0")
 
 
 def _by_products(x1: Any, x2: Any) -> Any:
@@ -104,4 +105,4 @@ def renorm(input: Any, p: float, dim: int, maxnorm: float) -> Any:  # noqa: A002
     size = vector_norm(input, p, others, keepdim=True)
     factor = el.divide(constant(float(maxnorm)), el.add(size, constant(1e-7)))
     scale = comparisons.where(comparisons.greater(size, constant(maxnorm)), factor, constant(1))
-    return el.multiply(movement.contiguous(input), scale)
+    return tape.named(el.multiply(movement.contiguous(input), scale), "RenormBackward0")

@@ -46,11 +46,27 @@ def einsum(equation: Any = None, *operands: Any) -> Any:
     terms, output = _parse(equation.replace(" ", ""), operands)
     _check_sizes(terms, operands)
     labelled = [_diagonals(x, term) for x, term in zip(operands, terms, strict=True)]
+    order = _order([*output, *sorted({k for _, term in labelled for k in term})])
+    if len(labelled) == 2 and _turned(labelled[0][1], labelled[1][1], order):
+        labelled.reverse()
     result, term = labelled[0]
     for position, (x, other) in enumerate(labelled[1:], 1):
         needed = set(output).union(*[t for _, t in labelled[position + 1 :]])
-        result, term = _contract(result, term, x, other, needed)
-    return _arrange(result, term, output)
+        result, term = _contract(result, term, x, other, needed, order)
+    return _arrange(result, term, output, order)
+
+
+def _turned(left: list[str], right: list[str], order: dict[str, int]) -> bool:
+    """Whether all axes of the right operand alone lie outside of those of the left one, so that
+    torch multiplies the other way round and the result lies in C order."""
+    own = [order[k] for k in left if k not in right]
+    other = [order[k] for k in right if k not in left]
+    return bool(own and other) and min(own) > max(other)
+
+
+def _order(labels: list[str]) -> dict[str, int]:
+    """The place of each label in torch's order of axes: those of the result come first."""
+    return {label: i for i, label in enumerate(dict.fromkeys(labels))}
 
 
 def _from_lists(arguments: Any) -> Any:
@@ -177,27 +193,40 @@ def _summed(x: Any, term: list[str], dropped: Any) -> tuple[Any, list[str]]:
     return x, [label for label in term if label not in dropped]
 
 
+def _sum_in_order(
+    x: Any, term: list[str], dropped: list[str], order: dict[str, int]
+) -> tuple[Any, list[str]]:
+    """Sums over axes of one operand, whose result lies in the order of torch's axes."""
+    if not dropped:
+        return x, term
+    ordered = sorted(term, key=order.__getitem__)
+    return _summed(_arranged(x, term, ordered), ordered, dropped)
+
+
 def _arranged(x: Any, term: list[str], wanted: list[str]) -> Any:
     axes = tuple(term.index(label) for label in wanted)
     return x if axes == tuple(range(len(axes))) else movement.permute(x, axes=axes)
 
 
 def _contract(
-    x: Any, left: list[str], y: Any, right: list[str], needed: set[str]
+    x: Any, left: list[str], y: Any, right: list[str], needed: set[str], order: dict[str, int]
 ) -> tuple[Any, list[str]]:
     """The product of two operands, summed over labels that nothing else needs."""
-    x, left = _summed(x, left, [k for k in left if k not in right and k not in needed])
-    y, right = _summed(y, right, [k for k in right if k not in left and k not in needed])
-    shared = [k for k in left if k in right]
+    alone = [k for k in left if k not in right and k not in needed]
+    also = [k for k in right if k not in left and k not in needed]
+    x, left = _sum_in_order(x, left, alone, order)
+    y, right = _sum_in_order(y, right, also, order)
+    shared = sorted([k for k in left if k in right], key=order.__getitem__)
     sizes_x = dict(zip(left, x.aval.shape, strict=True))
     sizes_y = dict(zip(right, y.aval.shape, strict=True))
     inner = [k for k in shared if k not in needed and sizes_x[k] == sizes_y[k]]
     uneven = [k for k in shared if k not in needed and sizes_x[k] != sizes_y[k]]
     batch = [k for k in shared if k not in inner]
-    rows = [k for k in left if k not in shared]
-    columns = [k for k in right if k not in shared]
+    rows = sorted([k for k in left if k not in shared], key=order.__getitem__)
+    columns = sorted([k for k in right if k not in shared], key=order.__getitem__)
     if not inner or uneven:
-        return _multiply(x, left, y, right, batch, rows, columns, inner + uneven)
+        kept = sorted(batch + rows + columns, key=order.__getitem__)
+        return _multiply(x, left, y, right, kept, inner + uneven)
     a = _merged(_arranged(x, left, batch + rows + inner), len(batch), len(rows))
     b = _merged(_arranged(y, right, batch + inner + columns), len(batch), len(inner))
     product = ops.matmul(a, b)
@@ -218,12 +247,10 @@ def _merged(x: Any, batch: int, first: int) -> Any:
 
 
 def _multiply(
-    x: Any, left: list[str], y: Any, right: list[str], batch: Any, rows: Any, columns: Any,
-    summed: list[str],
-) -> tuple[Any, list[str]]:  # fmt: skip
+    x: Any, left: list[str], y: Any, right: list[str], kept: list[str], summed: list[str]
+) -> tuple[Any, list[str]]:
     """The product by broadcasting."""
-    batch = [k for k in batch if k not in summed]
-    labels = batch + rows + columns + summed
+    labels = [k for k in kept if k not in summed] + summed
 
     def spread(z: Any, term: list[str]) -> Any:
         sizes = dict(zip(term, z.aval.shape, strict=True))
@@ -233,8 +260,8 @@ def _multiply(
     return _summed(el.multiply(spread(x, left), spread(y, right)), labels, summed)
 
 
-def _arrange(x: Any, term: list[str], output: list[str]) -> Any:
-    x, term = _summed(x, term, [k for k in term if k not in output])
+def _arrange(x: Any, term: list[str], output: list[str], order: dict[str, int]) -> Any:
+    x, term = _sum_in_order(x, term, [k for k in term if k not in output], order)
     missing = [k for k in output if k not in term]
     for label in missing:
         x = movement.unsqueeze(x, axis=x.aval.ndim)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mindtorch.engine.autograd import tape
 from mindtorch.engine.dtypes import scalar_type_name
 from mindtorch.engine.ops import comparison as comparisons
 from mindtorch.engine.ops import elementwise as el
@@ -43,8 +44,9 @@ def cholesky(input: Any, upper: bool = False) -> Any:  # noqa: A002
     """The Cholesky factor."""
     ops.check_square("cholesky", input.aval)
     if upper:
-        return ops.adjoint(ops.cholesky_info(input, check="cholesky", upper=True)[0])
-    return ops.cholesky(input, check="cholesky")
+        low = ops.cholesky_info(input, check="cholesky", upper=True)[0]
+        return tape.named(ops.by_columns(ops.adjoint(low)), "CholeskyBackward0")
+    return tape.named(ops.cholesky(input, check="cholesky"), "CholeskyBackward0")
 
 
 @function(out=Out(EXACT, shown="linalg_qr"), autocast=FULL)
@@ -70,7 +72,7 @@ def svd(input: Any, some: bool = True, compute_uv: bool = True) -> Any:  # noqa:
     batch, dtype = input.aval.shape[:-2], input.aval.dtype
     left: Any = full_flat((*batch, m, m), dtype, 0)
     right: Any = full_flat((*batch, n, n), dtype, 0)
-    return return_types.svd(left, values, right)
+    return return_types.svd(left, values, ops.swapped(right))
 
 
 @function(out=Out(cast=CASTABLE), autocast=FULL, synonyms={"input2": "L"})
@@ -98,7 +100,8 @@ def cholesky_solve(input: Any, L: Any, upper: bool = False) -> Any:  # noqa: A00
 def cholesky_inverse(L: Any, upper: bool = False) -> Any:  # noqa: N803
     """The inverse of the matrix whose Cholesky factor is ``L``."""
     ops.check_square("cholesky_inverse", L.aval)
-    return cholesky_solve(eye(L.aval.shape[-1], dtype=L.aval.dtype), L, upper)
+    found = cholesky_solve(eye(L.aval.shape[-1], dtype=L.aval.dtype), L, upper)
+    return tape.named(found, "CholeskyInverseBackward0")
 
 
 @function(out=Out(EXACT), autocast=FULL, synonyms={"input": "b"})
@@ -120,8 +123,11 @@ def triangular_solve(
     matrix = ops.swapped(A) if transpose else A
     solution = ops.solve_triangular(matrix, b, upper=upper != transpose, unit=unitriangular)
     batch = solution.aval.shape[:-2]
-    clone = movement.clone(movement.expand(A, shape=(*batch, *A.aval.shape[-2:])))
-    return return_types.triangular_solve(solution, clone)
+    clone = ops.by_columns(movement.expand(A, shape=(*batch, *A.aval.shape[-2:])))
+    clone = clone if clone is not A else movement.clone(A)
+    return return_types.triangular_solve(
+        *[tape.named(each, "TriangularSolveBackward0") for each in (solution, clone)]
+    )
 
 
 @function(name="lu", method=False, home="functional")
@@ -180,6 +186,7 @@ def lu_unpack(
     if unpack_data:
         low = factors.identity_plus(LU_data, True)
         up = factors.identity_plus(LU_data, False)
+        low, up = (tape.named(each, "LuUnpackBackward0") for each in (low, up))
     return return_types.lu_unpack(permutation, low, up)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine import dtypes, stored_types
-from mindtorch.engine.autograd import inplace
+from mindtorch.engine.autograd import inplace, tape
 from mindtorch.engine.aval import broadcast_shapes
 from mindtorch.engine.devices.device import meta
 from mindtorch.engine.dtype_support import refuse, refuse_kinds
@@ -140,14 +140,16 @@ def index_reduce(
     refuse_kinds("index_func_", input.aval, "bool complex")
     if not input.aval.ndim:
         whole = (input.reshape(1), index.reshape(-1), source.reshape(-1))
-        return ops.scatter_reduce(
+        found = ops.scatter_reduce(
             *whole, axis=0, reduce=reduce, include_self=include_self
         ).reshape(())
+        return tape.named(found, "IndexReduceBackward0")
     shape = tuple(index.aval.size if i == axis else 1 for i in range(input.aval.ndim))
     places = index.reshape(shape).expand(source.aval.shape)
-    return ops.scatter_reduce(
+    found = ops.scatter_reduce(
         input, places, source, axis=axis, reduce=reduce, include_self=include_self
     )
+    return tape.named(found, "IndexReduceBackward0")
 
 
 def _check_slices(x: Any, axis: int, index: Any, source: Any) -> None:
@@ -253,7 +255,8 @@ def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:  # noqa: A0
             "index_fill_(): Converting complex Scalar to non-complex type is not supported"
         )
     _check_filling(input, value)
-    return ops.index_fill(input, index, filling, axis=_axis(input, dim))
+    found = ops.index_fill(input, index, filling, axis=_axis(input, dim))
+    return tape.named(found, f"IndexFillBackward{int(isinstance(value, EngineTensor))}")
 
 
 @function(in_place=True, apart=True)
@@ -296,7 +299,8 @@ def masked_fill(input: Any, mask: Any, value: Any) -> Any:  # noqa: A002
     _check_filling(input, value)
     if mask.aval.shape != input.aval.shape:
         broadcast_shapes(mask.aval.shape, input.aval.shape)
-    return ops.masked_fill(input, mask, operand(value, "masked_fill", "value"))
+    found = ops.masked_fill(input, mask, operand(value, "masked_fill", "value"))
+    return tape.named(found, f"MaskedFillBackward{int(isinstance(value, EngineTensor))}")
 
 
 def _check_filling(x: Any, value: Any) -> None:
@@ -324,7 +328,7 @@ def masked_select(input: Any, mask: Any) -> Any:  # noqa: A002
         shape = broadcast_shapes(mask.aval.shape, input.aval.shape)
         x, m = movement.expand(input, shape=shape), movement.expand(mask, shape=shape)
     (places,) = vmap.known_values(m, vmap.MASKED_SELECT).reshape(-1).nonzero()
-    return ops.take(x, from_array(places, x.aval.device))
+    return tape.named(ops.take(x, from_array(places, x.aval.device)), "MaskedSelectBackward0")
 
 
 @function(in_place=True)

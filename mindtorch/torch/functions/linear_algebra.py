@@ -225,7 +225,7 @@ def dot(input: Any, tensor: Any) -> Any:  # noqa: A002
 @function(out=Out(INPUT_DTYPE), cacheable=True, autocast=PLAIN, autocast_cuda=WIDEST)
 def vdot(input: Any, other: Any) -> Any:  # noqa: A002
     """:func:`dot` with the first vector conjugated."""
-    return dot(conj(input), other)
+    return tape.named(dot(conj(input), other), "VdotBackward0")
 
 
 @function(out=Out(OF_TENSORDOT, recorded=True), cacheable=True)
@@ -307,6 +307,11 @@ def _combined(base: Any, product: Any, beta: Any, alpha: Any) -> Any:
     return el.add(base, product)
 
 
+def _in_rows(base: Any) -> Any:
+    """What is added to a product, whose order it does not decide; rows that repeat decide none."""
+    return base if 0 in base.aval.strides else movement.contiguous(base)
+
+
 @function(
     out=Out(EXACT),
     in_place=True, cacheable=True, autocast=LOWER, autocast_cuda=LOWER, autocast_in_place=PLAIN,
@@ -316,7 +321,7 @@ def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) ->
     """``beta * input + alpha * mat1 @ mat2``."""
     product = mm(mat1, mat2)
     _require_same("self and mat2 must", input, mat2)
-    return named(_combined(input, product, beta, alpha), "AddmmBackward0")
+    return named(_combined(_in_rows(input), product, beta, alpha), "AddmmBackward0")
 
 
 @function(
@@ -338,7 +343,7 @@ def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> A
         raise RuntimeError(
             f"size mismatch, got input ({input.aval.shape[0]}), mat ({m}x{n}), vec ({n})"
         )
-    return _combined(input, product, beta, alpha)
+    return tape.named(_combined(input, product, beta, alpha), "AddmvBackward0")
 
 
 @function(
@@ -358,8 +363,8 @@ def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> 
             )
     result = _combined(movement.cast(input, dtype=kind), product, beta, alpha)
     if input.aval.dtype.category == product.aval.dtype.category == BOOL:
-        return movement.cast(result, dtype=input.aval.dtype)
-    return result
+        return tape.named(movement.cast(result, dtype=input.aval.dtype), "AddrBackward0")
+    return tape.named(result, "AddrBackward0")
 
 
 @function(
@@ -375,7 +380,7 @@ def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any =
         raise RuntimeError(
             "Input dtypes must be the same, got: input {}, batch1: {}, batch2: {}".format(*kinds)
         )
-    return named(_combined(input, product, beta, alpha), "BaddbmmBackward0")
+    return named(_combined(_in_rows(input), product, beta, alpha), "BaddbmmBackward0")
 
 
 @function(
@@ -388,7 +393,7 @@ def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 
     products = bmm(batch1, batch2)
     total = products.sum(0, dtype=products.dtype)  # of ints too, whose sums are else of int64
     _require_same("self and mat2 must", input, batch2)
-    return _combined(input, total, beta, alpha)
+    return tape.named(_combined(_in_rows(input), total, beta, alpha), "AddbmmBackward0")
 
 
 _addbmm_ = METHODS["addbmm_"]

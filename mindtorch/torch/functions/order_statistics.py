@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from mindtorch.engine import dtypes
+from mindtorch.engine.autograd import tape
 from mindtorch.engine.call_cache.call_cache import cached
 from mindtorch.engine.dispatch import state
 from mindtorch.engine.ops import comparison as comparisons
@@ -55,7 +56,8 @@ Raises:
             both_nan = comparisons.logical_and(comparisons.is_nan(flat), comparisons.is_nan(known))
             hit = comparisons.logical_or(comparisons.equal(flat, known), both_nan)
             kept = comparisons.where(hit, flat, constant(-math.inf))
-            return reduction.amax(kept, axis=(0,), keepdims=False)
+            middle = reduction.amax(kept, axis=(0,), keepdims=False)
+            return tape.named(middle, f"{name.capitalize()}Backward0")
         axis = single_axis(input, dim)
         require_length("median", input, axis)
         return along(input, axis, keepdim)
@@ -107,7 +109,8 @@ def _quantile(
             1 if i == axis else m for i, m in enumerate(x.aval.shape)
         ]
     lead = (points.aval.size,) if points.aval.ndim else ()
-    return movement.reshape(result, (*lead, *shape))
+    shaped = movement.reshape(result, (*lead, *shape))
+    return shaped if keepdim else tape.named(shaped, "SqueezeBackward4")
 
 
 def _last(x: Any, axis: int) -> Any:

@@ -406,7 +406,7 @@ def block_diag(*tensors: Any) -> Any:
     """A matrix with the tensors as blocks on its diagonal."""
     require_tensors(tensors)
     if not tensors:
-        return from_array(np.empty((1, 0), dtypes.default.np))
+        return tape.named(from_array(np.empty((1, 0), dtypes.default.np)), "BlockDiagBackward0")
     for place, x in enumerate(tensors):
         if x.aval.ndim > 2:
             raise RuntimeError(
@@ -420,7 +420,7 @@ def block_diag(*tensors: Any) -> Any:
         n = x.aval.shape[1]
         rows.append(ops.pad(x, constant(0), padding=((0, 0), (left, width - left - n))))
         left += n
-    return ops.cat(*rows, axis=0)
+    return tape.named(ops.cat(*rows, axis=0), "BlockDiagBackward0")
 
 
 @function(method=False, home="functional", cacheable=True)

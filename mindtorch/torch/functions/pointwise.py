@@ -282,9 +282,11 @@ def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Any:  # noqa: A002
         "Tensor input, Number other, Number alpha = 1",
     )  # fmt: skip
     if _is_fused(other, input, alpha):
-        return ops.subtract_scaled(other, input, _factor(other, input, alpha))
+        found = ops.subtract_scaled(other, input, _factor(other, input, alpha))
+        return tape.named(found, f"RsubBackward{int(not isinstance(other, EngineTensor))}")
     scaled = scaled_operand(input, alpha, "rsub", other)
-    return ops.subtract(operand(other, "rsub", "other"), scaled)
+    found = ops.subtract(operand(other, "rsub", "other"), scaled)
+    return tape.named(found, f"RsubBackward{int(not isinstance(other, EngineTensor))}")
 
 
 _ROUNDED = {None: ops.divide, "floor": ops.floor_divide, "trunc": ops.trunc_divide}
@@ -377,7 +379,8 @@ def float_power(input: Any, exponent: Any) -> Any:  # noqa: A002
     base, power = operand(input, "float_power", "input"), operand(exponent, "float_power", "exp")
     is_complex = base.aval.dtype.is_complex or power.aval.dtype.is_complex
     wide = dtypes.complex128 if is_complex else dtypes.float64
-    return ops.power(movement.cast(base, dtype=wide), movement.cast(power, dtype=wide))
+    found = ops.power(movement.cast(base, dtype=wide), movement.cast(power, dtype=wide))
+    return tape.named(found, f"PowBackward{int(isinstance(exponent, EngineTensor))}")
 
 
 @function(namespace=False, name="float_power_")
@@ -421,11 +424,13 @@ def round(input: Any, *, decimals: int = 0) -> Any:  # noqa: A001, A002
         refuse("round_cpu", input.aval.dtype)
     if input.aval.dtype.itemsize < 4:  # rounded to the type once, at the end
         wide = round(movement.cast(input, dtype=dtypes.float32), decimals=decimals)
-        return movement.cast(wide, dtype=input.aval.dtype)
+        return tape.named(movement.cast(wide, dtype=input.aval.dtype), "RoundBackward1")
     factor = constant(10.0 ** abs(decimals))
     if decimals > 0:
-        return ops.divide(rounding.round_(ops.multiply(input, factor)), factor)
-    return ops.multiply(rounding.round_(ops.divide(input, factor)), factor)
+        result = ops.divide(rounding.round_(ops.multiply(input, factor)), factor)
+    else:
+        result = ops.multiply(rounding.round_(ops.divide(input, factor)), factor)
+    return tape.named(result, "RoundBackward1")
 
 
 @function(name="round_", cacheable=True)

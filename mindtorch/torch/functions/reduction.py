@@ -68,6 +68,8 @@ def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
     """The sum over ``dim`` (all axes by default); integers are summed as int64."""
     require_tensor(input, "sum", "input", 1)
     total = reduction.sum_(typed_input(input, dtype), axis=_axes(input, dim), keepdims=keepdim)
+    if dim is not None:
+        total = tape.named(total, "SumBackward1")
     return typed_input(total, dtype)
 
 
@@ -88,7 +90,8 @@ def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = Non
             f"mean(): could not infer output dtype. {which} must be either a floating point or "
             f"complex dtype. Got: {dtypes.scalar_type_name(x.aval.dtype)}"
         )
-    return reduction.mean(x, axis=_axes(x, dim), keepdims=keepdim)
+    result = reduction.mean(x, axis=_axes(x, dim), keepdims=keepdim)
+    return result if dim is None else tape.named(result, "MeanBackward1")
 
 
 @function(
@@ -102,7 +105,8 @@ def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
     x = typed_input(input, dtype)
     if x.aval.dtype.category >= dtypes.FLOAT:
         x = comparisons.where(comparisons.is_nan(x), constant(0), x)
-    return typed_input(reduction.sum_(x, axis=_axes(x, dim), keepdims=keepdim), dtype)
+    found = typed_input(reduction.sum_(x, axis=_axes(x, dim), keepdims=keepdim), dtype)
+    return tape.named(found, "NansumBackward0")
 
 
 @function(out=Out(shown="nansum"), cacheable=True)
@@ -261,8 +265,8 @@ def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False) -> Any:  # no
     axis = _axes(input, dim)
     if dim is not None and axis:
         require_length("aminmax", input, axis[0], "")
-    least = reduction.amin(input, axis=axis, keepdims=keepdim)
-    return return_types.aminmax(least, reduction.amax(input, axis=axis, keepdims=keepdim))
+    found = [op(input, axis=axis, keepdims=keepdim) for op in (reduction.amin, reduction.amax)]
+    return return_types.aminmax(*[tape.named(x, "AminmaxBackward0") for x in found])
 
 
 def _place(name: str, op: Any) -> None:
@@ -357,7 +361,8 @@ def _with_mean(name: str, op: Any) -> None:
         if isinstance(dim, bool):
             dim, unbiased = None, dim
         first = spread(input, dim, unbiased, keepdim, correction=correction)
-        return first, mean(input, dim, keepdim)
+        label = f"{name[:3].capitalize()}MeanBackward0"
+        return tape.named(first, label), tape.named(mean(input, dim, keepdim), label)
 
 
 _with_mean("var_mean", reduction.var)

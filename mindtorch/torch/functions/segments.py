@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine import dtypes
+from mindtorch.engine.autograd import tape
 from mindtorch.engine.ops import indexing, movement
 from mindtorch.engine.ops.elementwise import divide
 from mindtorch.engine.tensor import from_array, full_flat
@@ -148,4 +149,5 @@ def segment_reduce(
         made = divide(made, from_array(np.where(sizes == 0, initial is not None, sizes).astype(
             data.aval.dtype.np
         )))  # fmt: skip
-    return movement.reshape(made, (*shape[:axis], count, *shape[axis + 1 :]))
+    found = movement.reshape(made, (*shape[:axis], count, *shape[axis + 1 :]))
+    return tape.named(found, "SegmentReduceBackward0")

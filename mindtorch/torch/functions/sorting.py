@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine import dtypes
+from mindtorch.engine.autograd import tape
 from mindtorch.engine.dispatch import state
 from mindtorch.engine.dtype_support import refuse, refuse_kinds
 from mindtorch.engine.ops import indexing, movement, sorting
@@ -35,9 +36,11 @@ def sort(
     if input.aval.dtype.is_complex:
         raise RuntimeError(" Sort does not support complex dtypes on CPU")
     axis = single_axis(input, dim)
-    return return_types.sort(
-        *sorting.sort(input, axis=axis, descending=bool(descending), stable=bool(stable))
+    values, places = sorting.sort(
+        input, axis=axis, descending=bool(descending), stable=bool(stable)
     )
+    form = int(stable is not None)
+    return return_types.sort(tape.named(values, f"SortBackward{form}"), places)
 
 
 @function(out=Out(EXACT, shown="sort"))

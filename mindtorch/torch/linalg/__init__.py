@@ -9,17 +9,18 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine import dtypes
-from mindtorch.engine.aval import broadcast_shapes
+from mindtorch.engine.autograd import tape
+from mindtorch.engine.aval import broadcast_shapes, contiguous_strides
 from mindtorch.engine.dtype_support import refuse_kinds
 from mindtorch.engine.dtypes import scalar_type_name
 from mindtorch.engine.ops import comparison as comparisons
 from mindtorch.engine.ops import elementwise as el
-from mindtorch.engine.ops import factorizations, movement, reduction
+from mindtorch.engine.ops import factorizations, movement, reduction, scan
 from mindtorch.engine.ops import linear_algebra as ops
 from mindtorch.engine.ops.base import normalize_axis
 from mindtorch.engine.ops.complex import conj
 from mindtorch.engine.tensor import Tensor as EngineTensor
-from mindtorch.engine.tensor import constant, from_array, full_flat
+from mindtorch.engine.tensor import constant, full_flat
 from mindtorch.engine.transforms.autocast import FULL, LOWER
 from mindtorch.engine.transforms.vmap import values_of_all
 from mindtorch.kernels.support.errors import LinAlgError
@@ -126,7 +127,8 @@ def _solved(A: Any, B: Any, left: bool, check: str) -> Any:  # noqa: N803
             )
         column = movement.unsqueeze(B, axis=B.aval.ndim)
         result, info = ops.solve_info(A, column, check=check)
-        return movement.squeeze(result, axes=(result.aval.ndim - 1,)), info
+        flat = movement.squeeze(result, axes=(result.aval.ndim - 1,))
+        return ops.by_columns(flat) if flat.aval.ndim > 1 else flat, info
     if left:
         return ops.solve_info(A, B, check=check)
     result, info = ops.solve_info(ops.swapped(A), ops.swapped(B), check=check)
@@ -178,7 +180,7 @@ def solve_triangular(
     flipped = ops.solve_triangular(
         ops.swapped(A), ops.swapped(B), upper=not upper, unit=unitriangular
     )
-    return ops.swapped(flipped)
+    return ops.by_columns(ops.swapped(flipped))
 
 
 def _limits(A: Any, atol: Any, rtol: Any) -> tuple[Any, Any]:  # noqa: N803
@@ -384,13 +386,13 @@ def matrix_power(A: Any, n: int) -> Any:  # noqa: N803
     """``A`` multiplied by itself ``n`` times; its inverse for negative ``n``."""
     ops.check_square("linalg.matrix_power", A.aval, None)
     if n < 0:
-        return matrix_power(inv(A), -n)
+        return inv(A) if n == -1 else matrix_power(inv(A), -n)
     if n == 0:
-        return el.add(el.multiply(A, constant(0)), _identity(A)) if A.requires_grad else (
+        return el.add(_identity(A), el.multiply(A, constant(0))) if A.requires_grad else (
             movement.clone(_identity(A))
         )
     if n == 1:
-        return movement.clone(A)
+        return movement.clone(A, strides=contiguous_strides(A.aval.shape))
     result = None
     power = A
     while n:
@@ -413,10 +415,11 @@ def matrix_exp(A: Any) -> Any:  # noqa: N803
     ops.check_square("linalg.matrix_exp", A.aval, None)
     ops.check_real_or_complex("linalg.matrix_exp", A.aval)
     if not A.aval.size:
-        return movement.clone(A)
+        return tape.named(movement.clone(A), "LinalgMatrixExpBackward0")
     if A.aval.dtype in (dtypes.float16, dtypes.bfloat16):
         wide = movement.cast(A, dtype=dtypes.float32)
-        return movement.cast(matrix_exp(wide), dtype=A.aval.dtype)
+        found = movement.cast(matrix_exp(wide), dtype=A.aval.dtype)
+        return tape.named(found, "LinalgMatrixExpBackward0")
     size = float(np.abs(values_of_all(A.detach())).sum(-1).max())
     reach = 1.09 if A.aval.dtype.to_real().itemsize == 8 else 3.0
     usual = size > 0 and math.isfinite(size)
@@ -428,7 +431,7 @@ def matrix_exp(A: Any) -> Any:  # noqa: N803
         result = el.add(identity, el.divide(ops.matmul(x, result), constant(float(k))))
     for _ in range(squarings):
         result = ops.matmul(result, result)
-    return result
+    return tape.named(result, "LinalgMatrixExpBackward0")
 
 
 def _check_multi_dot(tensors: Any) -> None:
@@ -518,10 +521,11 @@ def cross(input: Any, other: Any, *, dim: int = -1) -> Any:  # noqa: A002
     def turned(x: Any, first: int) -> Any:
         return movement.roll(movement.contiguous(x), shifts=(-first,), axes=(axis,))
 
-    return el.subtract(
+    found = el.subtract(
         el.multiply(turned(input, 1), turned(other, 2)),
         el.multiply(turned(input, 2), turned(other, 1)),
     )
+    return tape.named(found, "LinalgCrossBackward0")
 
 
 @module_function(
@@ -567,11 +571,10 @@ def vander(x: Any, N: int | None = None) -> Any:  # noqa: N803
         )
     if not x.aval.ndim:
         x = movement.reshape(x, (1,))
-    if N is not None and N <= 0:
-        raise RuntimeError(f"N must be greater than 0, but got {N}")
     count = x.aval.shape[-1] if N is None else N
-    powers = from_array(np.arange(count, dtype=np.int64), x.aval.device)
-    return el.power(movement.unsqueeze(x, axis=x.aval.ndim), powers)
+    if count <= 1:
+        raise RuntimeError("N must be greater than 1.")
+    return scan.powers(x, count)
 
 
 from ._norms import cond, matrix_norm, norm, vector_norm  # noqa: E402

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mindtorch.engine.autograd import tape
 from mindtorch.engine.dtypes import scalar_type_name
 from mindtorch.engine.ops import factorizations as factors
 from mindtorch.engine.ops import linear_algebra as ops
@@ -34,7 +35,7 @@ def _cholesky(A: Any, upper: bool, check: str) -> Any:  # noqa: N803
     if not upper:
         return ops.cholesky_info(A, check=check)
     low, info = ops.cholesky_info(A, check=check, upper=True)
-    return ops.adjoint(low), info
+    return ops.by_columns(ops.adjoint(low)), info
 
 
 # --- LU and LDL ------------------------------------------------------------------------------
@@ -69,7 +70,9 @@ def lu(A: Any, *, pivot: bool = True) -> Any:  # noqa: N803
         pivot: exchange rows.
     """
     packed, pivots, _ = _factored(A, pivot, "linalg.lu", "")
-    return return_types.linalg_lu(*unpacked(packed, pivots))
+    permutation, *parts = unpacked(packed, pivots)
+    low, up = (tape.named(each, "LinalgLuBackward0") for each in parts)
+    return return_types.linalg_lu(permutation, low, up)
 
 
 def unpacked(packed: Any, pivots: Any) -> tuple[Any, Any, Any]:
@@ -106,15 +109,16 @@ def lu_solve(
         )
     if not left:
         flipped = lu_solve(LU, pivots, ops.adjoint(B), adjoint=not adjoint)
-        return ops.adjoint(flipped)
+        return tape.named(ops.adjoint(flipped), "LinalgLuSolveBackward0")
     permutation = factors.permutation_matrix(pivots, LU.aval.shape[-2], LU, "lu_solve")
     if adjoint:
         half = ops.solve_triangular(ops.adjoint(LU), B, upper=False, unit=False)
         whole = ops.solve_triangular(ops.adjoint(LU), half, upper=True, unit=True)
-        return ops.matmul(permutation, whole)
+        return tape.named(ops.by_columns(ops.matmul(permutation, whole)), "LinalgLuSolveBackward0")
     half = ops.matmul(ops.swapped(permutation), B)
     half = ops.solve_triangular(LU, half, upper=False, unit=True)
-    return ops.solve_triangular(LU, half, upper=True, unit=False)
+    found = ops.solve_triangular(LU, half, upper=True, unit=False)
+    return tape.named(found, "LinalgLuSolveBackward0")
 
 
 def _check_right_side(name: str, A: Any, B: Any, left: bool) -> None:  # noqa: N803
@@ -318,7 +322,8 @@ def ormqr(
     whole = factors.householder_product(square, tau)
     if transpose:
         whole = ops.adjoint(whole)
-    return ops.matmul(whole, other) if left else ops.matmul(other, whole)
+    product = ops.matmul(whole, other) if left else ops.matmul(other, whole)
+    return ops.by_columns(product)
 
 
 def _check_ormqr(a: Any, tau: Any, other: Any, left: bool) -> None:

@@ -204,7 +204,8 @@ def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:  # noqa:
     """x where x > 0, else alpha * (exp(x / alpha) - 1)."""
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
-    return _run(activations.elu, inplace, input, alpha, 1.0, 1.0 / alpha, kernel="elu_cpu")
+    found = _run(activations.elu, inplace, input, alpha, 1.0, 1.0 / alpha, kernel="elu_cpu")
+    return tape.named(found, "CeluBackward0")
 
 
 @functional(explained=True)
@@ -343,7 +344,8 @@ def rrelu(
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:
-        return leaky_relu(input, (lower + upper) / 2, inplace)
+        slope = leaky_relu(input, (lower + upper) / 2, inplace)
+        return tape.named(slope, "RreluWithNoiseBackward0")
 
     dtype_support.refuse_kinds(
         "rrelu_with_noise_out_cpu", input.aval, "bool whole half complex"
@@ -356,7 +358,7 @@ def rrelu(
     if inplace:
         writing.check_captured(input, "rrelu_with_noise_")
         return writing.apply_in_place(pointwise.multiply, input, input, noise)
-    return pointwise.multiply(contiguous(input), noise)
+    return tape.named(pointwise.multiply(contiguous(input), noise), "RreluWithNoiseBackward0")
 
 
 @functional(explained=True)

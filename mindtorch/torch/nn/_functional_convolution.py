@@ -6,6 +6,7 @@ import operator
 from typing import Any
 
 from mindtorch.engine import dtype_support, dtypes
+from mindtorch.engine.autograd import tape
 from mindtorch.engine.aval import contiguous_strides
 from mindtorch.engine.dtype_support import require_floats
 from mindtorch.engine.ops import convolution as ops
@@ -99,7 +100,9 @@ def _convolve(
     result = ops.convolution(
         x, weight, bias, stride=stride, padding=padding, dilation=dilation, groups=groups
     )
-    return result if batched else movement.squeeze(result, axes=(0,))
+    if batched:
+        return result
+    return tape.named(movement.squeeze(result, axes=(0,)), "SqueezeBackward1")
 
 
 @functional(explained=True, cacheable=True)
@@ -254,7 +257,9 @@ def _convolve_transposed(
         result = pointwise.add(result, movement.reshape(bias, (channels, *[1] * spatial)))
     if result.aval.dtype is not dtype:
         result = movement.cast(result, dtype=dtype)
-    return result if batched else movement.squeeze(result, axes=(0,))
+    if batched:
+        return tape.named(result, "ConvolutionBackward0")
+    return tape.named(movement.squeeze(result, axes=(0,)), "SqueezeBackward1")
 
 
 @functional(autocast=LOWER, autocast_cuda=LOWER, explained=True)
@@ -400,7 +405,7 @@ def unfold(
         offset=0,
     )  # fmt: skip
     result = movement.reshape(windows, (n, channels * kernel[0] * kernel[1], rows * columns))
-    return result if batched else movement.squeeze(result, axes=(0,))
+    return tape.named(result if batched else movement.squeeze(result, axes=(0,)), "Im2ColBackward0")
 
 
 @functional(cacheable=True)
@@ -474,4 +479,4 @@ def fold(
     )  # fmt: skip
     around = ((0, 0), (0, 0), *((-p, -p) for p in padding))
     result = movement.pad(summed, constant(0), padding=around)
-    return result if batched else movement.squeeze(result, axes=(0,))
+    return tape.named(result if batched else movement.squeeze(result, axes=(0,)), "Col2ImBackward0")

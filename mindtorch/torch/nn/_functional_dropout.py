@@ -63,7 +63,7 @@ def _times(x: Any, factor: Any, inplace: bool) -> Any:
 def drop_where(x: Any, p: float, training: bool, inplace: bool, feature: bool = False) -> Any:
     _check(p)
     if not training or p == 0 or x.aval.size == 0:
-        return x if inplace or not training else pointwise.multiply(x, c(True))
+        return x
     if p == 1:
         return _times(x, c(False), inplace)
     if x.aval.dtype.category < dtypes.FLOAT:
@@ -166,7 +166,7 @@ def _alpha(x: Any, p: float, training: bool, inplace: bool, feature: bool) -> An
     _check(p)
     require_tensor(x, "feature_alpha_dropout" if feature else "alpha_dropout", "input", 1)
     if not training or p == 0 or x.aval.size == 0:
-        return x if inplace or not training else pointwise.multiply(x, c(1))
+        return x
     if p == 1:
         return _times(x, c(0), inplace)
     if feature:

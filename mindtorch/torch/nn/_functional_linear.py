@@ -9,6 +9,7 @@ import numpy as np
 
 import mindtorch.torch as torch
 from mindtorch.engine import dtypes
+from mindtorch.engine.autograd import tape
 from mindtorch.engine.dispatch import call_of
 from mindtorch.engine.implementations import Implementations
 from mindtorch.engine.ops import elementwise as pointwise
@@ -247,7 +248,8 @@ def embedding_bag(
     sums = _sums_of_bags(
         weight, flat, starts, place, per_sample_weights, scale_grad_by_freq, sparse
     )
-    return sums if mode == "sum" else _over_counts(sums, flat, whole, place)
+    found = sums if mode == "sum" else _over_counts(sums, flat, whole, place)
+    return tape.named(found, "EmbeddingBagBackward0")
 
 
 def _padding_row(padding_idx: int, rows: int) -> int:
@@ -414,7 +416,8 @@ def pairwise_distance(
     x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
 ) -> Any:
     """The p-norm of ``x1 - x2 + eps`` along the last axis."""
-    return pointwise.add(pointwise.subtract(x1, x2), c(eps)).norm(p, -1, keepdim=keepdim)
+    found = pointwise.add(pointwise.subtract(x1, x2), c(eps)).norm(p, -1, keepdim=keepdim)
+    return tape.named(found, "NormBackward1")
 
 
 @functional(cacheable=True, autocast_cuda=FULL, explained=True)
@@ -430,8 +433,8 @@ def pdist(input: Any, p: float = 2.0) -> Any:  # noqa: A002
         raise RuntimeError("pdist only supports non-negative p values")
     n = input.aval.shape[0]
     if n < 2:
-        return input.new_zeros((0,)) + 0 * input.sum()
+        return tape.named(input.new_zeros((0,)) + 0 * input.sum(), "PdistBackward0")
     rows, columns = np.triu_indices(n, 1)
     first = input[from_array(rows.astype(np.int64), input.aval.device)]
     second = input[from_array(columns.astype(np.int64), input.aval.device)]
-    return (first - second).norm(p, -1)
+    return tape.named((first - second).norm(p, -1), "PdistBackward0")

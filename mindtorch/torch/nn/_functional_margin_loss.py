@@ -11,6 +11,7 @@ from typing import Any
 
 import mindtorch.torch as torch
 from mindtorch.engine import dtypes
+from mindtorch.engine.autograd import tape
 from mindtorch.engine.dtype_support import refuse_kinds
 from mindtorch.engine.ops import comparison as comparisons
 from mindtorch.engine.ops import elementwise as pointwise
@@ -263,7 +264,8 @@ def multi_margin_loss(
     if weight is not None:
         terms = terms * weight[t.reshape(-1)].unsqueeze(1)
     loss = terms.scatter(1, t, 0.0).sum(1) / classes
-    return reduced(loss if target.dim() else loss.squeeze(0), reduction)
+    found = reduced(loss if target.dim() else loss.squeeze(0), reduction)
+    return tape.named(found, "MultiMarginLossBackward0")
 
 
 @functional(
@@ -299,4 +301,5 @@ def multilabel_margin_loss(
     gap = 1 - x.gather(1, safe).unsqueeze(2) + x.unsqueeze(1)
     counted = listed.unsqueeze(2) & ~true.unsqueeze(1)
     loss = torch.where(counted, _positive(gap), 0).sum((1, 2)) / classes
-    return reduced(loss if len(shape) == 2 else loss.squeeze(0), reduction)
+    found = reduced(loss if len(shape) == 2 else loss.squeeze(0), reduction)
+    return tape.named(found, "MultilabelMarginLossBackward0")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine import dtypes
+from mindtorch.engine.autograd import tape
 from mindtorch.engine.ops import movement
 from mindtorch.engine.ops.indexing import index_select
 from mindtorch.engine.ops.movement import in_format_of
@@ -75,7 +76,10 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
             padded = _pad_axis(padded, ndim - 1 - i, before, after, mode)
     if padded is input:
         return movement.clone(input)
-    return padded if mode == "circular" else in_format_of(input, padded)
+    if mode == "circular":
+        return padded
+    kind = {"reflect": "Reflection", "replicate": "Replication"}[mode]
+    return tape.named(in_format_of(input, padded), f"{kind}Pad{len(pairs)}DBackward0")
 
 
 def constant_pad_nd(input: Any, pad: Any, value: Any = 0) -> Any:  # noqa: A002

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mindtorch.engine import dtypes
+from mindtorch.engine.autograd import tape
 from mindtorch.engine.dtype_support import refuse_kinds
 from mindtorch.engine.ops import activations as activation_ops
 from mindtorch.engine.ops import elementwise as pointwise
@@ -102,6 +103,12 @@ def _unbatch(x: Any, batched: bool) -> Any:
     return x if batched else movement.squeeze(x, axes=(0,))
 
 
+def _pooled(x: Any, batched: bool, spatial: int, kind: str) -> Any:
+    """Without the batch's axis where the input had none; torch pools lines as planes."""
+    label = "SqueezeBackward1" if spatial == 1 else f"{kind.format(spatial)}Backward0"
+    return tape.named(_unbatch(x, batched), label)
+
+
 def _max_pool(
     spatial: int, x: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
     ceil_mode: bool, places_too: bool,
@@ -133,7 +140,8 @@ def _max_pool(
     )  # fmt: skip
     if flat:
         values, places = (movement.squeeze(each, axes=(2,)) for each in (values, places))
-    return _unbatch(values, batched), _unbatch(places, batched)
+    values = _pooled(values, batched, spatial, "MaxPool{}DWithIndices")
+    return values, _unbatch(places, batched)
 
 
 def _define_max_pool(spatial: int) -> tuple[Any, Any]:
@@ -194,7 +202,7 @@ def _avg_pool(
         ceil_mode=bool(ceil_mode), count_include_pad=bool(count_include_pad),
         divisor_override=divisor_override,
     )  # fmt: skip
-    return _unbatch(result, batched)
+    return _pooled(result, batched, spatial, "AvgPool{}D")
 
 
 @functional(cacheable=True, explained=True)
@@ -326,7 +334,10 @@ def _define_adaptive_avg(spatial: int) -> Any:
     name = f"adaptive_avg_pool{spatial}d"
 
     def pool(input: Any, output_size: Any) -> Any:  # noqa: A002
-        return _unbatch(*_adaptive(ops.adaptive_avg_pool, name, spatial, input, output_size))
+        x, batched = _adaptive(ops.adaptive_avg_pool, name, spatial, input, output_size)
+        if spatial > 1 and x.aval.shape[2:] == (1,) * spatial:  # torch takes the mean
+            return tape.named(_unbatch(x, batched), "MeanBackward1")
+        return _pooled(x, batched, spatial, "AdaptiveAvgPool{}D")
 
     _named(pool, name, "Means over as many windows as ``output_size`` says.")
     if spatial == 1:
@@ -345,7 +356,8 @@ def _define_adaptive_max(spatial: int) -> tuple[Any, Any]:
 
     def with_indices(input: Any, output_size: Any, return_indices: bool = False) -> Any:  # noqa: A002
         pair, batched = _adaptive(ops.adaptive_max_pool, name, spatial, input, output_size)
-        return _unbatch(pair[0], batched), _unbatch(pair[1], batched)
+        values = _pooled(pair[0], batched, spatial, "AdaptiveMaxPool{}D")
+        return values, _unbatch(pair[1], batched)
 
     def pool(input: Any, output_size: Any, return_indices: bool = False) -> Any:  # noqa: A002
         pair = with_indices(input, output_size)
@@ -529,7 +541,8 @@ def max_unpool1d(
         ValueError: for an ``output_size`` that such a pooling does not have.
         RuntimeError: for other indices.
     """
-    return _unpool(1, input, indices, kernel_size, stride, padding, output_size)
+    found = _unpool(1, input, indices, kernel_size, stride, padding, output_size)
+    return tape.named(found, "SqueezeBackward1")
 
 
 @functional(autocast=FULL)
@@ -550,7 +563,8 @@ def max_unpool2d(
         ValueError: for an ``output_size`` that such a pooling does not have.
         RuntimeError: for other indices.
     """
-    return _unpool(2, input, indices, kernel_size, stride, padding, output_size)
+    found = _unpool(2, input, indices, kernel_size, stride, padding, output_size)
+    return tape.named(found, "MaxUnpool2DBackward0")
 
 
 @functional(autocast=FULL)
@@ -571,4 +585,5 @@ def max_unpool3d(
         ValueError: for an ``output_size`` that such a pooling does not have.
         RuntimeError: for other indices.
     """
-    return _unpool(3, input, indices, kernel_size, stride, padding, output_size)
+    found = _unpool(3, input, indices, kernel_size, stride, padding, output_size)
+    return tape.named(found, "MaxUnpool3DBackward0")

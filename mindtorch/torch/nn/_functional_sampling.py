@@ -9,6 +9,7 @@ from typing import Any
 
 from mindtorch import torch
 from mindtorch.engine import dtypes
+from mindtorch.engine.autograd import tape
 from mindtorch.engine.devices.device import cpu
 from mindtorch.engine.dtype_support import require_floats
 from mindtorch.engine.ops import sampling
@@ -265,4 +266,5 @@ def affine_grid(theta: Any, size: Sequence[int], align_corners: bool | None = No
     mesh = torch.meshgrid(*axes, indexing="ij")
     base = torch.stack([*reversed(mesh), torch.ones_like(mesh[0])], dim=-1)
     flat = base.reshape(1, -1, spatial + 1).expand(size[0], -1, -1)
-    return (flat @ theta.transpose(1, 2)).reshape(size[0], *size[2:], spatial)
+    found = (flat @ theta.transpose(1, 2)).reshape(size[0], *size[2:], spatial)
+    return tape.named(found, "AffineGridGeneratorBackward0")

@@ -1,12 +1,51 @@
 """What ``print(loss)`` says: the names PyTorch gives to nodes."""
 
+from typing import Any
+
 import pytest
 
 import mindtorch.torch as torch
 from mindtorch.torch.nn import functional as F  # noqa: N812
 
 X = torch.ones(2, 3, requires_grad=True)
+FORMS = {  # forms of a function that has other nodes above
+    "SumBackward1": lambda: X.sum((0, 1)),
+    "ClampBackward0": lambda: X.clamp(X.detach(), X.detach()),
+    "MeanBackward1": lambda: F.adaptive_avg_pool2d(X[None], 1),
+    "SqueezeBackward1": lambda: F.max_pool1d(X, 2),
+    "ConvolutionBackward0": lambda: F.conv_transpose1d(X[None], X[..., None], X[0]),
+    "LinalgLuBackward0": lambda: torch.linalg.lu(X)[1],
+    "LinalgLuSolveBackward0": lambda: torch.linalg.lu_solve(
+        torch.eye(2), torch.tensor([1, 2], dtype=torch.int32), X),
+    "RoundBackward1": lambda: X.double().round(decimals=2),
+    "LerpBackward1": lambda: X.lerp(X, X.detach()),
+    "MaskedFillBackward1": lambda: X.masked_fill(X > 0, torch.tensor(1.0)),
+    "SortBackward1": lambda: X.sort(stable=True)[0],
+    "PolygammaBackward0": lambda: torch.polygamma(2, X),
+}
 NAMES = {
+    "RemainderBackward0": lambda: X % 2,
+    "RemainderBackward1": lambda: X % X.detach(),
+    "ClampBackward1": lambda: X.clamp(0, 1),
+    "NansumBackward0": lambda: X.nansum(1),
+    "VarMeanBackward0": lambda: torch.var_mean(X)[1],
+    "AminmaxBackward0": lambda: X.aminmax()[0],
+    "MedianBackward0": lambda: X.median(),
+    "CeluBackward0": lambda: F.celu(X),
+    "RreluWithNoiseBackward0": lambda: F.rrelu(X, training=True),
+    "FftC2RBackward0": lambda: torch.fft.irfft(X),
+    "FftC2CBackward0": lambda: torch.fft.fft(X * 1j),
+    "SpecialI0EBackward0": lambda: torch.special.i0e(X),
+    "SpecialEntrBackward0": lambda: torch.special.entr(X),
+    "CdistBackward0": lambda: torch.cdist(X, X.detach()),
+    "LinalgCrossBackward0": lambda: torch.linalg.cross(X, X),
+    "ReflectionPad1DBackward0": lambda: F.pad(X, (1, 1), "reflect"),
+    "ReplicationPad2DBackward0": lambda: F.pad(X[None], (1, 1, 1, 1), "replicate"),
+    "Im2ColBackward0": lambda: F.unfold(X[None, None], 2),
+    "MaxUnpool2DBackward0": lambda: F.max_unpool2d(
+        X[None], torch.arange(6).view(1, 2, 3), 1),
+    "EmbeddingBagBackward0": lambda: F.embedding_bag(torch.tensor([[0, 1]]), X),
+    "MultiMarginLossBackward0": lambda: F.multi_margin_loss(X, torch.tensor([0, 1])),
     "SumBackward0": lambda: X.sum(),
     "SumBackward1": lambda: X.sum(1),
     "MeanBackward1": lambda: X.mean(0),
@@ -65,10 +104,10 @@ NAMES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_node_has_the_name_of_the_op_that_computes_it_in_torch(name: str) -> None:
+@pytest.mark.parametrize(("name", "call"), [*NAMES.items(), *FORMS.items()])
+def test_a_node_has_the_name_of_the_op_that_computes_it_in_torch(name: str, call: Any) -> None:
     """Losses are printed with it; here several ops, or one with several forms, compute them."""
-    result = NAMES[name]()
+    result = call()
     assert result.grad_fn.name() == name
     assert type(result.grad_fn).__name__ == name
     assert f"grad_fn=<{name}>" in repr(result)
