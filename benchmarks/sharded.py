@@ -5,6 +5,9 @@ Jobs of the two libraries take turns; of each the smallest time of a step of all
 and the smallest time that the first one's threads had a core, which says more on a busy machine.
 
     python benchmarks/sharded.py [--kind fsdp] [--rounds 3] [--steps 5] [--models mlp gpt resnet18]
+                                 [--compiled]
+
+With --compiled the whole step is a function under torch.compile, in both libraries.
 """
 
 from __future__ import annotations
@@ -40,7 +43,7 @@ def parts_of(torch: Any, name: str) -> tuple[Any, list[Any], Any, Any]:
     return net, blocks, torch.randn(8, 3, 32, 32), torch.randint(0, 10, (8,))
 
 
-def measure(namespace: str, kind: str, name: str, steps: int) -> None:
+def measure(namespace: str, kind: str, name: str, steps: int, compiled: bool) -> None:
     """Print the smallest time of a step, in one of the processes of a job."""
     torch = importlib.import_module(namespace)
     dist = importlib.import_module(f"{namespace}.distributed")
@@ -57,14 +60,20 @@ def measure(namespace: str, kind: str, name: str, steps: int) -> None:
         for module in (*inner, net):
             fsdp.fully_shard(module, mesh=mesh)
     optimizer = torch.optim.AdamW(net.parameters(), lr=1e-3)
-    best = worked = float("inf")
-    for i in range(steps + 3):
-        dist.barrier()
-        begun, core = time.perf_counter(), time.process_time()
+
+    def step() -> None:
         loss = torch.nn.functional.cross_entropy(net(x).flatten(0, -2), y.flatten())
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()
+
+    if compiled:
+        step = torch.compile(step)
+    best = worked = float("inf")
+    for i in range(steps + 3):
+        dist.barrier()
+        begun, core = time.perf_counter(), time.process_time()
+        step()
         dist.barrier()
         if i >= 3:
             best = min(best, time.perf_counter() - begun)
@@ -75,12 +84,14 @@ def measure(namespace: str, kind: str, name: str, steps: int) -> None:
     dist.destroy_process_group()
 
 
-def job(namespace: str, kind: str, name: str, steps: int) -> tuple[float, float]:
+def job(
+    namespace: str, kind: str, name: str, steps: int, compiled: bool
+) -> tuple[float, float]:  # fmt: skip
     """The smallest times of a step in a job of two processes: on the clock, and on a core."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", LAUNCHERS[namespace], "--nproc-per-node=2", __file__,
                "--measure", namespace, "--models", name, "--steps", str(steps),
-               "--kind", kind]  # fmt: skip
+               "--kind", kind, *["--compiled"] * compiled]  # fmt: skip
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(done.stderr + done.stdout)
@@ -95,16 +106,19 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=5)
     parser.add_argument("--models", nargs="*", default=["mlp", "gpt", "resnet18"])
     parser.add_argument("--kind", choices=["fsdp", "ddp"], default="fsdp")
+    parser.add_argument("--compiled", action="store_true")
     parser.add_argument("--measure", choices=list(LAUNCHERS), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:
-        measure(options.measure, options.kind, options.models[0], options.steps)
+        model = options.models[0]
+        measure(options.measure, options.kind, model, options.steps, options.compiled)
         return
     for name in options.models:
         best: dict[str, list[tuple[float, float]]] = {namespace: [] for namespace in LAUNCHERS}
         for _ in range(options.rounds):
             for namespace in LAUNCHERS:
-                best[namespace].append(job(namespace, options.kind, name, options.steps))
+                found = job(namespace, options.kind, name, options.steps, options.compiled)
+                best[namespace].append(found)
         for place, what in enumerate(("clock", "core")):
             mine, theirs = (min(times[place] for times in found) for found in best.values())
             print(f"{options.kind:5}{name:10}{what:8}{mine * 1e3:10.1f} ms"

@@ -187,9 +187,14 @@ class Planner:
         if plan.sharded:
             self._sharded(plan, own)
         else:
-            seconds = self.link.seconds("all_reduce", own, plan.data)
-            plan.times["gradients"] = seconds * (1 - self.overlap)
+            self._averaged(plan, own)
             plan.memory["buffers of exchange"] = own
+
+    def _averaged(self, plan: Plan, own: float) -> None:
+        """DDP: gradients go into buckets, which are summed, and come back."""
+        seconds = self.link.seconds("all_reduce", own, plan.data)
+        plan.times["gradients"] = seconds * (1 - self.overlap)
+        plan.times["buckets"] = 2 * own * self.facts.copied
 
     def _sharded(self, plan: Plan, own: float) -> None:
         """ZeRO's third stage: parameters are gathered twice, gradients reduced into parts."""
@@ -264,8 +269,7 @@ class Planner:
         plan.times["waiting for other stages"] = (plan.stages - 1) * slowest
         plan.times["between stages"] = (plan.microbatches + plan.stages - 1) * send
         if plan.data > 1:
-            seconds = self.link.seconds("all_reduce", own, plan.data)
-            plan.times["gradients"] = seconds * (1 - self.overlap)
+            self._averaged(plan, own)
 
     def _stage(self, stage: list[int]) -> tuple[int, int, float]:
         """Slices and bytes of parameters; what is around the blocks goes to the ends."""

@@ -19,6 +19,7 @@ from mindtorch.torch.utils.flop_counter import FlopCounterMode
 __all__ = ["Call", "Facts", "Slice", "measure"]
 
 _REPEATS = 5
+_LARGEST = 1 << 24  # bytes of a copy that is timed
 Clock = Callable[[], float]
 
 
@@ -71,6 +72,7 @@ class Facts:
         fixed: seconds of forward and backward that do not depend on the batch.
         each: seconds of forward and backward for one sample more.
         update: seconds of the optimizer's step.
+        copied: seconds of copying a byte from one place in memory to another.
         operations: floating-point operations by path; "" is all, of the whole batch.
     """
 
@@ -83,6 +85,7 @@ class Facts:
     fixed: float
     each: float
     update: float
+    copied: float
     operations: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -257,7 +260,7 @@ def measure(
     )
     return Facts(
         count, trace.slices, trace.calls, own, frozen, states, fixed, each, update,
-        _operations(counter, model),
+        _copied(total, clock), _operations(counter, model),
     )  # fmt: skip
 
 
@@ -311,6 +314,13 @@ def _update(
     found = _least(optimizer.step, clock)
     model.zero_grad()
     return found
+
+
+def _copied(size: int, clock: Clock) -> float:
+    """Seconds for a byte, of copying as many as a model's parameters have, or _LARGEST."""
+    given = torch.ones(max(min(size, _LARGEST) // 4, 1))
+    taken = torch.zeros_like(given)
+    return _least(lambda: taken.copy_(given), clock) / (given.numel() * given.element_size())
 
 
 def _operations(counter: Any, model: Any) -> dict[str, int]:

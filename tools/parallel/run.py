@@ -178,3 +178,4 @@ def _hasten(facts: Facts, factor: float) -> None:
     facts.fixed /= factor
     facts.each /= factor
     facts.update /= factor
+    facts.copied /= factor

@@ -207,6 +207,17 @@ class ProcessGroup:
         for row, data in zip(rows, found, strict=True):
             row[...] = np.frombuffer(data, np.uint8)
 
+    def all_gather_each(self, pairs: list[tuple[Any, Any]]) -> None:
+        """:meth:`all_gather_into` for each (out, array) of the list, as one operation where the
+        transport has that."""
+        for out, array in pairs:
+            self.all_gather_into(out, array)
+
+    def reduce_scatter_each(self, pairs: list[tuple[Any, Any]], operation: str) -> None:
+        """:meth:`reduce_scatter_into` for each (out, whole) of the list."""
+        for out, whole in pairs:
+            self.reduce_scatter_into(out, whole, operation)
+
     def reduce_scatter_into(self, out: Any, whole: Any, operation: str) -> None:
         """Fill ``out`` with the combination of all processes' parts of ``whole`` for this one.
 
@@ -243,6 +254,12 @@ def call_of(name: str, array: Any, operation: str = "SUM") -> Call:
     """What all processes of a group must agree on in an operation on arrays."""
     name = name if operation == "SUM" else f"{name} by {operation}"
     return name, array.size, array.dtype.name
+
+
+def call_of_each(name: str, arrays: list[Any], operation: str = "SUM") -> Call:
+    """:func:`call_of` for arrays of one type that are exchanged together."""
+    name, size, dtype = call_of(name, arrays[0], operation)
+    return name, size + sum(array.size for array in arrays[1:]), dtype
 
 
 @functools.lru_cache(256)

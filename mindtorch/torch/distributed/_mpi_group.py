@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from . import _failure
-from ._group import Call, ProcessGroup, as_bytes, call_of
+from ._group import Call, ProcessGroup, as_bytes, call_of, call_of_each
 from ._mesh import Mesh
 
 __all__ = ["MpiGroup"]
@@ -24,7 +24,8 @@ __all__ = ["MpiGroup"]
 _OPERATIONS = {"SUM": "SUM", "AVG": "SUM", "PRODUCT": "PROD", "MIN": "MIN", "MAX": "MAX",
                "BAND": "BAND", "BOR": "BOR", "BXOR": "BXOR"}  # fmt: skip
 _MEET = 1 << 16
-_BUSY = 2000
+_BUSY = 0.00005  # seconds of polling without a pause, besides those in which data is moved
+_RATE = 4e9  # bytes that are moved in a second where all have come
 _LONGEST_PAUSE = 0.001
 _LATE = 1.0
 
@@ -59,31 +60,34 @@ class MpiGroup(ProcessGroup):
 
     # --- waiting -----------------------------------------------------------------------------
 
-    def _finish(self, request: Any, patient: bool = False) -> None:
-        """Wait for a request; ``patient`` where the others may still be computing."""
-        end = time.monotonic() + self.timeout.total_seconds()
-        look = time.monotonic() + _failure.PATIENCE
-        tries, pause = 0, 0.00002
-        while not self._tested(request):
+    def _finish(self, requests: list[Any], busy: float) -> None:
+        """Wait for requests: poll for ``busy`` seconds, then with pauses, which leave the core to
+        those who compute."""
+        begun = time.monotonic()
+        end = begun + self.timeout.total_seconds()
+        look = begun + _failure.PATIENCE
+        tries, pause, polls = 0, 0.00002, busy > 0
+        while not self._tested(requests):
             tries += 1
-            if tries % 64 and not patient:
+            if polls and tries % 16:
                 continue
-            if patient or tries > _BUSY:
+            now = time.monotonic()
+            if polls and now - begun < busy:
+                os.sched_yield()
+            else:
+                polls = False
                 time.sleep(pause)
                 pause = min(pause * 1.2, _LONGEST_PAUSE)
-            else:
-                os.sched_yield()
-            now = time.monotonic()
             if self.mesh.lost or self.mesh.closed or now > end:
-                self._give_up(request, end)
+                self._give_up(requests, end)
             elif now > look:
                 look = now + _failure.PATIENCE
                 self._look()
 
-    def _tested(self, request: Any) -> bool:
-        """Whether a request is done; MPI's errors come from operations that do not fit."""
+    def _tested(self, requests: list[Any]) -> bool:
+        """Whether requests are done; MPI's errors come from operations that do not fit."""
         try:
-            return bool(request.Test())
+            return bool(self._mpi.Request.Testall(requests))
         except self._mpi.Exception as error:
             self.mesh.stuck = True
             raise _failure.mismatched(self.mesh, self.ranks, self.number) from error
@@ -96,8 +100,8 @@ class MpiGroup(ProcessGroup):
             self.mesh.stuck = True
             raise
 
-    def _give_up(self, request: Any, end: float) -> None:
-        """Raise, unless the request ends at once: a process may leave when its part is done."""
+    def _give_up(self, requests: list[Any], end: float) -> None:
+        """Raise, unless the requests end at once: a process may leave when its part is done."""
         others = [r for r in self.ranks if r != self.mesh.rank]
         gone = [r for r in others if r in self.mesh.lost]
         late = time.monotonic() > end
@@ -105,7 +109,7 @@ class MpiGroup(ProcessGroup):
             return
         last = time.monotonic() + _LATE
         while time.monotonic() < last:
-            if request.Test():
+            if self._mpi.Request.Testall(requests):
                 return
             time.sleep(0.001)
         self.mesh.stuck = True
@@ -118,8 +122,9 @@ class MpiGroup(ProcessGroup):
             )
         raise _failure.timed_out(self.mesh, others, self.number, self.timeout.total_seconds())
 
-    def _run(self, call: Call, size: int, issue: Callable[[], Any]) -> None:
-        """An operation of all processes on ``size`` bytes, begun by ``issue()``.
+    def _run(self, call: Call, sizes: list[int], issue: Callable[[], list[Any]]) -> None:
+        """An operation of all processes on arrays of ``sizes`` bytes, whose requests ``issue()``
+        begins.
 
         A mark of what each has come for goes along. Before much data all processes come first,
         without keeping a core busy meanwhile.
@@ -127,17 +132,18 @@ class MpiGroup(ProcessGroup):
         communicator = self.communicator  # which all make first, with operations of their own
         self.begin(call)
         begun = _failure.operations_begun(self.mesh, self.number)
-        mark = zlib.crc32(repr((call, begun)).encode())
+        mark = zlib.crc32(repr((call, sizes, begun)).encode())
         marks = np.array([mark, -mark], np.int64)
-        agreed = communicator.Iallreduce(self._mpi.IN_PLACE, marks, self._mpi.MAX)
-        request = None
+        agreed = [communicator.Iallreduce(self._mpi.IN_PLACE, marks, self._mpi.MAX)]
+        size = sum(sizes)
+        requests = []
         if size < _MEET:
-            request = self._begun = issue()  # kept: what is abandoned still writes to memory
-        self._finish(agreed, patient=size >= _MEET)
+            requests = self._begun = issue()  # kept: what is abandoned still writes to memory
+        self._finish(agreed, _BUSY if size < _MEET else 0)
         if marks[0] != -marks[1]:
             self.mesh.stuck = True
             raise _failure.mismatched(self.mesh, self.ranks, self.number)
-        self._finish(issue() if request is None else request)
+        self._finish(requests or issue(), _BUSY + size / _RATE)
 
     # --- arrays ------------------------------------------------------------------------------
 
@@ -156,8 +162,8 @@ class MpiGroup(ProcessGroup):
             return
         sum_of = self._operation(operation)
         self._run(
-            call_of("all_reduce", array, operation), array.nbytes,
-            lambda: self.communicator.Iallreduce(self._mpi.IN_PLACE, array, sum_of),
+            call_of("all_reduce", array, operation), [array.nbytes],
+            lambda: [self.communicator.Iallreduce(self._mpi.IN_PLACE, array, sum_of)],
         )  # fmt: skip
         if operation == "AVG":
             _divide(array, self.size())
@@ -170,8 +176,8 @@ class MpiGroup(ProcessGroup):
         send, receive = (self._mpi.IN_PLACE, array) if here else (array, None)
         sum_of = self._operation(operation)
         self._run(
-            call_of("reduce", array, operation), array.nbytes,
-            lambda: self.communicator.Ireduce(send, receive, sum_of, root),
+            call_of("reduce", array, operation), [array.nbytes],
+            lambda: [self.communicator.Ireduce(send, receive, sum_of, root)],
         )  # fmt: skip
         if here and operation == "AVG":
             _divide(array, self.size())
@@ -186,22 +192,30 @@ class MpiGroup(ProcessGroup):
         return result
 
     def reduce_scatter_into(self, out: Any, whole: Any, operation: str) -> None:
-        if not self._direct(whole, operation):
-            super().reduce_scatter_into(out, whole, operation)
+        self.reduce_scatter_each([(out, whole)], operation)
+
+    def reduce_scatter_each(self, pairs: list[tuple[Any, Any]], operation: str) -> None:
+        if not all(self._direct(whole, operation) for _, whole in pairs):
+            for out, whole in pairs:
+                super().reduce_scatter_into(out, whole, operation)
             return
         sum_of = self._operation(operation)
         self._run(
-            call_of("reduce_scatter", out, operation), whole.nbytes,
-            lambda: self.communicator.Ireduce_scatter_block(whole, out, sum_of),
-        )  # fmt: skip
+            call_of_each("reduce_scatter", [out for out, _ in pairs], operation),
+            [whole.nbytes for _, whole in pairs],
+            lambda: [
+                self.communicator.Ireduce_scatter_block(whole, out, sum_of) for out, whole in pairs
+            ],
+        )
         if operation == "AVG":
-            _divide(out, self.size())
+            for out, _ in pairs:
+                _divide(out, self.size())
 
     def broadcast(self, array: Any, root: int) -> None:
         data = as_bytes(array)
         self._run(
-            call_of("broadcast", array), data.nbytes,
-            lambda: self.communicator.Ibcast([data, self._mpi.BYTE], root),
+            call_of("broadcast", array), [data.nbytes],
+            lambda: [self.communicator.Ibcast([data, self._mpi.BYTE], root)],
         )  # fmt: skip
         if not np.shares_memory(data, array):
             array[...] = data.view(array.dtype).reshape(array.shape)
@@ -212,12 +226,17 @@ class MpiGroup(ProcessGroup):
         return result
 
     def all_gather_into(self, out: Any, array: Any) -> None:
-        given = [as_bytes(array), self._mpi.BYTE]
-        found = [out.reshape(-1).view(np.uint8), self._mpi.BYTE]
+        self.all_gather_each([(out, array)])
+
+    def all_gather_each(self, pairs: list[tuple[Any, Any]]) -> None:
+        kind = self._mpi.BYTE
+        given = [[as_bytes(array), kind] for _, array in pairs]
+        found = [[out.reshape(-1).view(np.uint8), kind] for out, _ in pairs]
         self._run(
-            call_of("all_gather", array), out.nbytes,
-            lambda: self.communicator.Iallgather(given, found),
-        )  # fmt: skip
+            call_of_each("all_gather", [array for _, array in pairs]),
+            [out.nbytes for out, _ in pairs],
+            lambda: list(map(self.communicator.Iallgather, given, found)),
+        )
 
 
 def _divide(array: Any, count: int) -> None:

@@ -76,13 +76,16 @@ def test_formulas() -> None:
     """Those of the page, by hand, for a model of one pair."""
     model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 8))
     facts = measure(model, (torch.ones(4, 8),), {}, torch.optim.Adam(model.parameters()))
-    facts.fixed, facts.each, facts.update = 1.0, 0.5, 0.25
+    assert facts.copied > 0
+    facts.fixed, facts.each, facts.update, facts.copied = 1.0, 0.5, 0.25, 1e-10
     size = 4 * (8 * 16 + 16 + 16 * 8 + 8)
     assert facts.trained == size and facts.saved == 4 * 4 * (8 + 16)
     found = planned(Planner(facts, model, LINK, 4, 32, overlap=0.5))
     ddp, fsdp, tp = found["DDP 4"], found["FSDP 4"], found["TP 4"]
     assert ddp.times["computation"] == 1 + 0.5 * 8
     assert ddp.times["gradients"] == pytest.approx((6 * 1e-5 + 1.5 * size / 1e9) / 2)
+    assert ddp.times["buckets"] == pytest.approx(2 * size * 1e-10)
+    assert "buckets" not in fsdp.times and "buckets" not in tp.times
     assert ddp.memory["activations"] == facts.saved * 2
     assert ddp.memory["optimizer"] == pytest.approx(2 * size, abs=20)
     assert fsdp.memory["parameters"] == size / 4 and fsdp.times["update"] == 0.25 / 4

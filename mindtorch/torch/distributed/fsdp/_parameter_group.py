@@ -246,15 +246,15 @@ class ParameterGroup:
             for p in self.parameters:
                 p.spread(sent[slots[p]].view(p.whole.dtype)[None])
             return
+        self._about(self.parameters)
+        pairs = [(p.whole.view(np.uint8), sent[slots[p]]) for p in slots.alone]
         if slots.shared:
-            self._about(slots.together)
             rows = empty(slots.shared * group.size(), np.dtype(np.uint8)).reshape(group.size(), -1)
-            group.all_gather_into(rows, sent[: slots.shared])
-            for p in slots.together:
-                p.spread(rows[:, slots[p]].view(p.whole.dtype))
-        for p in slots.alone:
-            self._about([p])
-            group.all_gather_into(p.whole, sent[slots[p]])
+            pairs.append((rows, sent[: slots.shared]))
+        if pairs:
+            group.all_gather_each(pairs)
+        for p in slots.together:
+            p.spread(rows[:, slots[p]].view(p.whole.dtype))
         self._about([])
 
     def _gather_part(self) -> None:
@@ -339,9 +339,9 @@ class ParameterGroup:
         others = [(p, g) for p, g in pairs if id(p) not in kept]
         out = empty(sum(p.padded for p, _ in pairs), dtype)
         end = 0
+        summed = []
         for p, g in direct:
-            self._about([p])
-            _reduce_scatter(group, out[end : end + p.padded], g.reshape(-1))
+            summed.append((out[end : end + p.padded], g.reshape(-1)))
             end += p.padded
         if others:
             rows = empty((out.size - end) * shards, dtype).reshape(shards, -1)
@@ -353,10 +353,11 @@ class ParameterGroup:
                 else:
                     p.put(g, columns)
                 place += p.padded
-            self._about([p for p, _ in others])
             if before != 1:
                 rows *= dtype.type(before)
-            _reduce_scatter(group, out[end:], rows)
+            summed.append((out[end:], rows))
+        self._about([p for p, _ in pairs])
+        _reduce_scatter(group, summed)
         out = self._all_reduce(out)
         self._about([])
         if out is not None:
@@ -432,8 +433,10 @@ class ParameterGroup:
                 p.forget_gradient()
 
 
-def _reduce_scatter(group: ProcessGroup | None, out: Any, whole: Any) -> None:
-    if group is None:
+def _reduce_scatter(group: ProcessGroup | None, pairs: list[tuple[Any, Any]]) -> None:
+    """Fill the first of each pair with its part of the sum of the second over the processes."""
+    if group is not None:
+        group.reduce_scatter_each(pairs, "SUM")
+        return
+    for out, whole in pairs:
         out[...] = whole.reshape(-1)
-    else:
-        group.reduce_scatter_into(out, whole, "SUM")
