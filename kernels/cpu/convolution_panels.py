@@ -132,6 +132,24 @@ def _packing(width: int) -> Any:
     return pack
 
 
+def _filling(rows: int, width: int) -> Any:
+    @kernel
+    def fill(
+        made: Any, bias: Any, first_tile: int, last_tile: int, channels: int, panels: int,
+        narrow: int, wider: int,
+    ) -> None:  # fmt: skip
+        """What the sums of each channel begin with, in the order of tiles."""
+        at = 0
+        for i in range(first_tile, last_tile):
+            for p in range(panels):
+                room = (narrow + (p < wider)) * width
+                for r in range(rows):
+                    made[at : at + room] = bias[min(i * rows + r, channels - 1)]
+                    at += room
+
+    return fill
+
+
 def _writing(width: int) -> Any:
     copy = copy_lanes_of(width, True)
 
@@ -170,7 +188,7 @@ def _correlate(dtype: Any) -> Any:
     rows, vectors = tile_shape(simd.vector_bytes())
     width = lanes(dtype)
     tile_1, tile_2, tile_3 = (tile_of(rows, min(v, vectors), width) for v in (1, 2, 3))
-    pack, write = _packing(width), _writing(width)
+    pack, fill, write = _packing(width), _filling(rows, width), _writing(width)
 
     @kernel
     def correlate(
@@ -188,20 +206,13 @@ def _correlate(dtype: Any) -> Any:
             panels = (across + vectors - 1) // vectors
             narrow, wider = across // panels, across % panels
             _find_runs(runs, firsts, pixels, start, stop, panels, narrow, wider, width, step)
-            high = across * width
-            for i in range(first_tile, last_tile):
-                for p in range(panels):
-                    room = (narrow + (p < wider)) * width
-                    at = (i - first_tile) * rows * high
-                    at += rows * (p * narrow + min(p, wider)) * width
-                    for r in range(rows):
-                        begin = bias[min(i * rows + r, channels - 1)]
-                        made[at + r * room : at + (r + 1) * room] = begin
+            fill(made, bias, first_tile, last_tile, channels, panels, narrow, wider)
             for chunk in range(chunks.size - 1):
                 begin, end = parts[chunks[chunk]], parts[chunks[chunk + 1]]
                 pack(packed, source, taps, begin, end, runs, firsts, panels, narrow, wider, step)
+                at = 0
                 for i in range(first_tile, last_tile):
-                    at, right = (i - first_tile) * rows * high, 0
+                    right = 0
                     for p in range(panels):
                         wide = narrow + (p < wider)
                         room = wide * width
@@ -218,9 +229,9 @@ def _correlate(dtype: Any) -> Any:
                                 tile_3(weight, bases, i * rows, orders, k, count, packed, here,
                                        made, at, room, chained, made, at)  # fmt: skip
                         at, right = at + rows * room, right + (end - begin) * room
+            at = 0
             for i in range(first_tile, last_tile):
-                at, first = (i - first_tile) * rows * high, start
-                down = min(rows, channels - i * rows)
+                first, down = start, min(rows, channels - i * rows)
                 for p in range(panels):
                     room = (narrow + (p < wider)) * width
                     last = min(first + room, stop)

@@ -146,8 +146,7 @@ def _tiles(rows: int, vectors: int, width: int, dtype: Any) -> Any:
         k, pitch, depth, breadth = g[K], g[N], g[DEPTH], g[BREADTH]
         a_down, a_along, b_down, b_along = g[A_DOWN], g[A_ALONG], g[B_DOWN], g[B_ALONG]
         packs, by_rows = g[FORM] == PACKED, g[FORM] == PACKED and b_along == 1
-        # the last panel is packed where it is not full
-        held_columns = breadth if packs else vectors * (g[N] % width > 0)
+        held_columns = breadth if packs else vectors * (g[N] % width > 0)  # a rest is packed
         packed = np.empty(held_columns * depth * width + line, out.dtype)
         turned = np.empty(2 * _ROWS * depth if g[TURNED] else 0, out.dtype)
         aligned = -address_of(packed) % _LINE // size
