@@ -38,6 +38,7 @@ $(STAMP): constraints.txt pyproject.toml | $(BIN)/python
 	$(PIP) --no-build-isolation --editable '.[test,cache,distributed,serving,insight]'
 	$(PIP) torch pillow
 	$(PIP) --no-deps torchvision
+	-$(BIN)/python -m compileall -q -q mindtorch engine kernels tools
 	touch $@
 
 $(DIGITS): $(EXAMPLE)/make_digits.py | $(STAMP)

@@ -1,9 +1,9 @@
 """Time what a user waits for: a process until its first training step is done.
 
-Ours with no kernels on disk, with those that `mindtorch warm` compiles, and with all that the step
-needs; torch eager; JAX with ``--jax-python``. Each measurement is a process of its own, the sides
-take turns, printed are minima of processor time and wall time: what comes before the step (imports,
-the model and its numbers), and the step.
+Ours with no kernels on disk, with no others than those that `mindtorch warm --installed` compiles,
+and with all that the step needs; torch eager; JAX with ``--jax-python``. Each measurement is a
+process of its own, the sides take turns, printed are minima of processor time and wall time: what
+comes before the step (imports, the model and its numbers), and the step.
 
     python benchmarks/first_step.py [--rounds 3] [--threads 1] [--only mlp lenet] [--write]
                                     [--jax-python /path/to/python]
@@ -24,8 +24,8 @@ from pathlib import Path
 from training import ROOT, TITLES, WORKLOADS, machine, prepared, reported, write
 
 NAMES = ("mlp", "lenet", "gpt", "resnet18")
-EMPTY, WARMED, FULL = "no kernels", "warm", "all kernels"
-OURS = (EMPTY, WARMED, FULL)
+EMPTY, INSTALLED, FULL = "no kernels", "kernels installed", "all kernels"
+OURS = (EMPTY, INSTALLED, FULL)
 
 
 def measure(side: str, name: str, threads: int) -> dict[str, float]:
@@ -43,14 +43,12 @@ def measure(side: str, name: str, threads: int) -> dict[str, float]:
 
 def taken(side: str, name: str, folder: Path, arguments: argparse.Namespace) -> dict[str, float]:
     """What a process of a side measures, with its own folder of kernels."""
-    if side == WARMED:
-        _copy(_warmed(folder, arguments), folder / "copy")
-        os.environ["MINDTORCH_CACHE_DIR"] = str(folder / "copy")
-    elif side == EMPTY:
-        _copy(None, folder / name)
-        os.environ["MINDTORCH_CACHE_DIR"] = str(folder / name)
-    elif side == FULL:
-        os.environ["MINDTORCH_CACHE_DIR"] = str(folder / name)
+    installed = str(_warmed(folder, arguments)) if side == INSTALLED else "0"
+    os.environ["MINDTORCH_INSTALLED_KERNELS"] = installed
+    place = folder / ("copy" if side == INSTALLED else name)
+    if side != FULL:
+        shutil.rmtree(place, ignore_errors=True)
+    os.environ["MINDTORCH_CACHE_DIR"] = str(place)
     code = "mindtorch" if side in OURS else side
     python = arguments.jax_python if side == "jax" else None
     found: dict[str, float] = reported(
@@ -69,15 +67,6 @@ def _warmed(folder: Path, arguments: argparse.Namespace) -> Path:
         command = [sys.executable, "-m", "mindtorch", "warm"]
         subprocess.run(command, check=True, cwd=ROOT, env=environment, capture_output=True)
     return warmed
-
-
-def _copy(source: Path | None, target: Path) -> None:
-    """`target` anew, with the files of `source` if there is one."""
-    shutil.rmtree(target, ignore_errors=True)
-    if source is None:
-        target.mkdir()
-    else:
-        shutil.copytree(source, target)
 
 
 def row(name: str, arguments: argparse.Namespace, folder: Path) -> str:

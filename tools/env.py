@@ -81,6 +81,16 @@ def _memory() -> str | None:
     return f"{size / 2**30:.1f} GiB"
 
 
+def _files(directory: Path) -> str:
+    """A directory, how many files are in it, and their size."""
+    sizes = []
+    for entry in directory.glob("**/*"):
+        with contextlib.suppress(FileNotFoundError):  # another process has just taken it away
+            if entry.is_file():
+                sizes.append(entry.stat().st_size)
+    return f"{_short(directory)} ({len(sizes)} files, {sum(sizes) / 2**20:.1f} MiB)"
+
+
 def _kernels() -> dict[str, Any]:
     """How kernels run here: the BLAS that was chosen, threads, and the cache."""
     from mindtorch.kernels.codegen import jit as compiling
@@ -91,14 +101,11 @@ def _kernels() -> dict[str, Any]:
         found["BLAS"] = f"OpenBLAS, kernels for {openblas.core_name()}"
     except (ImportError, OSError) as error:
         found["BLAS"] = f"not loaded: {error}"
-    directory = compiling.cache_directory()
-    sizes = []
-    for entry in directory.glob("**/*"):
-        with contextlib.suppress(FileNotFoundError):  # another process has just taken it away
-            if entry.is_file():
-                sizes.append(entry.stat().st_size)
-    size = sum(sizes) / 2**20
-    found["kernel cache"] = f"{_short(directory)} ({len(sizes)} files, {size:.1f} MiB)"
+    installed = compiling.installed_root()
+    found["kernel cache"] = _files(compiling.cache_directory())
+    found["installed kernels"] = (
+        "not read" if installed is None else _files(installed / compiling.kind_of_kernels())
+    )
     found["threads"] = thread_pool.get_num_threads()
     return found
 

@@ -82,6 +82,7 @@ def unlinked(what: str) -> RuntimeError:
     )
 
 
+@functools.cache
 def kernels(module: str) -> Any:
     """A module of ``mindtorch.kernels.cuda``."""
     return importlib.import_module(f"mindtorch.kernels.cuda.{module}")

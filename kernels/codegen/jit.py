@@ -4,7 +4,8 @@ Every compiled function of the project goes through :func:`kernel`. It is numba'
 cache of our own: one directory (``MINDTORCH_CACHE_DIR``), one file for each function and
 signature, named by a digest of the function's byte code and of everything it refers to. A file is
 written under a temporary name and renamed, so several processes may share the directory; where it
-cannot be written, kernels are compiled in memory.
+cannot be written, kernels are compiled in memory. Files of a second directory, which `mindtorch
+warm --installed` fills for all who use an installation, are read and never written.
 """
 
 from __future__ import annotations
@@ -73,17 +74,29 @@ def cache_root() -> Path:
     return Path(root)
 
 
+def installed_root() -> Path | None:
+    """The directory of the kernels that are part of this installation of Python, whether or not it
+    is there; None where ``MINDTORCH_INSTALLED_KERNELS`` is 0. Else that variable may name it."""
+    named = os.environ.get("MINDTORCH_INSTALLED_KERNELS")
+    if named == "0":
+        return None
+    return Path(named) if named else Path(sys.prefix, "share", "mindtorch", "kernels")
+
+
 def cache_directory() -> Path:
-    """The directory of compiled kernels for this version of Python, numba and this processor, or
-    the one that ``NUMBA_CPU_NAME`` names."""
+    """The directory of the kernels that this process compiles."""
+    return cache_root() / kind_of_kernels()
+
+
+def kind_of_kernels() -> str:
+    """What kernels are for: these versions of Python and numba, and this processor, or the one that
+    ``NUMBA_CPU_NAME`` names."""
     kind = numba.config.CPU_NAME or llvmlite.binding.get_host_cpu_name()
     features = numba.config.CPU_FEATURES  # NUMBA_CPU_FEATURES; empty is a choice, too
     features = _processor_features() if features is None else features
     processor = hashlib.sha256((kind + whole_vectors(features)).encode()).hexdigest()[:8]
     version = f"py{sys.version_info[0]}{sys.version_info[1]}-numba{numba.__version__}"
-    return cache_root() / (
-        f"{version}-llvmlite{llvmlite.__version__}-{platform.machine()}-{processor}-{_FORMAT}"
-    )
+    return f"{version}-llvmlite{llvmlite.__version__}-{platform.machine()}-{processor}-{_FORMAT}"
 
 
 def _processor_features() -> str:
@@ -93,18 +106,21 @@ def _processor_features() -> str:
         return ""
 
 
-_directory: Path | None = None
+_directories: tuple[Path, ...] = ()
 _directory_lock = lock()
 
 
-def _writable_directory() -> Path:
-    """The cache directory, made if need be."""
-    global _directory
-    if _directory is None:
+def _readable_directories() -> tuple[Path, ...]:
+    """Where kernels are looked for: the cache directory, made if need be, is the first."""
+    global _directories
+    if not _directories:
         with _directory_lock:
-            if _directory is None:
-                _directory = made_directory(cache_directory())
-    return _directory
+            if not _directories:
+                kind, installed = kind_of_kernels(), installed_root()
+                others = () if installed is None else (installed / kind,)
+                made = made_directory(cache_root() / kind)
+                _directories = (made, *(each for each in others if each.is_dir()))
+    return _directories
 
 
 def made_directory(directory: Path) -> Path:
@@ -215,11 +231,11 @@ class DiskCache(caching._Cache):
 
     @property
     def cache_path(self) -> str:
-        return str(self.folder())
+        return str(self.folders()[0])
 
-    def folder(self) -> Path:
-        """Where the files lie."""
-        return _writable_directory()
+    def folders(self) -> tuple[Path, ...]:
+        """Where files are read; they are written to the first."""
+        return _readable_directories()
 
     def pack(self, compiled: Any) -> bytes:
         """What a file holds of a compiled function."""
@@ -239,11 +255,14 @@ class DiskCache(caching._Cache):
     def flush(self) -> None:
         """Files are named by content; none is ever stale."""
 
-    def _path(self, signature: Any) -> Path:
+    def _name(self, signature: Any) -> str:
         if self._digest is None:
             self._digest = digest(self._function, self._extra)
         name = hashlib.sha256((self._digest + str(signature)).encode()).hexdigest()[:32]
-        return self.folder() / f"{self._function.__name__[:48]}-{name}.nbc"
+        return f"{self._function.__name__[:48]}-{name}.nbc"
+
+    def _path(self, signature: Any) -> Path:
+        return self.folders()[0] / self._name(signature)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         result = self._loaded(sig, target_context)
@@ -272,7 +291,14 @@ class DiskCache(caching._Cache):
             message.end()
 
     def _loaded(self, sig: Any, target_context: Any) -> Any:
-        path = self._path(sig)
+        name = self._name(sig)
+        for folder in self.folders():
+            result = self._read(folder / name, target_context)
+            if result is not None:
+                return result
+        return None
+
+    def _read(self, path: Path, target_context: Any) -> Any:
         try:
             data = path.read_bytes()
         except OSError:
@@ -300,7 +326,9 @@ class DiskCache(caching._Cache):
         try:
             write_whole(self._path(sig), hashlib.sha256(payload).digest() + payload)
         except OSError as error:  # the program goes on without
-            statistics.unwritten = f"no kernel can be written to {self.folder()}: {error.strerror}"
+            statistics.unwritten = (
+                f"no kernel can be written to {self.cache_path}: {error.strerror}"
+            )
 
 
 class _Dispatcher(registry.CPUDispatcher):

@@ -20,25 +20,26 @@ import numpy as np
 from mindtorch.kernels.support.workspace import workspace
 
 from . import convolution_depthwise as depthwise
+from . import convolution_panels as in_panels
+from . import convolution_pointwise as pointwise
 from . import convolution_tables as geometry
 from .channels_last import channels_behind, channels_lie_last, lies_last, writes_channels_last
 from .convolution_tiles import (
     STRIP_ROWS,
     WEIGHT_PIXELS,
     loops,
-    pad_images,
+    padded_images,
+    share_out,
     strips,
     sum_channels,
     sum_last,
 )
 from .simd import lanes
 from .strided_copy import assign, ordered
-from .thread_pool import get_num_threads, parallel_for
+from .thread_pool import get_num_threads
 
 _FAST = (np.dtype(np.float32), np.dtype(np.float64))
-_SERIAL = 2_000_000  # multiplications that one thread does sooner than two
 _MOVED = 128  # multiplications that take as long as to move an element
-_BEYOND = 2 * lanes(np.float32)  # elements that vectors may read behind padded images
 
 
 def _work_dtype(dtype: Any) -> Any:
@@ -50,22 +51,6 @@ def _work_dtype(dtype: Any) -> Any:
 def _flat(array: Any, dtype: Any, last: bool = False) -> Any:
     """An array's elements in C order, or in that of channels last."""
     return ordered(channels_behind(array) if last else array, dtype).reshape(-1)
-
-
-def _padded(plan: geometry.Geometry, x: Any, first: int, count: int) -> Any:
-    """Images ``first`` to ``first + count``, padded; a view where none is needed."""
-    if plan.direct and all(phase.step != 2 for phase in plan.phases):
-        return x[first * plan.image_pitch :]
-    padded = workspace(plan.together * plan.image_pitch + _BEYOND, x.dtype, "padded")
-    pad_images(padded, x, plan.sizes, first, count)
-    return padded
-
-
-def _pieces(size: int, work: int, part: Any) -> None:
-    if work < _SERIAL:
-        part(0, size)
-    else:
-        parallel_for(size, part)
 
 
 def _correlate(out: Any, source: Any, weight: Any, bias: Any, plan: geometry.Geometry) -> None:
@@ -94,7 +79,7 @@ def _correlate(out: Any, source: Any, weight: Any, bias: Any, plan: geometry.Geo
         made = workspace(code.block * width, out.dtype, "made")
         for start in range(first, last, plan.together):
             count = min(plan.together, last - start)
-            padded = _padded(plan, source, start, count)
+            padded = padded_images(plan, source, start, count)
             for g, phase, held in packed:
                 code.correlate(
                     out[g * channels * step :], padded[g * plan.group_pitch :], held, offsets[g],
@@ -105,9 +90,9 @@ def _correlate(out: Any, source: Any, weight: Any, bias: Any, plan: geometry.Geo
 
     work = out.size * sum(p.taps.size * p.places.size for p in plan.phases) // max(size, 1)
     if images >= get_num_threads() or panels == 1:
-        _pieces(images, work, lambda first, last: run(first, last, 0, panels))
+        share_out(images, work, lambda first, last: run(first, last, 0, panels))
     else:
-        _pieces(panels, work, lambda first, last: run(0, images, first, last))
+        share_out(panels, work, lambda first, last: run(0, images, first, last))
 
 
 def _pack(code: Any, held: Any, weight: Any, phase: Any, plan: geometry.Geometry) -> None:
@@ -124,7 +109,7 @@ def _pack(code: Any, held: Any, weight: Any, phase: Any, plan: geometry.Geometry
         else:
             code.pack_channels(into, source, places, count)
 
-    _pieces(-(-channels // width), channels * taps * _MOVED, part)
+    share_out(-(-channels // width), channels * taps * _MOVED, part)
 
 
 def _strip_width(plan: geometry.Geometry, dtype: Any) -> int:
@@ -156,7 +141,7 @@ def _correlate_strips(
         offsets[:] = bias
     shares = weight.reshape(groups, -1)
     packed = [
-        (strips(channels, phase.step, width), phase,
+        (strips(channels, phase.step, width, bool(plan.chained)), phase,
          shares[:, order + phase.weights].reshape(-1))
         for phase in plan.phases
     ]  # fmt: skip
@@ -165,7 +150,7 @@ def _correlate_strips(
         made = workspace(2 * channels * width, out.dtype, "made")
         for start in range(first, last, plan.together):
             count = min(plan.together, last - start)
-            padded = _padded(plan, source, start, count)
+            padded = padded_images(plan, source, start, count)
             for code, phase, held in packed:
                 code(
                     out, padded, held, offsets, phase.pixels, phase.taps, phase.places,
@@ -174,7 +159,7 @@ def _correlate_strips(
                 )  # fmt: skip
 
     work = out.size * sum(p.taps.size * p.places.size for p in plan.phases) // max(step, 1)
-    _pieces(images, work, run)
+    share_out(images, work, run)
 
 
 def _sum_weights(out: Any, g_: Any, x: Any, plan: geometry.Geometry) -> None:
@@ -197,7 +182,7 @@ def _sum_weights(out: Any, g_: Any, x: Any, plan: geometry.Geometry) -> None:
         right = workspace(WEIGHT_PIXELS * width, out.dtype, "made")
         for start in range(first, last, plan.together):
             number = min(plan.together, last - start)
-            padded = _padded(plan, x, start, number)
+            padded = padded_images(plan, x, start, number)
             for g in range(groups):
                 code.weight_gradient(
                     sums[g * size :], padded[g * plan.group_pitch :],
@@ -214,7 +199,7 @@ def _sum_weights(out: Any, g_: Any, x: Any, plan: geometry.Geometry) -> None:
             for i in range(first, last):
                 sum_images(sums[i], i * share, min((i + 1) * share, images), 0, pitch)
 
-        _pieces(len(sums), work, part)
+        share_out(len(sums), work, part)
         total = sums[0]
         for other in sums[1:]:
             total += other
@@ -225,7 +210,7 @@ def _sum_weights(out: Any, g_: Any, x: Any, plan: geometry.Geometry) -> None:
         def tiles(first: int, last: int) -> None:
             sum_images(total, 0, images, first * code.rows, last * code.rows)
 
-        _pieces(pitch // code.rows, work, tiles)
+        share_out(pitch // code.rows, work, tiles)
 
     def unpacked(first: int, last: int) -> None:
         before = first * width
@@ -234,7 +219,7 @@ def _sum_weights(out: Any, g_: Any, x: Any, plan: geometry.Geometry) -> None:
             into = out[(g * channels + before) * count :]
             code.unpack(into, total[g * size + before * pitch :], count, pitch, among)
 
-    _pieces(panels, groups * channels * count * _MOVED, unpacked)
+    share_out(panels, groups * channels * count * _MOVED, unpacked)
 
 
 def _share(images: int, groups: int, channels: int, inner: int) -> int:
@@ -271,6 +256,8 @@ def _correlated(
     width = 0 if last else _strip_width(plan, target.dtype)
     if width:
         _correlate_strips(target, source, factors, offset, plan, width)
+    elif in_panels.suits(plan, target.dtype):
+        in_panels.correlate(target, source, factors, offset, plan)
     else:
         _correlate(target, source, factors, offset, plan)
 
@@ -301,6 +288,8 @@ def convolution(
     source = _flat(x, dtype, last)
     if depthwise.suits(weight.shape, groups):
         depthwise.convolution(target, source, _flat(weight, dtype), offset, case, last)
+    elif of_one := pointwise.correlation(dtype, case, last, bias is not None, False):
+        of_one(target, source, _flat(weight, dtype), offset)
     else:
         plan = geometry.forward(*case, last, lies_last(weight))
         _correlated(target, source, weight, offset, plan, last)
@@ -329,6 +318,8 @@ def convolution_input_gradient(
     source = _flat(g, dtype, last)
     if depthwise.suits(weight.shape, groups):
         depthwise.input_gradient(target, source, _flat(weight, dtype), case, last)
+    elif of_one := pointwise.correlation(dtype, case, last, False, True):
+        of_one(target, source, _flat(weight, dtype))
     else:
         plan = geometry.backward(*case, last, lies_last(weight))
         _correlated(target, source, weight, None, plan, last)
@@ -358,6 +349,8 @@ def convolution_weight_gradient(
     slope, source = _flat(g, dtype, last), _flat(x, dtype, last)
     if depthwise.suits(out.shape, groups):
         depthwise.weight_gradient(target, slope, source, case, last)
+    elif of_one := pointwise.weight_gradient(dtype, case, last):
+        of_one(target, slope, source)
     else:
         _sum_weights(target, slope, source, geometry.forward(*case, last, weight_last))
     _finish(out, target)
@@ -427,7 +420,9 @@ def _plan(outs: Any, ins: Any, **params: Any) -> Any:
         return lambda out, x, weight, bias=None: depthwise.convolution(
             out, x, weight, bias, case, last
         )
-    return _sums(geometry.forward(*case, last, orders[2]), out.dtype)
+    has_bias = any(x is not None for x in ins[2:])
+    of_one = pointwise.correlation(out.dtype, case, last, has_bias, False)
+    return of_one or _sums(geometry.forward(*case, last, orders[2]), out.dtype)
 
 
 def _input_plan(outs: Any, ins: Any, **params: Any) -> Any:
@@ -437,7 +432,8 @@ def _input_plan(outs: Any, ins: Any, **params: Any) -> Any:
     case, last = _case(out, weight, g, params), orders[0]
     if depthwise.suits(weight.shape, params["groups"]):
         return lambda out, g, weight: depthwise.input_gradient(out, g, weight, case, last)
-    return _sums(geometry.backward(*case, last, orders[2]), out.dtype)
+    of_one = pointwise.correlation(out.dtype, case, last, False, True)
+    return of_one or _sums(geometry.backward(*case, last, orders[2]), out.dtype)
 
 
 def _sums(plan: geometry.Geometry, dtype: Any) -> Any:
@@ -446,7 +442,8 @@ def _sums(plan: geometry.Geometry, dtype: Any) -> Any:
         return lambda out, source, weight, bias=None: _correlate_strips(
             out, source, weight, bias, plan, width
         )
-    return lambda out, source, weight, bias=None: _correlate(out, source, weight, bias, plan)
+    made = in_panels.correlate if in_panels.suits(plan, dtype) else _correlate
+    return lambda out, source, weight, bias=None: made(out, source, weight, bias, plan)
 
 
 def _weight_plan(outs: Any, ins: Any, **params: Any) -> Any:
@@ -456,6 +453,8 @@ def _weight_plan(outs: Any, ins: Any, **params: Any) -> Any:
     case = _case(x, out, g, params)
     if depthwise.suits(out.shape, params["groups"]):
         return lambda out, g, x: depthwise.weight_gradient(out, g, x, case, orders[1])
+    if of_one := pointwise.weight_gradient(out.dtype, case, orders[1]):
+        return of_one
     plan = geometry.forward(*case, orders[1], orders[0])
     return lambda out, g, x: _sum_weights(out, g, x, plan)
 

@@ -1,7 +1,9 @@
 """Tables of places for the loops of convolution, worked out once for each case.
 
 Sums are made in oneDNN's order, so that results have the bits that PyTorch's have: channels in
-blocks as wide as a vector, for each block the window's taps, and innermost a block's channels.
+blocks as wide as a vector, for each block the window's taps, and innermost a block's channels. With
+vectors of 8 all terms of a result are added one by one to its bias; with those of 16 (AVX-512) a
+block's terms are, and then their sum is added.
 """
 
 from __future__ import annotations
@@ -17,6 +19,8 @@ from .simd import lanes
 GROUP_PIXELS = 192  # small images go through the loops together: so many pixels of results,
 GROUP_SIZE = 32768  # or so many elements of padded images
 TAPS = 384  # summed over at a time: as many weights as fit the first-level cache
+
+_IN_BLOCKS = lanes(np.float32) == 16  # whether sums of blocks are added up
 
 Ints = tuple[int, ...]
 
@@ -172,12 +176,11 @@ def forward(
     if weight_last:
         made.window = np.ascontiguousarray(made.window.reshape(inner, -1).T.reshape(-1))
         order = order % offsets.size * inner + order // offsets.size
+    made.chained = int(not _IN_BLOCKS or offsets.size == 1)
+    parts = _parts(order.size, TAPS if made.chained else lanes(np.float32) * offsets.size)
     made.phases.append(
-        Phase(
-            made.over_images(pixels), np.arange(pixels.size), summed, order, _parts(order.size),
-            True,
-        )
-    )  # fmt: skip
+        Phase(made.over_images(pixels), np.arange(pixels.size), summed, order, parts, True)
+    )
     made.channel_step, made.places = order.size, np.argsort(order)
     return made
 
@@ -232,18 +235,19 @@ def _residue(made: Geometry, axes: list[Ints], residues: Ints, features: int) ->
     step = made.channels * int(np.prod([k for n, k, o, s, p, d in axes]))
     starts = np.arange(features, dtype=np.int64)[:, None] * step
     weights = (starts + inside * made.tap_step).reshape(-1)
-    order = _blocked(features, inside.size)
+    order, dense = _blocked(features, inside.size), all(s == 1 for n, k, o, s, p, d in axes)
     return Phase(
         made.over_images(grid(bases, made.padded)),
         grid(coordinates, [n for n, k, o, s, p, d in axes]),
         made.over_channels(features, grid(offsets, made.padded))[order],
         weights[order],
-        _parts(order.size, TAPS if made.chained else _block_taps(axes[-1][2], inside.size)),
-        all(s == 1 for n, k, o, s, p, d in axes),
+        _parts(order.size, TAPS if made.chained else _block_taps(axes[-1][2], inside.size, dense)),
+        dense,
     )
 
 
-def _block_taps(width: int, window: int) -> int:
-    """The taps of the blocks of channels that oneDNN sums at a time, for rows of ``width``."""
-    blocks = 4 if width < 15 else 2 if width < 40 else 1
+def _block_taps(width: int, window: int, dense: bool) -> int:
+    """The taps of the blocks of channels that oneDNN sums at a time, for rows of ``width``; of
+    vectors of 16 in results with a stride it is not known."""
+    blocks = 1 if _IN_BLOCKS and dense else 4 if width < 15 else 2 if width < 40 else 1
     return blocks * lanes(np.float32) * window

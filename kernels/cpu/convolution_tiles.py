@@ -13,11 +13,15 @@ from typing import Any
 import numpy as np
 
 from mindtorch.kernels.codegen.jit import entry_point, kernel
+from mindtorch.kernels.support.workspace import workspace
 
 from .simd import lanes, strip_of, tile_of, tile_rows, transpose_block, transpose_part
+from .thread_pool import parallel_for
 
 PIXELS = 96  # of a block of results, about: rounded up to whole tiles
 STRIP_ROWS = 6  # channels that strips of pixels have sums for, two vectors each
+_SERIAL = 2_000_000  # multiplications that one thread does sooner than two
+_BEYOND = 2 * lanes(np.float32)  # elements that vectors may read behind padded images
 WEIGHT_PIXELS = 240  # summed over at a time in the gradient for the weight
 
 
@@ -45,6 +49,23 @@ def pad_images(padded: Any, x: Any, sizes: Any, first: int, count: int) -> None:
                 for i in range(inner.size):
                     inner[i] = given[i]
                 line[before_x + width :] = 0
+
+
+def padded_images(plan: Any, x: Any, first: int, count: int) -> Any:
+    """Images ``first`` to ``first + count``, padded; a view where none is needed."""
+    if plan.direct and all(phase.step != 2 for phase in plan.phases):
+        return x[first * plan.image_pitch :]
+    padded = workspace(plan.together * plan.image_pitch + _BEYOND, x.dtype, "padded")
+    pad_images(padded, x, plan.sizes, first, count)
+    return padded
+
+
+def share_out(size: int, work: int, part: Any) -> None:
+    """``part(first, last)`` for pieces of ``size``, by threads where there is work for them."""
+    if work < _SERIAL:
+        part(0, size)
+    else:
+        parallel_for(size, part)
 
 
 class Loops:
@@ -96,10 +117,10 @@ def _loops(dtype: Any, vectors: int) -> Loops:
 
 
 @functools.cache
-def strips(channels: int, stride: int, width: int) -> Any:
+def strips(channels: int, stride: int, width: int, chained: bool) -> Any:
     """The loop for results of few channels whose pixels are 1 or 2 apart in the source."""
     rows = channels if channels <= STRIP_ROWS else -(-channels // 2)
-    return _strips(rows, width, stride)
+    return _strips(rows, width, stride, chained)
 
 
 @functools.cache
@@ -348,8 +369,8 @@ def _weight_gradient(rows: int, width: int, vectors: int) -> Any:
 
 
 @functools.cache
-def _strips(rows: int, width: int, stride: int) -> Any:
-    strip = strip_of(rows, width, stride)
+def _strips(rows: int, width: int, stride: int, chained: bool) -> Any:
+    strip = strip_of(rows, width, stride, chained)
 
     @kernel
     def correlate_strips(

@@ -437,7 +437,8 @@ def _linear_plan(out_layouts: Layouts, in_layouts: Layouts) -> Callable[..., Non
     if rows_in_order and k and (bias is None or bias.strides == (1,)):
         own = products.plan(
             x.dtype, (m, n, k), products.Matrix(step, x.strides[-1]),
-            products.Matrix(weight.strides[1], weight.strides[0]), has_bias=bias is not None,
+            products.Matrix(weight.strides[1], weight.strides[0]),
+            start=None if bias is None else products.Matrix(0, 1),
         )  # fmt: skip
         if own is not None:
             return own if bias is not None else _bare(own)

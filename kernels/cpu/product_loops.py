@@ -23,8 +23,8 @@ from .simd import transpose_block
 
 _LINE = 64  # bytes of a cache line, where packed panels begin
 # what a product's numbers are, by their places in an array; sizes and steps of a batch follow
-(M, N, K, A_DOWN, A_ALONG, B_DOWN, B_ALONG, OFFSET, FORM, TURNED, DEPTH, BREADTH, DIVIDED, UNIT,
- AXES) = range(15)  # fmt: skip
+(M, N, K, A_DOWN, A_ALONG, B_DOWN, B_ALONG, START_DOWN, OFFSET, FORM, TURNED, DEPTH, BREADTH,
+ DIVIDED, UNIT, AXES) = range(16)  # fmt: skip
 DOTS, READ, PACKED = 0, 1, 2  # forms: the right operand is read as it lies, or packed before
 _ROWS = 8  # of a left operand packed for a tile
 COLUMNS, ROWS, BATCH = 0, 1, 2  # what a share of a thread is made of
@@ -100,13 +100,14 @@ def _pack(
 
 @kernel
 def _share(g: Any, first: int, last: int, i: int) -> Any:
-    """Where product ``i`` of some shares has its result, operands and bias; its rows, columns."""
+    """Where product ``i`` of some shares has its result, operands and start; its rows, columns."""
     m, n, begin = g[M], g[N], first * g[UNIT]
     if g[DIVIDED] == COLUMNS:
         columns = min(last * g[UNIT], n) - begin
         return begin, 0, begin * g[B_ALONG], begin * g[OFFSET], m, columns
     if g[DIVIDED] == ROWS:
-        return begin * n, begin * g[A_DOWN], 0, 0, min(last * g[UNIT], m) - begin, n
+        rows = min(last * g[UNIT], m) - begin
+        return begin * n, begin * g[A_DOWN], 0, begin * g[START_DOWN], rows, n
     rest, a_at, b_at, axes = first + i, 0, 0, g[AXES]
     out_at = rest * m * n
     for axis in range(AXES + axes, AXES, -1):
@@ -166,7 +167,8 @@ def _tiles(rows: int, vectors: int, width: int, dtype: Any) -> Any:
                     while i < m:
                         high, j, packed_at = height[min(m - i, 2 * rows)], v0 * width, aligned
                         target = out_data + (out_at + i * pitch + j) * size
-                        held, held_down = start_data + (start_at + j * g[OFFSET]) * size, 0
+                        held = start_at + i * g[START_DOWN] + j * g[OFFSET]
+                        held, held_down = start_data + held * size, g[START_DOWN]
                         if q:
                             held, held_down = target, pitch
                         left_at = a_at + i * a_down + q * a_along
@@ -215,7 +217,8 @@ def _dots(width: int) -> Any:
                     for r in range(down):
                         at = out_at + (i + r) * g[N] + j
                         for c in range(across):
-                            offset = start[start_at + (j + c) * g[OFFSET]]
+                            begin = start_at + (i + r) * g[START_DOWN]
+                            offset = start[begin + (j + c) * g[OFFSET]]
                             out[at + c] = offset + made[r * columns + c]
 
     return dots

@@ -107,15 +107,20 @@ def _breadth(n: int, k: int, dtype: Any) -> int:
     return min(-(-across // (blocks * vectors)) * vectors, across)
 
 
+def panel_width(dtype: Any) -> int:
+    """Columns of the widest panel."""
+    return tile_shape(simd.vector_bytes())[1] * simd.lanes(dtype)
+
+
 @functools.cache
 def _nothing(dtype: Any) -> Any:
-    """What is added to a product without a bias, for all panels."""
-    return np.zeros(tile_shape(simd.vector_bytes())[1] * simd.lanes(dtype), dtype)
+    """What is added to a product without a start, for all panels."""
+    return np.zeros(panel_width(dtype), dtype)
 
 
 def _numbers(
     dtype: Any, size: tuple[int, int, int], a: Matrix, b: Matrix, form: int, turned: bool,
-    batch: Batch | None, has_bias: bool,
+    batch: Batch | None, start: Matrix | None,
 ) -> tuple[Any, int]:  # fmt: skip
     """The array that describes a product to its loops, and into how many shares it divides."""
     m, n, k = size
@@ -128,22 +133,24 @@ def _numbers(
         rows = tile_shape(simd.vector_bytes())[0]
         divided, unit, shares = loops.ROWS, rows, -(-m // rows)
     axes = [0] if batch is None else [len(batch.shape), *batch.shape, *batch.a, *batch.b]
-    given = [m, n, k, *a, *b, int(has_bias), form, int(turned), block_of(k)]
+    given = [m, n, k, *a, *b, *(start or (0, 0)), form, int(turned), block_of(k)]
     given += [_breadth(n, k, dtype), divided, unit, *axes]
     return np.array(given, np.int64), shares
 
 
 def plan(
     dtype: Any, size: tuple[int, int, int], a: Matrix, b: Matrix, *, batch: Batch | None = None,
-    has_bias: bool = False, letter: str = "",
+    start: Matrix | None = None, letter: str = "",
 ) -> Callable[..., None] | None:  # fmt: skip
-    """``run(out, a, b)``, or with a bias ``run(out, a, b, bias)``, on flat arrays.
+    """``run(out, a, b)``, or with a start ``run(out, a, b, start)``, on flat arrays.
 
     Args:
         size: rows and columns of the result, terms of its sums.
         a, b: where the operands' elements lie; any steps but negative ones.
         batch: axes of such products, if any.
-        has_bias: whether a row is added to all rows.
+        start: of what is added to the product: a matrix, which may be ``out``; a row with no step
+            down; or with no step across a column, each of whose numbers is there as often as a
+            panel is wide. It is added to the sum of the first terms.
         letter: the form, in place of the table's.
 
     Returns:
@@ -161,31 +168,31 @@ def plan(
     ):
         form = loops.PACKED
     run = loops.product(dtype, simd.vector_bytes(), form == loops.DOTS)
-    numbers, shares = _numbers(dtype, size, a, b, form, turned, batch, has_bias)
+    numbers, shares = _numbers(dtype, size, a, b, form, turned, batch, start)
     nothing = _nothing(dtype)
     count = 1 if batch is None else shares
     if count * m * n * k < _SERIAL:
-        return _serial(run, nothing, numbers, shares, has_bias)
+        return _serial(run, nothing, numbers, shares, start is not None)
 
-    def shared(target: Any, x: Any, y: Any, bias: Any = nothing) -> None:
+    def shared(target: Any, x: Any, y: Any, begun: Any = nothing) -> None:
         if get_num_threads() == 1:
-            run(target, x, y, bias, numbers, 0, shares)
+            run(target, x, y, begun, numbers, 0, shares)
             return
 
         def part(first: int, last: int) -> None:
-            run(target, x, y, bias, numbers, first, last)
+            run(target, x, y, begun, numbers, first, last)
 
         parallel_for(shares, part)
 
     return shared
 
 
-def _serial(run: Any, nothing: Any, numbers: Any, shares: int, has_bias: bool) -> Any:
+def _serial(run: Any, nothing: Any, numbers: Any, shares: int, has_start: bool) -> Any:
     """A product that one thread does."""
-    if has_bias:
+    if has_start:
 
-        def affine(target: Any, x: Any, y: Any, bias: Any) -> None:
-            run(target, x, y, bias, numbers, 0, shares)
+        def affine(target: Any, x: Any, y: Any, begun: Any) -> None:
+            run(target, x, y, begun, numbers, 0, shares)
 
         return bound(affine, run, numbers, 0, shares)
 

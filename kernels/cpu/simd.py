@@ -249,7 +249,7 @@ def tile_of(rows: int, vectors: int, width: int, each: bool = False) -> Any:
 
 
 @functools.cache
-def strip_of(rows: int, width: int, stride: int) -> Any:
+def strip_of(rows: int, width: int, stride: int, chained: bool) -> Any:
     """The kernel of ``rows`` strips of two vectors, each of ``width`` pixels of a row.
 
     ``strip(source, at, other, offsets, count, weight, weight_at, start, start_at, out, to,
@@ -259,8 +259,8 @@ def strip_of(rows: int, width: int, stride: int) -> Any:
             + sum over i < count of
               weight[row * count + i] * source[at + offsets[i] + column * stride]
 
-    terms being added to ``start`` one by one. ``stride`` is 1, or 2; then one element past the
-    last one used is read.
+    terms being added to ``start`` one by one if ``chained``, else their sum is. ``stride`` is 1,
+    or 2; then one element past the last one used is read.
     """
 
     @intrinsic
@@ -296,7 +296,13 @@ def strip_of(rows: int, width: int, stride: int) -> Any:
                 form.spread(builder.load(builder.gep(start_data, [long_of(j)])))
                 for j in range(rows)
             ]
-            sums = form.sum_over(arguments[4], [[first, first] for first in starts], step)
+            begun = [[first if chained else form.zero] * 2 for first in starts]
+            sums = form.sum_over(arguments[4], begun, step)
+            if not chained:
+                sums = [
+                    [builder.fadd(total, first) for total in row]
+                    for row, first in zip(sums, starts, strict=True)
+                ]
             for j in range(rows):
                 down = builder.mul(arguments[12], long_of(j))
                 for total, target in zip(sums[j], targets, strict=True):

@@ -14,6 +14,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -87,20 +88,20 @@ _WEIGHT = (
 class _Case:
     """Sizes of one convolution: input and weight shapes, the results' spatial shape."""
 
-    def __init__(self, x: Any, weight: Any, result: Any, params: dict[str, Any]) -> None:
-        self.shapes = tuple(x), tuple(weight), tuple(result)
-        self.axes = [
-            tuple(map(int, params[name])) for name in ("stride", "padding", "dilation")
-        ]
-        self.images, self.groups = x[0], params["groups"]
-        self.c, self.o = weight[1], weight[0] // params["groups"]
+    def __init__(
+        self, x: Any, weight: Any, result: Any, axes: tuple[Any, Any, Any], groups: int
+    ) -> None:
+        self.shapes = x, weight, result
+        self.axes = [tuple(map(int, each)) for each in axes]
+        self.images, self.groups = x[0], groups
+        self.c, self.o = weight[1], weight[0] // groups
         self.wide, self.narrow = three_axes(x[2:], 1), three_axes(result[2:], 1)
         self.window = three_axes(weight[2:], 1)
-        stride, padding = three_axes(params["stride"], 1), three_axes(params["padding"], 0)
+        stride, padding = three_axes(axes[0], 1), three_axes(axes[1], 0)
         self.stride, self.padding = stride, padding
         self.geometry = (
             *self.wide, *self.narrow, *self.window, *stride, *padding,
-            *three_axes(params["dilation"], 1),
+            *three_axes(axes[2], 1),
         )  # fmt: skip
         self.taps, self.places = math.prod(self.window), math.prod(self.narrow)
         self.pixels = math.prod(self.wide)
@@ -149,13 +150,20 @@ class _Case:
         gemm.run(kernel, batch, m, k, n, *operands, *numbers, *by)
 
 
+_case = functools.lru_cache(1024)(_Case)
+
+
+def _axes(*given: Any) -> tuple[Any, ...]:
+    """Strides, paddings and dilations, by which a case is found again."""
+    return tuple(map(tuple, given))
+
+
 def convolution(
     out: Any, x: Any, weight: Any, bias: Any = None, *, stride: Any, padding: Any, dilation: Any,
     groups: int,
 ) -> None:  # fmt: skip
     """``out[n, o] = bias[o] + sum over c and taps of weight[o, c, tap] * x[n, c, place + tap]``."""
-    params = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
-    case = _Case(x.shape, weight.shape, out.shape, params)
+    case = _case(x.shape, weight.shape, out.shape, _axes(stride, padding, dilation), groups)
     if x.size and weight.size and (
         case.by_cudnn(cudnn.FORWARD, out, x, weight) or _by_products(out, x, weight, case)
     ):
@@ -180,8 +188,7 @@ def convolution_input_gradient(
     out: Any, g: Any, weight: Any, *, stride: Any, padding: Any, dilation: Any, groups: int
 ) -> None:
     """The gradient for ``x`` (shape of ``out``), and a transposed convolution's forward pass."""
-    params = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
-    case = _Case(out.shape, weight.shape, g.shape, params)
+    case = _case(out.shape, weight.shape, g.shape, _axes(stride, padding, dilation), groups)
     if not (weight.size and g.size and (
         case.by_cudnn(cudnn.INPUT, out, weight, g) or _input_by_products(out, g, weight, case)
     )):  # fmt: skip
@@ -198,8 +205,7 @@ def convolution_weight_gradient(
     out: Any, g: Any, x: Any, *, stride: Any, padding: Any, dilation: Any, groups: int
 ) -> None:
     """The gradient for the weight (shape of ``out``)."""
-    params = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
-    case = _Case(x.shape, out.shape, g.shape, params)
+    case = _case(x.shape, out.shape, g.shape, _axes(stride, padding, dilation), groups)
     if not (out.size and g.size and (
         case.by_cudnn(cudnn.WEIGHT, out, x, g) or _weight_by_products(out, g, x, case)
     )):  # fmt: skip

@@ -23,12 +23,19 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
+import numpy as np
+
 from mindtorch.kernels.support import precision
 
 from . import graphs, memory, streams
 
 WORKSPACE = 1 << 30
 _KINDS = {"float32": 0, "float64": 1, "float16": 2, "bfloat16": 9}
+_NAMES = {
+    np.dtype(np.float32): "float32", np.dtype(np.float64): "float64",
+    np.dtype(np.float16): "float16", np.dtype(ml_dtypes.bfloat16): "bfloat16",
+}  # fmt: skip
 _CROSS_CORRELATION, _NCHW, _DETERMINISTIC = 1, 0, 1
 _DEFAULT_MATH, _TENSOR_CORES, _FMA_MATH = 0, 1, 3
 _MOST = 8  # algorithms that are asked for
@@ -240,12 +247,13 @@ def convolve(
 ) -> bool:  # fmt: skip
     """Whether cuDNN has computed ``out``, all three flat and dense, of shapes x, weight, y."""
     cudnn = library() if precision.cudnn else None
-    if cudnn is None or out.dtype.name not in _KINDS:
+    name = _NAMES.get(out.dtype)
+    if cudnn is None or name is None:
         return False
     if len(x) == 3:
         axes = [(fill, *given) for fill, given in zip((1, 0, 1), axes, strict=True)]
     key = (kind, _planes(x), _planes(weight), _planes(y), tuple(map(tuple, axes)), groups,
-           out.dtype.name, precision.cudnn_tf32)  # fmt: skip
+           name, precision.cudnn_tf32)  # fmt: skip
     problem = _problem(cudnn, *key)
     if problem is None:
         return False

@@ -33,14 +33,14 @@ _NAMES = {
 }  # fmt: skip
 
 
-def raised_as_torchs(call: Callable[[], Any]) -> Any:
+def raised_as_torchs(call: Callable[..., Any], *arguments: Any) -> Any:
     """What ``call`` gives; an error of the driver becomes torch's.
 
     Raises:
         AcceleratorError: the driver refused, or the device is lost.
     """
     try:
-        return call()
+        return call(*arguments)
     except Exception as error:
         if type(error).__name__ not in _DRIVERS:
             raise

@@ -1,4 +1,4 @@
-"""Launches by the driver's own function, ``cuLaunchKernel``, with arguments written into one buffer.
+"""Launches by the driver's function ``cuLaunchKernel``, with arguments written into one buffer.
 
 numba works out the types of all arguments and makes an object of each at every launch, which takes
 it tens of microseconds. Here a kernel's first launch with some types of arguments goes through
@@ -7,44 +7,28 @@ numba, which compiles it or reads it from the disk; later ones find its machine 
     layout    each parameter of a kernel lies in eight bytes of the buffer. An array of one axis is
               seven parameters, as numba's code expects: two objects of the host (zero), its number
               of elements, their size in bytes, its address, its length and its stride in bytes
-    threads   a thread that launches for the first time makes the device's context its own; a
-              buffer is written and read under a lock
-
-``MINDTORCH_CUDA_LAUNCH=numba`` leaves all launches to numba.
+    threads   a buffer is written and read under a lock
 """
 
 from __future__ import annotations
 
 import ctypes
-import functools
-import os
 import struct
 import threading
 from collections.abc import Callable
 from typing import Any
 
-from . import driver_errors, streams
-from .memory import DeviceArray, pointer
+import numpy as np
+
+from . import driver, driver_errors, streams
+from .memory import DeviceArray
 
 # how numbers are written, by numba's name of their type
 _NUMBERS = {
     "int64": "q", "uint64": "Q", "int32": "i4x", "uint32": "I4x", "float64": "d", "float32": "f4x",
 }  # fmt: skip
+_PLAIN = frozenset((int, float, np.int32, np.int64, np.uint32, np.uint64, np.float32, np.float64))
 _ARRAY, _ARRAY_PARAMETERS = "16xqqQqq", 7
-CHOSEN = os.environ.get("MINDTORCH_CUDA_LAUNCH", "driver") != "numba"
-
-
-@functools.cache
-def _launch_function() -> Callable[..., int] | None:
-    """``cuLaunchKernel``; None where the driver's library is not found."""
-    try:
-        function = ctypes.CDLL("libcuda.so.1").cuLaunchKernel
-    except (OSError, AttributeError):
-        return None
-    address, number = ctypes.c_void_p, ctypes.c_uint
-    function.argtypes = [address, *[number] * 7, address, address, address]
-    function.restype = ctypes.c_int
-    return function
 
 
 class Prepared:
@@ -97,22 +81,47 @@ class Prepared:
             raise driver_errors.refused(status)
 
 
+def memory_of(value: Any) -> Any:
+    """The device memory of an array with a shape; other values as they are.
+
+    Raises:
+        TypeError: an array of the host.
+    """
+    if isinstance(value, np.ndarray):
+        raise TypeError("a launch takes memory of the device, not of the host")
+    flat = getattr(value, "flat", None)
+    return flat if isinstance(flat, DeviceArray) else value
+
+
+def carrier(value: Any) -> Any:
+    """An argument as numba's launches take it."""
+    found = memory_of(value)
+    if not isinstance(found, DeviceArray):
+        return found
+    assert not streams.SIMULATED or found.memory.device == streams.device(), "on another device"
+    return found.carrier
+
+
 def described(arguments: list[Any]) -> tuple[list[Any], list[Any]]:
     """(what tells the types of arguments, their numbers)."""
     kinds: list[Any] = []
     values: list[Any] = []
     for each in arguments:
-        if type(each) is DeviceArray:
+        kind = type(each)
+        if kind not in _PLAIN and kind is not DeviceArray:
+            each = memory_of(each)
+            kind = type(each)
+        if kind is DeviceArray:
             dtype, size = each.dtype, each.size
             width = dtype.itemsize
             kinds.append(dtype)
-            values += (size, width, pointer(each), size, width)
+            values += (size, width, each.memory.address + each.offset, size, width)
         elif hasattr(each, "device_ctypes_pointer"):  # numba's own array
             width = each.dtype.itemsize
             kinds.append(each.dtype)
             values += (each.size, width, each.device_ctypes_pointer.value, each.size, width)
         else:
-            kinds.append(type(each))
+            kinds.append(kind)
             values.append(each)
     return kinds, values
 
@@ -124,14 +133,6 @@ def three(sizes: Any) -> tuple[int, int, int]:
     return (*sizes, 1, 1)[:3]
 
 
-class _Thread(threading.local):
-    """The devices whose context this thread has made its own."""
-
-    def __init__(self) -> None:
-        self.device = -1
-
-
-_thread = _Thread()
 # kernels are loaded by one thread at a time: numba's tables of loaded code are not locked
 _loading = threading.RLock()
 
@@ -158,9 +159,10 @@ class Launches:
         kinds, values = described(arguments)
         key = (streams.device(), *kinds)
         prepared = self._prepared.get(key)
-        if prepared is None or _thread.device != key[0]:
+        if prepared is None:
             self._first(key, grid, block, arguments)
             return
+        streams.enter()
         try:
             prepared(three(grid), three(block), streams.handle(streams.current()), values)
         except struct.error:
@@ -169,9 +171,8 @@ class Launches:
     def _first(self, key: Any, grid: Any, block: Any, arguments: list[Any]) -> None:
         with _loading:
             self._by_numba(grid, block, arguments)
-            _thread.device = key[0]
-            launch = _launch_function()
-            if key in self._prepared or launch is None or not CHOSEN:
+            launch = driver.function("cuLaunchKernel")
+            if key in self._prepared or launch is None:
                 return
             found = self._compiled(arguments)
             self._prepared[key] = _prepared(found, launch)

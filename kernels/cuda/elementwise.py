@@ -17,7 +17,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -45,8 +45,22 @@ def _build(text: str, name: str, space: dict[str, Any], loops: bool) -> Any:
     return launch.device(scope[name])
 
 
+_MOST_PLANS = 4096
 _SMALL = 1 << 31  # places below it fit in 32 bits, sums of two of them, too
 typed_scalar = TypedScalars(mathematics, _build)
+
+
+class Operand(NamedTuple):
+    """How an array lies, by which plans are found again."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: Any
+    on_host: bool
+
+
+def _operands(layouts: Layouts) -> tuple[Operand, ...]:
+    return tuple(Operand(x.shape, x.strides, x.dtype, on_host(x)) for x in layouts)
 
 
 def plan(
@@ -56,13 +70,18 @@ def plan(
 
     None for complex numbers that the function is not written for.
     """
-    out = out_layouts[0]
+    return _plan(name, _operands(out_layouts), _operands(in_layouts), compute_dtype)
+
+
+@functools.lru_cache(_MOST_PLANS)
+def _plan(name: str, outs: Any, ins: Any, compute_dtype: Any) -> Callable[..., None] | None:
+    out = outs[0]
     compute = np.dtype(compute_dtype) if compute_dtype is not None else out.dtype
-    types = (out.dtype, compute, *[x.dtype for x in in_layouts])
+    types = (out.dtype, compute, *[x.dtype for x in ins])
     if any(t.kind == "c" for t in types) and not complex_numbers.is_written(name):
         return None
-    step = Step(name, tuple(range(len(in_layouts))), compute, out.dtype)
-    return fused_plan((step,), (0,), out_layouts, in_layouts)
+    step = Step(name, tuple(range(len(ins))), compute, out.dtype)
+    return fused_plan((step,), (0,), outs, ins)
 
 
 def on_host(layout: Any) -> bool:

@@ -24,10 +24,11 @@ from . import arrays, errors, launch
 from .arrays import Array
 from .cumulative import cumsum
 from .elementwise import plan
-from .fast_division import along, divisors
+from .fast_division import along, divisors, over
 from .float_bits import NAMESPACE
 from .launch import cuda
 from .merge_sort import sort_rows
+from .via_float32 import flat
 
 _COMBINE = {
     "sum": "a + x", "mean": "a + x", "prod": "a * x", "amax": "greater(x, a)",
@@ -333,11 +334,76 @@ def index_fill(out: Any, x: Any, index: Any, value: Any, *, axis: int) -> None:
     _into_slices(out, x, index, value, axis, "last")
 
 
+@launch.kernel
+def _rows_of(count: int, rows: Any, index: Any, size: int, fault: Any) -> None:
+    """``rows[i] = index[i]``, counted from the end where negative; -1 outside of ``size``."""
+    i = cuda.grid(1)
+    while i < count:
+        at = index[i]
+        if at < 0:
+            at += size
+        if at < 0 or at >= size:
+            fault[0] = 1
+            at = -1
+        rows[i] = at
+        i = launch.following(i, count)
+
+
+@functools.cache
+def _slice_kernel(name: str) -> Any:
+    """One thread for each element of the slices that are given; that of a run's first slice folds
+    the elements of all slices of the run."""
+    source = (
+        "def fold(count, out, keys, order, values, step, n, inner, size, by_inner, by_n):\n"
+        "    i = cuda.grid(1)\n    while i < count:\n"
+        "        q = over(i, by_inner)\n        column = i - q * inner\n"
+        "        outer = over(q, by_n)\n        k = q - outer * n\n        row = keys[k]\n"
+        "        if row >= 0 and (k == 0 or keys[k - 1] != row):\n"
+        "            place = (outer * size + row) * inner + column\n"
+        "            a = out[place]\n            while k < n and keys[k] == row:\n"
+        "                x = values[((outer * n + order[k]) * inner + column) * step]\n"
+        f"                a = {_COMBINE[name]}\n                k += 1\n"
+        "            out[place] = a\n        i = following(i, count)\n"
+    )
+    return launch.from_source(source, "fold", {**NAMESPACE, "over": over})
+
+
 def _into_slices(out: Any, x: Any, index: Any, source: Any, axis: int, name: str) -> None:
+    """``out = x`` with slices along ``axis`` folded into those that ``index`` names."""
     work = _target(out, x)
-    places, shape = _slices(work, index, axis)
-    fold_places(work.flat, places, _value(source, shape, out.dtype), name)
+    if not x.ndim:
+        places, whole = _slices(work, index, axis)
+        fold_places(work.flat, places, _value(source, whole, out.dtype), name)
+        _finish(out, work)
+        return
+    axis, n = axis % x.ndim, index.size
+    shape = (*x.shape[:axis], n, *x.shape[axis + 1 :])
+    if math.prod(shape):
+        rows = arrays.empty((1, n), np.int64)
+        launch.each(_rows_of, n, rows, flat(index), x.shape[axis], errors.cell())
+        keys, order = sort_rows(rows, False)
+        given = _value(source, shape, out.dtype)
+        _fold_slices(work, keys, order, given, axis, "either" if name == "sum" and
+                     out.dtype == np.bool_ else name)  # fmt: skip
     _finish(out, work)
+
+
+def _fold_slices(
+    work: Array, keys: Any, order: Any, given: Any, axis: int, name: str
+) -> None:
+    n, inner = keys.size, math.prod(work.shape[axis + 1 :])
+    count = math.prod(work.shape[:axis]) * n * inner
+    step = 0 if given.size == 1 and count > 1 else 1
+    sizes = (n, inner, work.shape[axis], *divisors(count, inner, n))
+    half = name != "last" and work.dtype.itemsize == 2 and work.dtype.kind not in "iu"
+    if not half:
+        launch.each(_slice_kernel(name), count, words(work.flat), keys, order, words(given), step,
+                    *sizes)  # fmt: skip
+        return
+    wide = arrays.cast(work, np.float32)
+    values = arrays.cast(Array(given, (given.size,)), np.float32)
+    launch.each(_slice_kernel(name), count, wide, keys, order, values, step, *sizes)
+    arrays.assign(work, wide)
 
 
 # --- masks -----------------------------------------------------------------------------------

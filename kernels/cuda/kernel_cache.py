@@ -27,8 +27,7 @@ from mindtorch.kernels.support.first_use_clock import clock as first_use
 
 from . import streams
 from .driver_errors import raised_as_torchs
-from .driver_launch import Launches
-from .memory import DeviceArray
+from .driver_launch import Launches, carrier
 
 _FORMAT = 1
 _dispatcher: Any = importlib.import_module("numba.cuda.dispatcher")
@@ -52,8 +51,8 @@ def _folder(capability: tuple[int, ...]) -> Path:
 class DeviceCache(DiskCache):
     """The cache of a CUDA kernel."""
 
-    def folder(self) -> Path:
-        return _folder(tuple(_dispatcher.get_current_device().compute_capability))
+    def folders(self) -> tuple[Path, ...]:
+        return (_folder(tuple(_dispatcher.get_current_device().compute_capability)),)
 
     def pack(self, compiled: Any) -> bytes:
         try:
@@ -63,10 +62,6 @@ class DeviceCache(DiskCache):
 
     def unpack(self, payload: bytes, target_context: Any) -> Any:
         return _dispatcher._Kernel._rebuild(**pickle.loads(zlib.decompress(payload)))
-
-
-def _carriers(arguments: list[Any]) -> list[Any]:
-    return [a.carrier if isinstance(a, DeviceArray) else a for a in arguments]
 
 
 class Kernel(_dispatcher.CUDADispatcher):
@@ -84,12 +79,12 @@ class Kernel(_dispatcher.CUDADispatcher):
         self.launches = Launches(self._launch_by_numba, self._compiled_for)
 
     def _launch_by_numba(self, grid: Any, block: Any, arguments: list[Any]) -> None:
-        given = _carriers(arguments)
+        given = [carrier(each) for each in arguments]
         raised_as_torchs(lambda: self[grid, block, streams.current()](*given))
 
     def _compiled_for(self, arguments: list[Any]) -> Any:
         """The compiled kernel for arguments of these types; None where numba converts some."""
-        kinds = tuple(self.typeof_pyval(each) for each in _carriers(arguments))
+        kinds = tuple(self.typeof_pyval(carrier(each)) for each in arguments)
         return self.overloads.get(kinds)
 
     def compile(self, sig: Any) -> Any:

@@ -24,7 +24,7 @@ from numba import config
 from numba import cuda as numbas
 
 from . import errors, issue, streams
-from .memory import DeviceArray
+from .driver_launch import carrier
 
 
 def _be_quiet() -> None:
@@ -114,17 +114,6 @@ def from_source(source: str, name: str, space: dict[str, Any]) -> Any:
     return kernel(scope[name])
 
 
-def argument(value: Any) -> Any:
-    """What a launch takes for ``value``: the device memory of an array."""
-    if isinstance(value, DeviceArray):
-        assert not SIMULATED or value.memory.device == streams.device(), "on another device"
-        return value
-    if isinstance(value, np.ndarray):
-        raise TypeError("a launch takes memory of the device, not of the host")
-    flat = getattr(value, "flat", None)
-    return argument(flat) if isinstance(flat, DeviceArray) else value
-
-
 def _launch(function: Any, grid: Any, block: Any, given: list[Any]) -> None:
     if issue.active() is not None:
         issue.issue(lambda: _now(function, grid, block, given))
@@ -136,7 +125,7 @@ def _now(function: Any, grid: Any, block: Any, given: list[Any]) -> None:
     if not SIMULATED:
         function.launches(grid, block, given)
         return
-    arrays = [a.carrier if isinstance(a, DeviceArray) else a for a in given]
+    arrays = [carrier(each) for each in given]
     with _alone:
         errors.raised_as_torchs(lambda: function[grid, block, streams.current()](*arrays))
 
@@ -148,7 +137,7 @@ def each(function: Any, count: int, *arguments: Any) -> None:
     blocks = min(-(-count // THREADS), _MOST_BLOCKS)
     if not SIMULATED and count > blocks * THREADS:
         raise NotImplementedError(f"{count} elements in one launch")
-    _launch(function, blocks, THREADS, [count, *[argument(a) for a in arguments]])
+    _launch(function, blocks, THREADS, [count, *arguments])
 
 
 def rows(function: Any, count: int, *arguments: Any, threads: int = FOLDING) -> None:
@@ -157,10 +146,10 @@ def rows(function: Any, count: int, *arguments: Any, threads: int = FOLDING) -> 
         return
     if count > _MOST_ROWS:
         raise NotImplementedError(f"{count} rows in one launch")
-    _launch(function, count, threads, [argument(a) for a in arguments])
+    _launch(function, count, threads, list(arguments))
 
 
 def tiles(function: Any, grid: tuple[int, ...], block: tuple[int, int], *arguments: Any) -> None:
     """Launch ``function(*arguments)`` with a grid of two-dimensional blocks."""
     if all(grid):
-        _launch(function, grid, block, [argument(a) for a in arguments])
+        _launch(function, grid, block, list(arguments))

@@ -1,4 +1,4 @@
-"""Vendor libraries through cupy: cuBLAS for matrix products (``cublas``), cuFFT, cuSOLVER.
+"""Vendor libraries: cuBLAS for matrix products (``cublas``), cuFFT and cuSOLVER through cupy.
 
     picture   none of its own: arrays of cupy are made over our memory, and its functions called
     sync      on this thread's stream; cuSOLVER's numbers of failure are read on the host
@@ -19,7 +19,6 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from . import arrays, cublas, errors, graphs, memory, streams
@@ -32,26 +31,20 @@ def library() -> Any:
 
 
 @functools.cache
-def _takes(name: str) -> bool:
-    """Whether cuBLAS multiplies matrices of this type, which it is asked to once."""
-    if library() is None:
+def multiplies(dtype: Any) -> bool:
+    """Whether cuBLAS is there and multiplies matrices of a type, which it is asked to once."""
+    if cublas.library() is None or not cublas.knows(dtype):
         return False
-    dtype = np.dtype(ml_dtypes.bfloat16 if name == "bfloat16" else name)
+    out, a, b = (arrays.empty((2, 2), dtype) for _ in range(3))
     try:
-        out, a, b = (arrays.empty((2, 2), dtype) for _ in range(3))
         _multiply(out, a, b)
     except Exception as error:
-        if name != "bfloat16":  # which cards before Ampere do not know
+        if dtype.kind in "fc":  # bfloat16 is not known to cards before Ampere
             warnings.warn(
-                f"cuBLAS multiplies no {name} here, our own product does: {error}", stacklevel=2
+                f"cuBLAS multiplies no {dtype} here, our own product does: {error}", stacklevel=2
             )
         return False
     return True
-
-
-def multiplies(dtype: Any) -> bool:
-    """Whether cuBLAS is there and multiplies matrices of a type."""
-    return cublas.knows(dtype) and _takes(dtype.name)
 
 
 def view(array: Any) -> Any:
@@ -73,9 +66,8 @@ def matmul(out: Any, a: Any, b: Any, before: int = 0) -> bool:
 
 
 def _multiply(out: Any, a: Any, b: Any, before: int = 0) -> None:
-    cupy = library()
-    with streams.of_cupy(cupy):
-        errors.raised_as_torchs(lambda: cublas.multiply(cupy, out, a, b, before))
+    found = cublas.library()
+    errors.raised_as_torchs(lambda: cublas.multiply(found, out, a, b, before))
 
 
 class Refused(Exception):

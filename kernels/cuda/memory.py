@@ -14,7 +14,6 @@ import functools
 import math
 import threading
 import warnings
-import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -24,7 +23,7 @@ from numba import config, cuda
 
 from mindtorch.kernels.support.errors import OutOfMemoryError
 
-from . import errors, issue, streams
+from . import driver, errors, issue, streams
 
 SIMULATED = bool(config.ENABLE_CUDASIM)
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
@@ -72,7 +71,8 @@ def statistics(device: int) -> Statistics:
     return _statistics[device]
 
 
-_held: weakref.WeakSet[Memory] = weakref.WeakSet()
+# (address, bytes, device) of each allocation that an array holds, by the number of its object
+_held: dict[int, tuple[int, int, int]] = {}
 
 
 class Memory:
@@ -113,6 +113,7 @@ class Memory:
         return self._bytes
 
     def __del__(self) -> None:
+        _held.pop(id(self), None)
         if self.counted:
             self._statistics.given_back(self.counted)
 
@@ -207,7 +208,7 @@ def allocate(size: int) -> Memory:
         OutOfMemoryError: there are none left after freed blocks were given back.
     """
     made = _allocated(-(-size // _ALIGNMENT) * _ALIGNMENT)
-    _held.add(made)
+    _held[id(made)] = (made.address, made.size, made.device)
     recording = issue.active()
     if recording is not None:
         recording.kept.append(made)
@@ -226,7 +227,7 @@ def _allocated(whole: int) -> Memory:
         return Memory(cuda.device_array(whole, np.uint8), whole, whole)
     for again in (False, True):
         try:
-            return Memory(errors.raised_as_torchs(lambda: _take(whole)), whole, whole)
+            return Memory(errors.raised_as_torchs(_take, whole), whole, whole)
         except Exception as error:
             if not _is_full(error):
                 raise
@@ -286,7 +287,7 @@ def empty_cache() -> None:
 
 def blocks() -> list[tuple[int, int, int]]:
     """(address, bytes, device) of each allocation that an array holds."""
-    return sorted((address_of(each), each.size, each.device) for each in list(_held))
+    return sorted(_held.values())
 
 
 def address_of(memory: Memory) -> int:
@@ -372,9 +373,9 @@ class DeviceArray:
             if value.memory.device != self.memory.device:
                 target.set(value.to_host())
                 return
-            to, given = target.carrier, value.view(target.dtype).carrier
+            given = value.view(target.dtype)
             with streams.on(self.memory.device):
-                issue.issue(lambda: to.copy_to_device(given, stream=streams.current()))
+                issue.issue(lambda: _copy(target, given))
         elif isinstance(value, np.ndarray) and value.size != 1:
             target.set(value)
         else:
@@ -443,6 +444,14 @@ class DeviceArray:
             "data": (address, False), "version": 3,
             "stream": streams.handle(streams.current()) or 1,
         }  # fmt: skip
+
+
+def _copy(target: DeviceArray, given: DeviceArray) -> None:
+    """Copy as many elements as ``target`` has, on this thread's device and stream."""
+    if given.size != target.size:
+        raise ValueError(f"{given.size} elements for {target.size}")
+    if not driver.copy_on_device(pointer(target), pointer(given), target.nbytes):
+        target.carrier.copy_to_device(given.carrier, stream=streams.current())
 
 
 def pointer(array: DeviceArray) -> int:

@@ -60,6 +60,17 @@ def _at(k: int, inner: int, outer: int, by_inner: Any) -> Any:
     return q * (outer - inner) + k
 
 
+@launch.device
+def _four(x: Any, base: int, k: int, inner: int, outer: int, by_inner: Any) -> Any:
+    """A set's elements from number ``k`` on, as far apart as threads that take turns."""
+    return (
+        x[base + _at(k, inner, outer, by_inner)],
+        x[base + _at(k + FOLDING, inner, outer, by_inner)],
+        x[base + _at(k + 2 * FOLDING, inner, outer, by_inner)],
+        x[base + _at(k + 3 * FOLDING, inner, outer, by_inner)],
+    )
+
+
 @launch.kernel
 def _moments(
     mean: Any, invstd: Any, spread: Any, x: Any, count: int, step: int, inner: int, outer: int,
@@ -71,18 +82,67 @@ def _moments(
     center = 0.0
     if centred:
         part = 0.0
-        for k in range(t, count, FOLDING):
+        k = np.int64(t)
+        while k < count - 3 * FOLDING:
+            for value in _four(x, base, k, inner, outer, by_inner):
+                part += value
+            k += 4 * FOLDING
+        while k < count:
             part += x[base + _at(k, inner, outer, by_inner)]
+            k += FOLDING
+        center = total(lanes, t, part) / count
+    part = 0.0
+    k = np.int64(t)
+    while k < count - 3 * FOLDING:
+        for value in _four(x, base, k, inner, outer, by_inner):
+            d = value - center
+            part += d * d
+        k += 4 * FOLDING
+    while k < count:
+        d = x[base + _at(k, inner, outer, by_inner)] - center
+        part += d * d
+        k += FOLDING
+    squares = total(lanes, t, part)
+    if t == 0:
+        mean[s] = center
+        spread[s] = squares
+        invstd[s] = 1.0 / _sqrt(squares / count + eps)
+
+
+@launch.kernel
+def _rows_forward(
+    y: Any, mean: Any, invstd: Any, spread: Any, x: Any, weight: Any, bias: Any, count: int,
+    eps: float, centred: int, weighted: int, shifted: int,
+) -> None:  # fmt: skip
+    """:func:`_moments` and :func:`_apply` for rows whose elements each have a weight of their own:
+    a row is read from the nearest memory after the first time."""
+    lanes = cuda.shared.array(FOLDING, float64)
+    s, t = cuda.blockIdx.x, cuda.threadIdx.x
+    base = np.int64(s) * count
+    center = 0.0
+    if centred:
+        part = 0.0
+        for k in range(t, count, FOLDING):
+            part += x[base + k]
         center = total(lanes, t, part) / count
     part = 0.0
     for k in range(t, count, FOLDING):
-        d = x[base + _at(k, inner, outer, by_inner)] - center
+        d = x[base + k] - center
         part += d * d
     squares = total(lanes, t, part)
     if t == 0:
         mean[s] = center
         spread[s] = squares
         invstd[s] = 1.0 / _sqrt(squares / count + eps)
+    cuda.syncthreads()
+    middle, scale = mean[s], invstd[s]
+    for k in range(t, count, FOLDING):
+        value = (x[base + k] - middle) * scale
+        if weighted:
+            value = value * weight[k]
+        if shifted:
+            value = value + bias[k]
+        y[base + k] = value
 
 
 @launch.kernel
@@ -181,9 +241,14 @@ def _forward(
     y: Any, mean: Any, invstd: Any, x: Any, weight: Any, bias: Any, picture: Picture, eps: float,
     centred: bool = True, spread: Any = None,
 ) -> None:  # fmt: skip
-    sets = picture.sets
+    sets, own = picture
     source = flat(x)
     spread = arrays.empty((sets.sets,), np.float64) if spread is None else spread
+    if sets.inner == sets.size == own.sets and own.share == 1:
+        launch.rows(_rows_forward, sets.sets, y, mean, invstd, spread, source,
+                    optional(weight, y.dtype), optional(bias, y.dtype), sets.size, eps,
+                    int(centred), int(weight is not None), int(bias is not None))  # fmt: skip
+        return
     launch.rows(_moments, sets.sets, mean, invstd, spread, source, sets.size, sets.step,
                 sets.inner, sets.outer, divisor(sets.inner, sets.size), eps,
                 int(centred))  # fmt: skip

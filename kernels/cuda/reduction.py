@@ -1,9 +1,10 @@
 """Folds over axes for CUDA: sum, mean, prod, amax, amin, any, all, exclusive or.
 
     picture   one block for each element of the result; thread t folds the elements t, t + threads,
-              ... of its set into a register. Sets of few elements, and sets whose neighbours lie
-              side by side (columns), are folded by one thread each. Where that makes too few
-              blocks, sets are cut into parts, whose results a second launch folds
+              ... of its set into a register, and reads some of them at once. Sets of few elements,
+              and sets whose neighbours lie side by side (columns), are folded by one thread each.
+              Where that makes too few blocks, sets are cut into parts, whose results a second
+              launch folds
     memory    one value a thread in shared memory; the parts' results in global memory
     sync      after the registers are stored, and after each halving of the tree; between the two
               launches
@@ -37,6 +38,7 @@ _SHORT = 64
 _LEAST = (32, 32) if launch.SIMULATED else (2048, 64)
 _WANTED = (4, 64) if launch.SIMULATED else (1056, 1 << 17)
 _MOST_PARTS = 1024
+_AT_ONCE = 4  # elements that a thread reads before it adds the first
 _COMBINE = {
     "sum": "a + x", "mean": "a + x", "prod": "a * x", "amax": "greater(x, a)",
     "amin": "lesser(x, a)", "any": "a | _A(x != 0)", "all": "a & _A(x != 0)", "xor_sum": "a ^ x",
@@ -173,14 +175,22 @@ def _kernel(
     geometry = [f"{p}{v}{k}" for p, r in (("k", kept), ("f", folded)) for k in range(r)
                 for v in "nsm"]  # fmt: skip
     head = "target, source, rows, parts, length, count, number, across"
+    combined = f"            a = {_COMBINE[name]}\n"
+    one = f"            place = base\n{_walk('f', folded, 'j', 'place', 3)}"
+    one += f"            x = {value}\n{combined}"
+    several = "".join(
+        f"            place = base\n{_walk('f', folded, f'(j + {k} * step)', 'place', 3)}"
+        f"            x{k} = {value}\n" for k in range(_AT_ONCE)
+    ) + "".join(f"            x = x{k}\n{combined}" for k in range(_AT_ONCE))
     fold = (
+        f"        step = {'1' if by_thread else 'FOLDING'}\n"
         f"        base = 0\n{_walk('k', kept, 'r', 'base', 2)}"
         f"        a = {_identity(name, accumulator)}\n"
         "        start = part * length\n        stop = min(start + length, count)\n"
-        f"        for j in range(start{'' if by_thread else ' + t'}, stop, "
-        f"{'1' if by_thread else 'FOLDING'}):\n"
-        f"            place = base\n{_walk('f', folded, 'j', 'place', 3)}"
-        f"            x = {value}\n            a = {_COMBINE[name]}\n"
+        f"        j = start{'' if by_thread else ' + t'}\n"
+        f"        while j < stop - {_AT_ONCE - 1} * step:\n{several}"
+        f"            j += {_AT_ONCE} * step\n"
+        f"        while j < stop:\n{one}            j += step\n"
     )
     written = _written(name, out_dtype, accumulator)
     if by_thread:

@@ -29,6 +29,7 @@ class _Current(threading.local):
     def __init__(self) -> None:
         self.others: dict[int, Any] = {}  # streams that are current on other devices
         self.entered: Any = None
+        self.context = -1  # the device whose context the driver has as this thread's
 
 
 _local = _Current()
@@ -50,9 +51,17 @@ def set_device(index: int) -> int:
             chosen = cuda.gpus[index]
             chosen.__enter__()
             _local.entered = chosen
+            _local.context = -1
         _local.others[before] = _local.stream
         _local.device, _local.stream = index, _local.others.get(index, 0)
     return before
+
+
+def enter() -> None:
+    """Make the context of this thread's device that of the driver, for calls that ask for none."""
+    if _local.context != _local.device:
+        cuda.current_context()
+        _local.context = _local.device
 
 
 class on:  # noqa: N801

@@ -36,7 +36,7 @@ import numba
 import numpy as np
 
 from mindtorch.engine.devices import cuda as engine
-from mindtorch.kernels.cuda import errors, fast_division, gemm, launch, memory, streams
+from mindtorch.kernels.cuda import cublas, errors, fast_division, gemm, launch, memory, streams
 
 cuda: Any = importlib.import_module("numba.cuda")
 dispatcher: Any = importlib.import_module("numba.cuda.dispatcher")
@@ -210,7 +210,9 @@ def pretend() -> None:
     for_memory.allocate = lambda size: memory.Memory(
         np.zeros(-(-size // 64) * 64, np.uint8), size
     )
-    for_memory._cupy = lambda: None  # whose products need a driver
+    for_memory._cupy = lambda: None
+    for_products: Any = cublas
+    for_products.library = lambda: None  # which needs a driver
     for_memory.information = lambda: (1 << 40, 1 << 40)
     streams.device_count = lambda: 1
     engine.device_count = lambda: 1
@@ -223,8 +225,8 @@ def pretend() -> None:
     launches.rows = lambda function, count, *a, threads=0: (
         translate(function, a) if count > 0 else None
     )
-    for_products: Any = gemm
-    for_products.run = _both_kernels
+    tiled: Any = gemm
+    tiled.run = _both_kernels
     launches.tiles = lambda function, grid, block, *a: translate(function, a)
 
 
@@ -293,7 +295,7 @@ def steps() -> None:
         launch.rows(attention_products._drops, 12, x, x, x, 5)
     case = convolution._Case(
         (2, 2, 5, 5), (4, 2, 3, 3), (2, 4, 3, 3),
-        {"groups": 1, "stride": (1, 1), "padding": (0, 0), "dilation": (1, 1)},
+        ((1, 1), (0, 0), (1, 1)), 1,
     )  # fmt: skip
     for kind in ("f4", "f8", "f2"):
         x = memory.empty(100, kind)

@@ -45,7 +45,6 @@ def _stand_in() -> Any:
         setattr(fake, part, types.SimpleNamespace(**names, LinAlgError=np.linalg.LinAlgError))
     fake.ndarray = _array
     fake.cuda = types.SimpleNamespace(
-        device=types.SimpleNamespace(get_cublas_handle=lambda: 7),
         UnownedMemory=lambda address, size, owner: (address, size),
         MemoryPointer=lambda memory, offset: (memory, offset),
         Stream=types.SimpleNamespace(null=contextlib.nullcontext()),
@@ -70,7 +69,7 @@ class _Cublas:
         strides = [s * dtype.itemsize for s in (step, 1, pitch)]
         return np.ndarray((batch, rows, columns), dtype, held, 0, strides)
 
-    def gemmStridedBatchedEx(  # noqa: N802
+    def cublasGemmStridedBatchedEx(  # noqa: N802
         self, handle: int, turn_a: int, turn_b: int, m: int, n: int, k: int, one: int, a: int,
         kind_a: int, pitch_a: int, step_a: int, b: int, kind_b: int, pitch_b: int, step_b: int,
         other: int, c: int, kind: int, pitch: int, step: int, batch: int, how: int, algorithm: int,
@@ -97,19 +96,19 @@ class WithCupy:
     products: Any = cublas
 
     def __enter__(self) -> None:
-        self.before = self.changed.library, self.products.binding
+        self.before = self.changed.library, self.products.library, self.products.handle
         library = _Cublas()
-        self.products.binding = lambda: library
+        self.products.library, self.products.handle = lambda: library, lambda cublas: 7
         fake, asking = _stand_in(), types.ModuleType("cupyx")
         asking.errstate = lambda linalg: contextlib.nullcontext()  # type: ignore[attr-defined]
         self.changed.library = lambda: fake
-        self.changed._takes.cache_clear()
+        self.changed.multiplies.cache_clear()
         sys.modules["cupyx"] = asking
         asked.clear()
 
     def __exit__(self, *error: Any) -> None:
-        self.changed.library, self.products.binding = self.before
-        self.changed._takes.cache_clear()
+        self.changed.library, self.products.library, self.products.handle = self.before
+        self.changed.multiplies.cache_clear()
         del sys.modules["cupyx"]
 
 

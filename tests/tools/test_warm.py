@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -48,10 +49,13 @@ sys.exit(cli.main(["warm", "--only", sys.argv[2]]))
 """
 
 
-def _mindtorch(cache: Path, *arguments: str, repository: Path) -> subprocess.CompletedProcess[str]:
+def _mindtorch(
+    cache: Path, *arguments: str, repository: Path, installed: Any = 0
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "mindtorch", *arguments], cwd=cache.parent, capture_output=True,
-        env={**os.environ, "PYTHONPATH": str(repository), "MINDTORCH_CACHE_DIR": str(cache)},
+        env={**os.environ, "PYTHONPATH": str(repository), "MINDTORCH_CACHE_DIR": str(cache),
+             "MINDTORCH_INSTALLED_KERNELS": str(installed)},
         text=True,
     )  # fmt: skip
 
@@ -71,6 +75,27 @@ def test_a_scripts_kernels_are_kept_and_give_the_same_bits(
     assert " 0 functions compiled" not in f" {first.stderr}"
     assert second.stderr.startswith("0 functions compiled")
     assert {path.suffix for path in cache.rglob("*") if path.is_file()} == {".nbc"}
+
+
+def test_kernels_for_all_are_found_with_an_empty_cache(tmp_path: Path, repository: Path) -> None:
+    script, cache, installed = (tmp_path / name for name in ("script.py", "cache", "installed"))
+    script.write_text(SCRIPT)
+    arguments = ("warm", "--installed", str(script))
+    first = _mindtorch(cache, *arguments, repository=repository, installed=installed)
+    assert first.returncode == 0, first.stderr
+    assert f"are in {installed}" in first.stderr
+    second = _mindtorch(cache, "warm", str(script), repository=repository, installed=installed)
+    assert second.stderr.startswith("0 functions compiled"), second.stderr
+    assert first.stdout == second.stdout
+    assert not list(cache.rglob("*.nbc")) and list(installed.rglob("*.nbc"))
+
+
+def test_kernels_for_all_that_nobody_reads_are_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MINDTORCH_INSTALLED_KERNELS", "0")
+    assert cli.main(["warm", "--installed"]) == 2
+    assert "MINDTORCH_INSTALLED_KERNELS=0 is set" in capsys.readouterr().err
 
 
 def test_a_full_disk_is_told_of_and_holds_no_half_file(tmp_path: Path, repository: Path) -> None:

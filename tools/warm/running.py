@@ -9,6 +9,7 @@ time, and run again, which finds everything there.
 from __future__ import annotations
 
 import argparse
+import compileall
 import json
 import os
 import signal
@@ -22,7 +23,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from mindtorch.kernels.codegen.jit import cache_directory, statistics
+from mindtorch.kernels.codegen.jit import cache_directory, installed_root, statistics
 from mindtorch.kernels.cpu.thread_pool import available_cores
 from mindtorch.module_hooker import torch_disable
 
@@ -104,9 +105,26 @@ def warm(options: argparse.Namespace) -> int:
         for name in names:
             print(f"{name:{width}}  {PROGRAMS[name].covers}")
         return 0
+    if options.installed and not _for_all():
+        return 2
     if options.script is not None:
         return _warm_script(options)
     return _warm(names, options.jobs or available_cores())
+
+
+def _for_all() -> bool:
+    """Have kernels and byte code written to where all find them who use this installation."""
+    root = installed_root()
+    if root is None:
+        print("mindtorch warm: MINDTORCH_INSTALLED_KERNELS=0 is set, so nobody would read kernels "
+              "of the installation", file=sys.stderr)  # fmt: skip
+        return False
+    os.environ["MINDTORCH_CACHE_DIR"] = str(root)
+    package = Path(__file__).parents[2]
+    for folder in (package, *(each for each in package.iterdir() if each.is_symlink())):
+        # not where PYTHONDONTWRITEBYTECODE is heeded; what cannot be written does no harm
+        compileall.compile_dir(folder, quiet=2)
+    return True
 
 
 def _warm(names: list[str], jobs: int) -> int:

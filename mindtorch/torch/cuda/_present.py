@@ -216,8 +216,11 @@ def cudart() -> Any:
 
 def current_blas_handle() -> int:
     """The address of cuBLAS's handle."""
-    cudart()
-    return int(_memory()._cupy().cuda.device.get_cublas_handle())
+    cublas = engine.kernels("cublas")
+    found = cublas.library()
+    if found is None:
+        raise NotImplementedError("the library of cuBLAS is not found")
+    return int(cublas.handle(found))
 
 
 def current_solver_handle() -> int:

@@ -99,13 +99,16 @@ ALIEN = (
 )  # fmt: skip
 
 
-def run(directory: Path, seed: int = 0, program: str = STEP, *arguments: str) -> Any:
+def run(
+    directory: Path, seed: int = 0, program: str = STEP, *arguments: str, installed: Any = 0
+) -> Any:
     """Kernels compiled, kernels loaded, and what comes out, of a process with this cache.
 
     The seed decides in which order the process meets the members of a set of strings.
     """
     environment = {
-        **os.environ, "MINDTORCH_CACHE_DIR": str(directory), "PYTHONHASHSEED": str(seed)
+        **os.environ, "MINDTORCH_CACHE_DIR": str(directory), "PYTHONHASHSEED": str(seed),
+        "MINDTORCH_INSTALLED_KERNELS": str(installed),
     }  # fmt: skip
     done = subprocess.run(
         [sys.executable, "-c", program, *arguments], env=environment, capture_output=True,
@@ -129,6 +132,23 @@ def test_a_second_process_compiles_nothing(filled: Any) -> None:
         assert again[0] == 0
         assert again[1] > 0
         assert again[2] == loss
+
+
+def test_kernels_of_the_installation_are_read_and_never_written(tmp_path: Path) -> None:
+    installed, own = tmp_path / "installed", tmp_path / "own"
+    compiled, _, total = run(installed, program=ONE_OP)
+    found = run(own, program=ONE_OP, installed=installed)
+    assert (found[0], found[2]) == (0, total)
+    assert not list(own.rglob("*.nbc"))
+    files = sorted(installed.rglob("*.nbc"))
+    for file in files:
+        file.write_bytes(file.read_bytes()[:-1])
+    sizes = [file.stat().st_size for file in files]
+    found = run(own, program=ONE_OP, installed=installed)
+    assert (found[0], found[2]) == (compiled, total)
+    assert [file.stat().st_size for file in files] == sizes
+    assert len(list(own.rglob("*.nbc"))) == compiled
+    assert run(own, program=ONE_OP, installed=installed)[0] == 0
 
 
 def test_a_kernel_from_the_cache_is_linked_with_one_compiled_now(tmp_path: Path) -> None:
@@ -289,7 +309,7 @@ def test_a_signal_waits_until_a_kernel_is_compiled(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """numba lost one that came while LLVM hands over the machine code, and its kernel with it."""
-    monkeypatch.setattr(compiling, "_directory", tmp_path)  # where an earlier run left none
+    monkeypatch.setattr(compiling, "_directories", (tmp_path,))  # where an earlier run left none
     engine = registry.cpu_target.target_context.codegen()._engine._ee
     given = engine._object_cache_notify
 

@@ -1,7 +1,8 @@
 """Convolutions add their terms in oneDNN's order, so that their bits can be PyTorch's.
 
-The order is written out here as plain loops. Where torch's oneDNN has vectors of eight floats and
-no wider ones, torch itself is asked too.
+It is another one for vectors of sixteen floats, where sums of blocks are added up. The order is
+written out here as plain loops. Where torch's oneDNN has vectors of eight floats and no wider ones,
+torch itself is asked too.
 """
 
 from typing import Any
@@ -41,17 +42,18 @@ def one_thread() -> Any:
 
 
 @numba.njit(error_model="numpy")
-def added_one_by_one(rows: Any, columns: Any, begins: Any, start: Any) -> Any:
-    """``start[j] + sum of rows[i, t] * columns[t, j]``; parts between ``begins`` apart."""
+def added_one_by_one(rows: Any, columns: Any, begins: Any, start: Any, apart: bool) -> Any:
+    """``start[j] + sum of rows[i, t] * columns[t, j]``, one by one, or parts between ``begins``
+    ``apart``."""
     out = np.empty((rows.shape[0], columns.shape[1]), np.float32)
     for i in range(rows.shape[0]):
         for j in range(columns.shape[1]):
             total = start[j]
             for part in range(begins.size - 1):
-                chained = total if begins.size == 2 else np.float32(0)
+                chained = np.float32(0) if apart else total
                 for t in range(begins[part], begins[part + 1]):
                     chained = fma(rows[i, t], columns[t, j], chained)  # type: ignore[call-arg]
-                total = chained if begins.size == 2 else np.float32(total + chained)
+                total = np.float32(total + chained) if apart else chained
             out[i, j] = total
     return out
 
@@ -104,26 +106,27 @@ def test_terms_are_added_in_the_order_of_blocks(name: str) -> None:
     taps = kernel[2] ** 2
     seen = windows(x, kernel[2], padding)
     flat = in_blocks(weight.reshape(kernel[0], kernel[1], taps))
-    whole = np.array([0, flat.shape[1]])
-    expected = added_one_by_one(in_blocks(seen), flat.T.copy(), whole, bias)
+    whole = BLOCK * taps if BLOCK == 16 else flat.shape[1]
+    begins = np.array([*range(0, flat.shape[1], whole), flat.shape[1]])
+    expected = added_one_by_one(in_blocks(seen), flat.T.copy(), begins, bias, BLOCK == 16)
     assert np.array_equal(out, planes(expected, shape[0], g.shape[2]))
 
     back = windows(g, kernel[2], kernel[2] - 1 - padding)[:, :, ::-1]
     turned = in_blocks(weight.transpose(1, 0, 2, 3).reshape(kernel[1], kernel[0], taps))
-    blocks = 4 if g.shape[3] < 15 else 2 if g.shape[3] < 40 else 1
+    blocks = 1 if BLOCK == 16 else 4 if g.shape[3] < 15 else 2 if g.shape[3] < 40 else 1
     begins = np.array([*range(0, turned.shape[1], blocks * BLOCK * taps), turned.shape[1]])
     nothing = np.zeros(kernel[1], np.float32)
-    expected = added_one_by_one(in_blocks(back), turned.T.copy(), begins, nothing)
+    expected = added_one_by_one(in_blocks(back), turned.T.copy(), begins, nothing, True)
     assert np.array_equal(gx, planes(expected, shape[0], shape[2]))
 
     slopes = g.transpose(1, 0, 2, 3).reshape(kernel[0], -1).copy()
     terms = np.array([0, slopes.shape[1]])
     expected = added_one_by_one(
-        slopes, seen.reshape(len(seen), -1), terms, np.zeros(kernel[1] * taps, np.float32)
+        slopes, seen.reshape(len(seen), -1), terms, np.zeros(kernel[1] * taps, np.float32), False
     )
     assert np.array_equal(gw.reshape(kernel[0], -1), expected)
     ones = np.ones((slopes.shape[1], 1), np.float32)
-    expected = added_one_by_one(slopes, ones, terms, np.zeros(1, np.float32))
+    expected = added_one_by_one(slopes, ones, terms, np.zeros(1, np.float32), False)
     assert np.array_equal(gb, expected[:, 0])
 
 

@@ -37,8 +37,8 @@ def product(a: Any, b: Any, letter: str, bias: Any = None) -> Any:
     room = np.full(m * n + 128, 7, a.dtype)
     out = room[64:-64]
     out[:] = np.nan
-    run: Any = products.plan(a.dtype, (m, n, k), steps(a), steps(b), has_bias=bias is not None,
-                             letter=letter)  # fmt: skip
+    run: Any = products.plan(a.dtype, (m, n, k), steps(a), steps(b), letter=letter,
+                             start=None if bias is None else products.Matrix(0, 1))  # fmt: skip
     run(out, matmul._memory(a), matmul._memory(b), *([] if bias is None else [bias]))
     assert (room[:64] == 7).all() and (room[-64:] == 7).all()
     return out.reshape(m, n)
@@ -156,13 +156,36 @@ def test_blocks_of_sums_are_those_of_mkls_kernels(
         assert_exact(product(a, b, "P"), a, b)
 
 
+@pytest.mark.parametrize("letter", "drp")
+def test_a_product_is_added_to_a_start(letter: str) -> None:
+    """A matrix, which may be the result's own memory; a row; a column as wide as a panel."""
+    a, b = operands(19, 100, 500, "nt" if letter == "d" else "nn", np.float32)
+    size, width = (19, 100, 500), products.panel_width(np.dtype(np.float32))
+    rng = np.random.default_rng(0)
+    for shape, start in [
+        ((19, 100), products.Matrix(100, 1)), ((1, 100), products.Matrix(0, 1)),
+        ((19, 1), products.Matrix(width, 0)),
+    ]:  # fmt: skip
+        added = rng.standard_normal(shape).astype(np.float32)
+        wide = added if shape[1] > 1 or letter == "d" else np.repeat(added, width, 1)
+        step = products.Matrix(1, 0) if letter == "d" and shape[1] == 1 else start
+        run: Any = products.plan(a.dtype, size, steps(a), steps(b), letter=letter, start=step)
+        out = np.full(19 * 100, np.nan, np.float32)
+        if shape == (19, 100):
+            out[:] = added.reshape(-1)
+            wide = out
+        run(out, matmul._memory(a), matmul._memory(b), wide.reshape(-1))
+        assert_exact(out.reshape(19, 100), a, b, added)
+
+
 @pytest.mark.parametrize("vector", [16, 32])
 def test_tiles_of_narrower_vectors(vector: int) -> None:
     """As processors without AVX-512, and without AVX2, have them."""
     a, b = operands(33, 100, 300, "nt", np.float32)
     out, nothing = np.full((33, 100), np.nan, np.float32), np.zeros(64, np.float32)
     for form in (product_loops.DOTS, product_loops.PACKED):
-        given = (33, 100, 300, *steps(a), *steps(b), 0, form, 0, 150, 4, product_loops.ROWS, 33, 0)
+        given = [33, 100, 300, *steps(a), *steps(b), 0, 0]
+        given += [form, 0, 150, 4, product_loops.ROWS, 33, 0]
         run = product_loops.product(a.dtype, vector, form == product_loops.DOTS)
         run(out.reshape(-1), matmul._memory(a), matmul._memory(b), nothing, np.array(given), 0, 1)
         assert_exact(out, a, b)
