@@ -225,3 +225,26 @@ def test_predictions_of_a_model_have_the_type_it_computes_in(level: str, kind: A
     optimizer = ms.nn.SGD(net.trainable_params(), 0.1)
     model = ms.Model(net, ms.nn.CrossEntropyLoss(), optimizer, amp_level=level)
     assert model.predict(ms.Tensor(np.ones((2, 4), np.float32))).dtype == kind
+
+
+def test_rates_are_set_as_parameters_are() -> None:
+    optimizer = optim.SGD([torch.ones(2, requires_grad=True)], lr=0.1)
+    optimizer.param_groups[0]["lr"].set_data(ms.Tensor(0.5, ms.float32))
+    assert optimizer.param_groups[0]["lr"] == 0.5
+
+
+@pytest.mark.parametrize("call", [
+    lambda x: nn.MSELoss()(x, x * 2), lambda x: nn.functional.l1_loss(x, x * 2),
+    lambda x: nn.functional.huber_loss(x, x * 2), lambda x: nn.GaussianNLLLoss()(x, x * 2, x * x),
+    lambda x: nn.MultiLabelSoftMarginLoss()(x, x), lambda x: nn.LSTM(3, 2)(x)[0],
+    lambda x: nn.GRUCell(3, 2)(x), lambda x: nn.MultiheadAttention(3, 1)(x, x, x)[0],
+    lambda x: nn.functional.scaled_dot_product_attention(x[None], x[None], x[None]),
+])  # fmt: skip
+def test_torch_s_layers_take_mindspore_s_tensors(call: Callable[[Any], Any]) -> None:
+    """``size`` is a number there."""
+    values = np.random.default_rng(0).standard_normal((4, 3)).astype(np.float32)
+    found = []
+    for make in (ms.Tensor, torch.tensor):
+        torch.manual_seed(0)
+        found.append(call(make(values)).detach().numpy())
+    assert np.array_equal(*found)

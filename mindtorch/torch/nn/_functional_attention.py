@@ -67,8 +67,8 @@ def scaled_dot_product_attention(
             "key.dtype: {} and value.dtype: {} instead.".format(*map(dtypes.c_name, kinds))
         )
     if enable_gqa:
-        key, value = (_for_each_head(x, query.size(-3)) for x in (key, value))
-    factor = 1 / math.sqrt(query.size(-1) or math.nan) if scale is None else float(scale)
+        key, value = (_for_each_head(x, query.shape[-3]) for x in (key, value))
+    factor = 1 / math.sqrt(query.shape[-1] or math.nan) if scale is None else float(scale)
     mask = attn_mask
     if mask is not None and mask.aval.dtype is dtypes.bool_:
         mask = query.new_zeros(mask.shape).masked_fill(mask.logical_not(), -math.inf)
@@ -99,11 +99,11 @@ def _attended(
 
 def _for_each_head(x: Any, heads: int) -> Any:
     """Keys or values, each head repeated for the query's heads that share it."""
-    if heads % x.size(-3):
+    if heads % x.shape[-3]:
         raise RuntimeError(
             "Number of heads in key and value must divide the number of heads in "
         )
-    return x.repeat_interleave(heads // x.size(-3), -3)
+    return x.repeat_interleave(heads // x.shape[-3], -3)
 
 
 def _fits_fused(query: Any, key: Any, value: Any, mask: Any) -> bool:
@@ -114,9 +114,9 @@ def _fits_fused(query: Any, key: Any, value: Any, mask: Any) -> bool:
         return False
     if not query.shape[:-2] == key.shape[:-2] == value.shape[:-2]:
         return False
-    if query.size(-1) != key.size(-1) or key.size(-2) != value.size(-2):
+    if query.shape[-1] != key.shape[-1] or key.shape[-2] != value.shape[-2]:
         return False
-    scores = (*query.shape[:-1], key.size(-2))
+    scores = (*query.shape[:-1], key.shape[-2])
     if 0 in scores:
         return False
     wide = scores if mask is None else (1,) * (len(scores) - mask.dim()) + tuple(mask.shape)
@@ -267,7 +267,7 @@ def multi_head_attention_forward(
         weights = (q_proj_weight, k_proj_weight, v_proj_weight)
     q, k, v = _projected(query, key, value, weights, in_proj_bias)
     if attn_mask is not None:
-        _check_mask(attn_mask, (length, key.size(0)), batch * num_heads)
+        _check_mask(attn_mask, (length, key.shape[0]), batch * num_heads)
     attn_mask = _canonical_mask(attn_mask, "attn_mask", None, "", q.dtype)
     padding = _canonical_mask(key_padding_mask, "key_padding_mask", None, "", q.dtype)
     if bias_k is not None:
@@ -281,7 +281,7 @@ def multi_head_attention_forward(
         k, v = pad(k, (0, 0, 0, 1)), pad(v, (0, 0, 0, 1))
         attn_mask, padding = _for_one_key_more(attn_mask), _for_one_key_more(padding)
     if padding is not None:
-        _check_padding(padding.shape, (batch, k.size(2)))
+        _check_padding(padding.shape, (batch, k.shape[2]))
     mask = _merged(attn_mask, padding, batch, num_heads)
     out, attention = _attend(q, k, v, mask, dropout_p if training else 0.0, need_weights)
     out = out.permute(2, 0, 1, 3).reshape(length * batch, width)
@@ -313,7 +313,7 @@ def _attend(
     """The parts' outputs, and the weights where they are needed."""
     if not need_weights:
         return scaled_dot_product_attention(q, k, v, mask, dropped), None
-    attention = softmax(_scores(q * math.sqrt(1.0 / q.size(-1)), k, mask), -1)
+    attention = softmax(_scores(q * math.sqrt(1.0 / q.shape[-1]), k, mask), -1)
     if dropped > 0:
         attention = dropout(attention, dropped)
     return attention.matmul(v), attention
@@ -323,13 +323,13 @@ def _heads(name: str, static: Any, x: Any, sizes: tuple[int, int, int]) -> Any:
     """``x`` of (S, N, E), or the static one of (N * heads, S, size), as (N, heads, S, size)."""
     batch, heads, size = sizes
     if static is None:
-        return x.reshape(x.size(0), batch, heads, size).permute(1, 2, 0, 3)
+        return x.reshape(x.shape[0], batch, heads, size).permute(1, 2, 0, 3)
     for place, wanted in ((0, batch * heads), (2, size)):
-        if static.size(place) != wanted:
+        if static.shape[place] != wanted:
             raise AssertionError(
                 f"expecting {name}.size({place}) of {wanted}, but got {static.size(place)}"
             )
-    return static.reshape(batch, heads, static.size(1), size)
+    return static.reshape(batch, heads, static.shape[1], size)
 
 
 def _scores(q: Any, k: Any, mask: Any) -> Any:
@@ -367,5 +367,5 @@ def _merged(attn_mask: Any, padding: Any, batch: int, heads: int) -> Any:
         attn_mask = attn_mask.reshape(batch, heads, *attn_mask.shape[1:])
     if padding is None:
         return attn_mask
-    padding = padding.reshape(batch, 1, 1, padding.size(-1))
+    padding = padding.reshape(batch, 1, 1, padding.shape[-1])
     return padding if attn_mask is None else attn_mask + padding

@@ -73,11 +73,11 @@ def _check(x: Any, kernel: Any, counts: Any, samples: Any, axes: int) -> None:
             )
     if samples.dtype != x.dtype:
         raise RuntimeError("Expect _random_samples to have the same dtype as input")
-    if samples.size(0) < (1 if x.dim() == axes + 1 else x.size(0)):
+    if samples.shape[0] < (1 if x.dim() == axes + 1 else x.shape[0]):
         raise RuntimeError("Expect _random_samples.size(0) no less then input batch size.")
-    if samples.size(1) != x.size(-axes - 1):
+    if samples.shape[1] != x.shape[-axes - 1]:
         raise RuntimeError("Expect _random_samples.size(1) equals to input channel size.")
-    if samples.size(2) != axes:
+    if samples.shape[2] != axes:
         raise RuntimeError(
             f"Expect _random_samples.size(2) equals to {axes}; got {samples.size(2)}."
         )
@@ -105,11 +105,11 @@ def _pool(
             raise RuntimeError(f"{name}: {what} must either be a single Int or tuple of Ints")
     batched = x.dim() == axes + 2
     if samples is None:
-        samples = torch.rand(x.size(0) if batched else 1, x.size(-axes - 1), axes, dtype=x.dtype)
+        samples = torch.rand(x.shape[0] if batched else 1, x.shape[-axes - 1], axes, dtype=x.dtype)
     _check(x, kernel, counts, samples, axes)
     refuse_kinds(f"{name}_out_frame", x.aval, "bool whole complex")
     whole = x if batched else x.unsqueeze(0)
-    values = samples.array()[: whole.size(0)]
+    values = samples.array()[: whole.shape[0]]
     places = _places(values, whole.shape[2:], counts, kernel)
     outer = tuple(whole.shape[:2])
     window = math.prod(kernel)

@@ -153,7 +153,7 @@ def embedding(
         sparse: the gradient of ``weight`` is a sparse COO tensor of the rows looked up, one entry
             for each of them.
     """
-    place = -1 if padding_idx is None else _padding_place(padding_idx, weight.size(0))
+    place = -1 if padding_idx is None else _padding_place(padding_idx, weight.shape[0])
     if max_norm is not None and weight.aval.ndim != 2:
         raise RuntimeError(
             f"Expected 2-dimensional tensor, but got {weight.aval.ndim}-dimensional tensor for "
@@ -232,7 +232,7 @@ def embedding_bag(
             "arguments for embedding_bag)"
         )
     _check_bag_options(input, mode, per_sample_weights, scale_grad_by_freq, sparse)
-    place = -1 if padding_idx is None else _padding_row(padding_idx, weight.size(0))
+    place = -1 if padding_idx is None else _padding_row(padding_idx, weight.shape[0])
     flat, starts = _bags(input, offsets, include_last_offset)
     _require_indices(flat)
     if max_norm is not None:
@@ -242,7 +242,7 @@ def embedding_bag(
     quick = place < 0 and mode != "max" and weight.aval.dtype is not dtypes.float64
     if not quick:
         starts = whole
-        _check_rows(flat, weight.size(0))
+        _check_rows(flat, weight.shape[0])
     if mode == "max":
         return _largest_of_bags(weight, flat, starts, place)
     sums = _sums_of_bags(

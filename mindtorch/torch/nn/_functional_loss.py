@@ -225,7 +225,7 @@ def _count(numbers: int, classes: int) -> float:
 
 def _of_one_size(input: Any, target: Any) -> tuple[Any, Any]:  # noqa: A002
     """Both in their common size, before types are promoted; a warning where they differ."""
-    if target.size() == input.size():
+    if target.shape == input.shape:
         return input, target
     warn_caller(
         f"Using a target size ({target.size()}) that is different to the input size "
@@ -370,7 +370,7 @@ def kl_div(
     else:
         loss = target.xlogy(target) - target * input
     if reduction == "batchmean":
-        return loss.sum() / input.size(0) if input.dim() else loss.sum()
+        return loss.sum() / input.shape[0] if input.dim() else loss.sum()
     return reduced(loss, chosen_reduction(None, None, reduction))
 
 
@@ -517,14 +517,14 @@ def gaussian_nll_loss(
     if isinstance(var, float):
         if var < 0:
             raise ValueError("var has negative entry/entries")
-        var = var * input.new_ones(input.size())
+        var = var * input.new_ones(input.shape)
     elif (vmap.known_values(var, vmap.BRANCH) < 0).any():
         raise ValueError("var has negative entry/entries")
-    if var.size() != input.size():
-        if input.size()[:-1] == var.size():
+    if var.shape != input.shape:
+        if input.shape[:-1] == var.shape:
             var = var.unsqueeze(-1)
         else:
-            pairs = zip(input.size(), var.size(), strict=False)
+            pairs = zip(input.shape, var.shape, strict=False)
             others = [n for m, n in pairs if m != n]
             if input.dim() != var.dim() or others != [1]:
                 raise ValueError("var is of incorrect size")
@@ -588,5 +588,5 @@ def multilabel_soft_margin_loss(
     loss = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
     if weight is not None:
         loss = loss * weight
-    classes = input.size(-1)
+    classes = input.shape[-1]
     return reduced(loss.sum(input.dim() - 1) / classes, reduction)

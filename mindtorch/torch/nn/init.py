@@ -289,7 +289,7 @@ def orthogonal_(tensor: Any, gain: float = 1, generator: Any = None) -> Any:
         raise ValueError("Only tensors with 2 or more dimensions are supported")
     if tensor.numel() == 0:
         return tensor
-    rows = tensor.size(0)
+    rows = tensor.shape[0]
     columns = tensor.numel() // rows
     flat = tensor.new_empty((rows, columns)).normal_(0, 1, generator=generator).array()
     q, r = np.linalg.qr(flat.T if rows < columns else flat)

@@ -96,6 +96,10 @@ class Rate(float):
         rate: Rate = self._group[self._key]
         return rate
 
+    def set_data(self, data: Any) -> Rate:
+        """:meth:`assign` in the spelling of MindSpore's parameters."""
+        return self.assign(float(data))
+
     def __reduce__(self) -> Any:
         return float, (float(self),)
 

@@ -29,7 +29,7 @@ def normalised(module: Any, x: Any, factor: float, world: Any) -> Any:
     axes = [0, *range(2, x.dim())]
     shape = (1, -1) + (1,) * (x.dim() - 2)
     wide = x.to(dtypes.float32) if x.dtype in (dtypes.float16, dtypes.bfloat16) else x
-    elements = wide.new_tensor([float(x.numel() // x.size(1))])
+    elements = wide.new_tensor([float(x.numel() // x.shape[1])])
     number = all_reduce(elements, group=world)
     mean = all_reduce(wide.sum(axes), group=world) / number
     centred = wide - mean.reshape(shape)

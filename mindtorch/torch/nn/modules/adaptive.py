@@ -82,7 +82,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         single = target_.dim() == 0
         x, target = (input_.unsqueeze(0), target_.unsqueeze(0)) if single else (input_, target_)
         head = F.log_softmax(self.head(x), dim=1)
-        found, places = x.new_zeros(target.size(0)), target.clone()
+        found, places = x.new_zeros(target.shape[0]), target.clone()
         used = int(((target >= 0) & (target < self.shortlist_size)).sum())
         for i, (low, high) in enumerate(pairwise(self.cutoffs)):
             rows = ((target >= low) & (target < high)).nonzero().squeeze(1)
@@ -93,7 +93,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             logs = F.log_softmax(self.tail[i](x[rows]), dim=1).gather(1, own).squeeze(1)
             found = found.index_copy(0, rows, logs)
             places = places.index_fill(0, rows, self.shortlist_size + i)
-        if used != target.size(0):
+        if used != target.shape[0]:
             raise RuntimeError(
                 f"Target values should be in [0, {self.n_classes - 1}], but values in range "
                 f"[{target.min().item()}, {target.max().item()}] were found. "
@@ -105,7 +105,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     def _check(self, x: Any, target: Any) -> None:
         if target.dim() > 1:
             raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
-        if target.dim() == 1 and x.size(0) != target.size(0):
+        if target.dim() == 1 and x.shape[0] != target.shape[0]:
             raise RuntimeError(
                 "Input and target should have the same size in the batch dimension."
             )

@@ -172,7 +172,7 @@ class _InstanceNorm(_NormBase):
         self._check_input_dim(input)
         batched = input.dim() != self._get_no_batch_dim()
         x = input if batched else input.unsqueeze(0)
-        if x.size(1) != self.num_features and self.affine:
+        if x.shape[1] != self.num_features and self.affine:
             raise ValueError(
                 f"expected input's size at dim={1 if batched else 0} to match num_features "
                 f"({self.num_features}), but got: {x.size(1)}."
@@ -231,7 +231,7 @@ class SyncBatchNorm(_BatchNorm):
     def _check_input_dim(self, input: Any) -> None:  # noqa: A002
         if input.dim() < 2:
             raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
-        if input.size(1) == 0:
+        if input.shape[1] == 0:
             raise ValueError("SyncBatchNorm number of input channels should be non-zero")
 
     @classmethod

@@ -313,7 +313,7 @@ def _describe(key: Any, value: Any, indent: str, by_class: bool = False) -> str:
         return f"{indent}({key}): Object of type: {type(value).__name__}"
     kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
     name = value.type() if by_class else repr(value.dtype)
-    size = "x".join(str(n) for n in value.size())
+    size = "x".join(str(n) for n in value.shape)
     return f"{indent}({key}): {kind} containing: [{name} of size {size}]"
 
 

@@ -203,7 +203,7 @@ class _ConvTransposeNd(_ConvNd):
         low = []
         for i in range(spatial):
             low.append(
-                (input.size(i - spatial) - 1) * self.stride[i] - 2 * self.padding[i]
+                (input.shape[i - spatial] - 1) * self.stride[i] - 2 * self.padding[i]
                 + self.dilation[i] * (self.kernel_size[i] - 1) + 1
             )
         high = [n + s - 1 for n, s in zip(low, self.stride, strict=True)]

@@ -110,7 +110,7 @@ class Bilinear(Module):
 
     def reset_parameters(self) -> None:
         """Draw weight and bias from [-1/sqrt(in1), 1/sqrt(in1))."""
-        bound = 1 / math.sqrt(self.weight.size(1))
+        bound = 1 / math.sqrt(self.weight.shape[1])
         init.uniform_(self.weight, -bound, bound)
         if self.bias is not None:
             init.uniform_(self.bias, -bound, bound)

@@ -166,7 +166,7 @@ class CrossMapLRN2d(Module):
             raise ValueError(
                 f"CrossMapLRN2d: Expected input to be 4D, got {input.dim()}D instead."
             )
-        near = self._neighbours(input.size(1)).to(input.dtype)
+        near = self._neighbours(input.shape[1]).to(input.dtype)
         sums = (near @ (input * input).flatten(2)).view(input.shape)
         return input * (sums * (self.alpha / self.size) + self.k) ** -self.beta
 

@@ -55,8 +55,8 @@ def _step(mode: str, x: Any, state: Any, w_hh: Any, b_hh: Any) -> Any:
 def _run_projected(rows: Any, state: Any, weights: Any, reverse: bool, sizes: Any) -> Any:
     """An LSTM with projections, in ops; arguments as in :func:`_run`."""
     w_ih, w_hh, b_ih, b_hh, w_hr = weights
-    batch = state[0].size(0)
-    counts = [batch] * (rows.size(0) // max(batch, 1)) if sizes is None else sizes.tolist()
+    batch = state[0].shape[0]
+    counts = [batch] * (rows.shape[0] // max(batch, 1)) if sizes is None else sizes.tolist()
     outputs: list[Any] = [None] * len(counts)
     projected = F.linear(rows, w_ih, b_ih).split(counts)
     for t in range(len(counts) - 1, -1, -1) if reverse else range(len(counts)):
@@ -115,7 +115,7 @@ def _check_axes(states: Any, count: int) -> None:
 def _checked_sizes(packed: Any, width: int) -> tuple[Any, int]:
     """The sizes of a packed sequence's times up to one without rows, and their sum; torch's errors
     for such as make none."""
-    counts, rows = packed.batch_sizes.tolist(), packed.data.size(0)
+    counts, rows = packed.batch_sizes.tolist(), packed.data.shape[0]
     start, times = 0, 0
     for before, count in zip(counts[:1] + counts, counts, strict=False):
         if count < 0:
@@ -253,7 +253,7 @@ class RNNBase(Module):
                 f"RNN input dtype ({x.dtype}) does not match weight dtype ({dtype}). Convert "
                 f"input: input.to({dtype}), or convert model: model.to({x.dtype})"
             )
-        if x.size(-1) != self.input_size:
+        if x.shape[-1] != self.input_size:
             raise RuntimeError(
                 "input.size(-1) must be equal to input_size. Expected "
                 f"{self.input_size}, got {x.size(-1)}"
@@ -295,9 +295,9 @@ class RNNBase(Module):
         x = input if batched else input.unsqueeze(1)
         if batched and self.batch_first:
             x = x.transpose(0, 1)
-        if x.size(0) == 0:
+        if x.shape[0] == 0:
             raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
-        states = self._initial(hx, input, x.size(1), batched)
+        states = self._initial(hx, input, x.shape[1], batched)
         made = self._as_operator(input if batched else x, states, batched and self.batch_first)
         if made is not None:
             output, states = made[0], tuple(made[1:])
@@ -305,7 +305,7 @@ class RNNBase(Module):
                 output, states = output.squeeze(1), tuple(s.squeeze(1) for s in states)
             return output, states if self.mode == "LSTM" else states[0]
         rows, states = self._layers(x.reshape(-1, self.input_size), states, None)
-        output = rows.reshape(x.size(0), x.size(1), rows.size(1))
+        output = rows.reshape(x.shape[0], x.shape[1], rows.shape[1])
         one = self.mode == "LSTM" and output.aval.dtype is dtypes.float32  # one function in torch
         last = "CatBackward0" if self.bidirectional else (
             "MkldnnRnnLayerBackward0" if one else "StackBackward0"
@@ -332,7 +332,7 @@ class RNNBase(Module):
         states = self._initial(hx, packed.data, int(packed.batch_sizes[0]), True)
         if hx is not None and packed.sorted_indices is not None:
             states = tuple(s.index_select(1, packed.sorted_indices) for s in states)
-        data = packed.data if total == packed.data.size(0) else packed.data[:total]
+        data = packed.data if total == packed.data.shape[0] else packed.data[:total]
         rows, states = self._layers(data, states, sizes)
         if packed.unsorted_indices is not None:
             states = tuple(s.index_select(1, packed.unsorted_indices) for s in states)
@@ -448,16 +448,16 @@ class RNNCellBase(Module):
         return text if kind == "tanh" else text + f", nonlinearity={kind}"
 
     def _check_sizes(self, x: Any, states: Any) -> None:
-        if x.size(1) != self.input_size:
+        if x.shape[1] != self.input_size:
             raise RuntimeError(
                 f"input has inconsistent input_size: got {x.size(1)} expected {self.input_size}"
             )
         for i, s in enumerate(states):
-            if s.size(0) != x.size(0):
+            if s.shape[0] != x.shape[0]:
                 raise RuntimeError(
                     f"Input batch size {x.size(0)} doesn't match hidden{i} batch size {s.size(0)}"
                 )
-            if s.size(1) != self.hidden_size:
+            if s.shape[1] != self.hidden_size:
                 raise RuntimeError(
                     f"hidden{i} has inconsistent hidden_size: got {s.size(1)}, expected "
                     f"{self.hidden_size}"
@@ -472,7 +472,7 @@ class RNNCellBase(Module):
         x = input if batched else input.unsqueeze(0)
         count = 2 if mode == "LSTM" else 1
         if hx is None:
-            states = tuple(x.new_zeros((x.size(0), self.hidden_size)) for _ in range(count))
+            states = tuple(x.new_zeros((x.shape[0], self.hidden_size)) for _ in range(count))
         else:
             states = tuple(hx) if mode == "LSTM" else (hx,)
             for i, s in enumerate(states):

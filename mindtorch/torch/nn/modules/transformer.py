@@ -243,9 +243,9 @@ def _is_causal(mask: Any, is_causal: bool | None) -> bool:
     """Whether ``mask`` hides exactly the later places."""
     if is_causal is not None or mask is None:
         return bool(is_causal)
-    size = mask.size(0)
+    size = mask.shape[0]
     causal = Transformer.generate_square_subsequent_mask(size, dtype=mask.dtype)
-    return mask.size() == causal.size() and bool((mask == causal).all())
+    return mask.shape == causal.shape and bool((mask == causal).all())
 
 
 class TransformerEncoder(Module):
@@ -405,9 +405,9 @@ class Transformer(Module):
         """The decoder's output for ``tgt`` given the encoder's for ``src``."""
         if src.dim() == 3:
             axis = 0 if self.batch_first else 1
-            if src.size(axis) != tgt.size(axis):
+            if src.shape[axis] != tgt.shape[axis]:
                 raise RuntimeError("the batch number of src and tgt must be equal")
-        if src.size(-1) != self.d_model or tgt.size(-1) != self.d_model:
+        if src.shape[-1] != self.d_model or tgt.shape[-1] != self.d_model:
             raise RuntimeError(
                 "the feature number of src and tgt must be equal to d_model"
             )

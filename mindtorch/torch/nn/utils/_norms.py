@@ -25,7 +25,7 @@ def as_matrix(weight: Any, axis: int) -> Any:
     """(size of the axis, everything else)."""
     if axis != 0:
         weight = weight.permute(axis, *(i for i in range(weight.dim()) if i != axis))
-    return weight.reshape(weight.size(0), -1)
+    return weight.reshape(weight.shape[0], -1)
 
 
 def unit(vector: Any, eps: float) -> Any:

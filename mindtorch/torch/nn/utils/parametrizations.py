@@ -42,7 +42,7 @@ class _Orthogonal(Module):
 
     def forward(self, X: Any) -> Any:  # noqa: N803
         """The orthogonal matrix; of a wide one the rows are orthonormal."""
-        wide = X.size(-2) < X.size(-1)
+        wide = X.shape[-2] < X.shape[-1]
         x = X.mT if wide else X
         if self.orthogonal_map == "householder":
             q = self._reflected(x)
@@ -81,7 +81,7 @@ class _Orthogonal(Module):
                 f"shape {Q.shape}."
             )
         with no_grad():
-            wide = Q.size(-2) < Q.size(-1)
+            wide = Q.shape[-2] < Q.shape[-1]
             q = Q.mT if wide else Q
             if self.use_trivialization:
                 self.base = self._completed(q)
@@ -139,7 +139,7 @@ def orthogonal(
             f"Expected a matrix or batch of matrices. Got a tensor of {weight.dim()} dimensions."
         )
     if orthogonal_map is None:
-        square = weight.size(-2) == weight.size(-1)
+        square = weight.shape[-2] == weight.shape[-1]
         orthogonal_map = "matrix_exp" if square or weight.is_complex() else "householder"
     if orthogonal_map not in _MAPS:
         raise ValueError(

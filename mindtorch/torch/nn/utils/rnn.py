@@ -113,7 +113,7 @@ def pack_padded_sequence(
 ) -> Any:
     """Pack padded sequences (T, N, *) of these lengths."""
     sizes = np.asarray(lengths.array() if hasattr(lengths, "array") else lengths, np.int64)
-    order, batch = None, input.size(0 if batch_first else 1)
+    order, batch = None, input.shape[0 if batch_first else 1]
     if not input.aval.size:
         raise RuntimeError("Cannot pack empty tensors.")
     if len(sizes) != batch:
@@ -187,10 +187,10 @@ def pad_sequence(
         )
     if not len(sequences):
         raise RuntimeError("received an empty list of sequences")
-    longest = max(s.size(0) for s in sequences)
+    longest = max(s.shape[0] for s in sequences)
     rows = []
     for s in sequences:
-        missing = longest - s.size(0)
+        missing = longest - s.shape[0]
         if missing:
             filler = s.new_full((missing, *s.shape[1:]), padding_value)
             s = torch.cat([s, filler] if padding_side == "right" else [filler, s])
@@ -209,7 +209,7 @@ def unpad_sequence(padded_sequences: Any, lengths: Any, batch_first: bool = Fals
 
 def pack_sequence(sequences: Any, enforce_sorted: bool = True) -> Any:
     """Pack a list of sequences."""
-    lengths = [s.size(0) for s in sequences]
+    lengths = [s.shape[0] for s in sequences]
     return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
 
 
