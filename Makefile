@@ -15,8 +15,8 @@ PYTEST_ARGS ?=
 COMPARE_ARGS ?=
 BENCH_ARGS ?=
 # on the CPU; benchmarks/cuda.py measures a GPU
-BENCHMARKS := training larger_models first_step kernels products convolutions ops scaling compilers data_cache \
-	data_parallel sharded tensor_parallel parallel_plan serving debugger_cost
+BENCHMARKS := training larger_models first_step short_programs kernels products convolutions ops \
+	scaling compilers data_cache data_parallel sharded tensor_parallel parallel_plan serving debugger_cost
 
 # modules are compiled to byte code once, not in each of the processes that tests start
 unexport PYTHONDONTWRITEBYTECODE
