@@ -157,11 +157,8 @@ def _walk(names: str, rank: int, number: str, place: str, depth: int) -> str:
     return text + f"{pad}{place} += left * {names}s0\n"
 
 
-@functools.cache
-def _kernel(
-    name: str, dtype: Any, out_dtype: Any, kept: int, folded: int, by_thread: bool
-) -> Any:
-    accumulator, element = _accumulator(name, dtype), arithmetic_type(dtype)
+def _value(name: str, dtype: Any, element: Any, accumulator: Any) -> str:
+    """Source of an element as it is folded."""
     wide = name in ("any", "all", "amax", "amin", "sum", "mean")
     value = load(dtype, "source[place]")
     if not wide and element != accumulator:
@@ -172,9 +169,13 @@ def _kernel(
         value = ("_A({})" if element.kind in "iu" else "_bits({})").format(
             load(dtype, "source[place]")
         )
-    geometry = [f"{p}{v}{k}" for p, r in (("k", kept), ("f", folded)) for k in range(r)
-                for v in "nsm"]  # fmt: skip
-    head = "target, source, rows, parts, length, count, number, across"
+    return value
+
+
+def _fold_source(
+    name: str, value: str, accumulator: Any, kept: int, folded: int, by_thread: bool
+) -> str:
+    """Source that folds a thread's elements of part ``part`` of set ``r`` into ``a``."""
     combined = f"            a = {_COMBINE[name]}\n"
     one = f"            place = base\n{_walk('f', folded, 'j', 'place', 3)}"
     one += f"            x = {value}\n{combined}"
@@ -182,7 +183,7 @@ def _kernel(
         f"            place = base\n{_walk('f', folded, f'(j + {k} * step)', 'place', 3)}"
         f"            x{k} = {value}\n" for k in range(_AT_ONCE)
     ) + "".join(f"            x = x{k}\n{combined}" for k in range(_AT_ONCE))
-    fold = (
+    return (
         f"        step = {'1' if by_thread else 'FOLDING'}\n"
         f"        base = 0\n{_walk('k', kept, 'r', 'base', 2)}"
         f"        a = {_identity(name, accumulator)}\n"
@@ -192,6 +193,18 @@ def _kernel(
         f"            j += {_AT_ONCE} * step\n"
         f"        while j < stop:\n{one}            j += step\n"
     )
+
+
+@functools.cache
+def _kernel(
+    name: str, dtype: Any, out_dtype: Any, kept: int, folded: int, by_thread: bool
+) -> Any:
+    accumulator, element = _accumulator(name, dtype), arithmetic_type(dtype)
+    geometry = [f"{p}{v}{k}" for p, r in (("k", kept), ("f", folded)) for k in range(r)
+                for v in "nsm"]  # fmt: skip
+    head = "target, source, rows, parts, length, count, number, across"
+    fold = _fold_source(name, _value(name, dtype, element, accumulator), accumulator, kept, folded,
+                        by_thread)  # fmt: skip
     written = _written(name, out_dtype, accumulator)
     if by_thread:
         source = (
