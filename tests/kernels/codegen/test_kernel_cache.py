@@ -6,7 +6,6 @@ import json
 import math
 import os
 import pickle
-import shutil
 import signal
 import subprocess
 import sys
