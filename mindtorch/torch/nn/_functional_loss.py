@@ -223,13 +223,18 @@ def _count(numbers: int, classes: int) -> float:
     return numbers / classes if classes else math.nan
 
 
+def _sizes(x: Any) -> Any:
+    """The shape of a tensor, MindSpore's too, whose ``size`` is a number."""
+    return x.size() if callable(x.size) else x.shape
+
+
 def _of_one_size(input: Any, target: Any) -> tuple[Any, Any]:  # noqa: A002
     """Both in their common size, before types are promoted; a warning where they differ."""
-    if target.shape == input.shape:
+    if _sizes(target) == _sizes(input):
         return input, target
     warn_caller(
-        f"Using a target size ({target.size()}) that is different to the input size "
-        f"({input.size()}). This will likely lead to incorrect results due to broadcasting. "
+        f"Using a target size ({_sizes(target)}) that is different to the input size "
+        f"({_sizes(input)}). This will likely lead to incorrect results due to broadcasting. "
         "Please ensure they have the same size.",
     )
     shape = broadcast_shapes(input.aval.shape, target.aval.shape)

@@ -87,6 +87,8 @@ def compare_states(ours: Any, theirs: Any, rtol: float = 1e-6) -> None:
             assert a[name] == value
         elif value.dtype == np.int8:
             assert np.abs(a[name].astype(int) - value).max() <= 1, name
+        elif name.endswith(".histogram"):  # rounding moves a value over the edge of a bin
+            assert np.abs(a[name] - value).sum() <= 1, name
         else:
             np.testing.assert_allclose(a[name], value, rtol=rtol, atol=1e-7, err_msg=name)
 
