@@ -80,6 +80,7 @@ class RowCache:
         self._reader = Reader()
         self._lock = threading.RLock()
         self._pending: dict[int, bytearray] = {}
+        self._sending: dict[int, bytearray] = {}  # of them, those that are under way
         self._pending_bytes, self._pending_since = 0, 0.0
         self._connection: Connection | None = None
         self._retry_at = 0.0
@@ -106,7 +107,7 @@ class RowCache:
                 self._blocks[row >> BLOCK_SHIFT], HEADER_BYTES + (row & _IN_BLOCK) * ENTRY_BYTES
             )
             if segment == 0:
-                return self._waiting(row) if self._pending else MISSING
+                return self._waiting(row) if self._pending or self._sending else MISSING
             if segment == ON_DISK:
                 return self._from_disk(row, expected)
             data, start = self._segments[segment - 1], place * ALIGNMENT
@@ -117,9 +118,11 @@ class RowCache:
         return self._reader.read(data, start)
 
     def _waiting(self, row: int) -> Any:
-        """A row that is not sent yet."""
-        data = self._pending.get(row)
-        return MISSING if data is None else self._reader.read(memoryview(data).toreadonly(), 0)
+        """A row that is not sent yet, or is being sent by another thread."""
+        data = self._pending.get(row) or self._sending.get(row)
+        if data is not None:
+            return self._reader.read(memoryview(data).toreadonly(), 0)
+        return self.get(row) if self._segment_of(row) else MISSING  # it was sent just now
 
     def _mapped_again(self, row: int, segment: int, start: int, length: int, expected: int) -> Any:
         """A row whose bytes are wrong here: a program that wrote into an array in spite of its flag
@@ -200,16 +203,23 @@ class RowCache:
     def flush(self) -> None:
         """Send what waits."""
         with self._lock:
-            waiting, self._pending, self._pending_bytes = self._pending, {}, 0
-            rows = [(number, data) for number, data in waiting.items()
-                    if not self._segment_of(number)]  # fmt: skip
-            if not rows or not self._connected():
-                return
-            described = [
-                [number, len(data), checksum(data, self._salt + number)] for number, data in rows
-            ]
-            with self._going_on():
-                self._ask({"kind": "put", "rows": described}, [data for _, data in rows])
+            waiting = self._sending = self._pending
+            self._pending, self._pending_bytes = {}, 0
+            try:
+                self._send(waiting)
+            finally:
+                self._sending = {}
+
+    def _send(self, waiting: dict[int, bytearray]) -> None:
+        rows = [(number, data) for number, data in waiting.items()
+                if not self._segment_of(number)]  # fmt: skip
+        if not rows or not self._connected():
+            return
+        described = [
+            [number, len(data), checksum(data, self._salt + number)] for number, data in rows
+        ]
+        with self._going_on():
+            self._ask({"kind": "put", "rows": described}, [data for _, data in rows])
 
     def finish(self, total: int) -> None:
         """Say that there are so many rows."""
@@ -282,7 +292,7 @@ class RowCache:
     def after_fork(self) -> None:
         """In a child: what it shares with its parent is memory alone."""
         self._lock = threading.RLock()
-        self._pending, self._pending_bytes = {}, 0
+        self._pending, self._sending, self._pending_bytes = {}, {}, 0
         self._disk = None
         if self._connection is not None:
             self._connection.close()

@@ -8,6 +8,7 @@ import gc
 import os
 import socket
 import struct
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -57,6 +58,26 @@ def test_rows_are_shared(here: Make) -> None:
     assert all(is_row(other.get(number), number) for number in range(3000))
     assert other.get(3000) is MISSING and other.get(10**9) is MISSING
     assert server.rows("f" * 32).get(0) is MISSING
+
+
+def test_rows_are_found_while_they_are_sent(
+    here: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a thread that reads while another one sends what waited."""
+    cache = here().rows()
+    cache.put(0, row(0))
+    found: list[Any] = []
+    ask = cache._ask
+
+    def watched(*arguments: Any) -> Any:
+        reader = threading.Thread(target=lambda: found.append(cache.get(0)))
+        reader.start()
+        reader.join()
+        return ask(*arguments)
+
+    monkeypatch.setattr(cache, "_ask", watched)
+    cache.flush()
+    assert len(found) == 1 and is_row(found[0], 0) and is_row(cache.get(0), 0)
 
 
 def test_statistics(here: Make) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import pickle
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -92,7 +93,15 @@ def test_rows_are_made_once(
         loader = loaders.DataLoader(cached, batch_size=8, num_workers=workers)
         assert total(loader) == expected
         assert made(log) == (list(range(40)) if epoch == 0 else [])
+        wait_for_rows(server, 40)  # another client sees what was sent, which may take a while
     assert server.kept().counts.in_memory == 40
+
+
+def wait_for_rows(server: Here, count: int) -> None:
+    """Rows that wait are sent after half a second at most."""
+    end = time.monotonic() + 30
+    while server.kept().counts.in_memory < count and time.monotonic() < end:
+        time.sleep(0.01)
 
 
 def plain_rows(dataset: Any) -> Iterator[Any]:
