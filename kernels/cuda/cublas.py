@@ -13,14 +13,10 @@ captured, and makes its handle's workspace itself, which a graph would keep usin
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import functools
-import importlib
-import importlib.util
 import math
 import threading
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import ml_dtypes
@@ -28,7 +24,7 @@ import numpy as np
 
 from mindtorch.kernels.support import precision
 
-from . import arrays, memory, streams
+from . import arrays, memory, shared_library, streams
 from .arrays import Array
 
 # numbers of library_types.h and cublas_api.h: an element type, and the type of sums
@@ -62,29 +58,14 @@ def checked(status: int) -> None:
         raise CUBLASError(f"cuBLAS answers {status}")
 
 
-def _places() -> list[str]:
-    """Where the library may be, the likeliest first."""
-    found = []
-    with contextlib.suppress(Exception):  # where there is none, each version raises its own
-        finder = importlib.import_module("cuda.pathfinder")
-        found.append(str(finder.load_nvidia_dynamic_lib("cublas").abs_path))
-    spec = importlib.util.find_spec("nvidia")
-    for folder in (spec.submodule_search_locations or []) if spec else []:
-        found += sorted(map(str, Path(folder).glob("*/lib/libcublas.so.1?")), reverse=True)
-    return [*found, "libcublas.so.13", "libcublas.so.12"]
-
-
 @functools.cache
 def library() -> Any:
     """The library with the types of its functions; None where it is not found, and in the
     simulator."""
-    for place in [] if streams.SIMULATED else _places():
-        with contextlib.suppress(OSError, AttributeError):
-            found = ctypes.CDLL(place)
-            for name, types in _SIGNATURES.items():
-                getattr(found, name).argtypes = types
-            return found
-    return None
+    if streams.SIMULATED:
+        return None
+    files = ("libcublas.so.13", "libcublas.so.12")
+    return shared_library.load("cublas", "*/lib/libcublas.so.1?", files, _SIGNATURES)
 
 
 class _Handle:
@@ -96,9 +77,7 @@ class _Handle:
     """
 
     def __init__(self, cublas: Any) -> None:
-        made = ctypes.c_void_p()
-        checked(cublas.cublasCreate_v2(ctypes.byref(made)))
-        self.value = made.value
+        self.value = shared_library.created(cublas.cublasCreate_v2, checked).value
         self.stream = -1
         self.spaces: dict[int, Any] = {}
 

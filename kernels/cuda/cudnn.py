@@ -16,11 +16,8 @@ import collections
 import contextlib
 import ctypes
 import functools
-import importlib
-import importlib.util
 import threading
 import warnings
-from pathlib import Path
 from typing import Any
 
 import ml_dtypes
@@ -28,7 +25,7 @@ import numpy as np
 
 from mindtorch.kernels.support import precision
 
-from . import graphs, memory, streams
+from . import graphs, memory, shared_library, streams
 
 WORKSPACE = 1 << 30
 _KINDS = {"float32": 0, "float64": 1, "float16": 2, "bfloat16": 9}
@@ -72,28 +69,13 @@ class Refused(Exception):
     """cuDNN does not compute this."""
 
 
-def _places() -> list[str]:
-    """Where the library may be, the likeliest first."""
-    found = []
-    with contextlib.suppress(Exception):  # where there is none, each version raises its own
-        finder = importlib.import_module("cuda.pathfinder")
-        found.append(str(finder.load_nvidia_dynamic_lib("cudnn").abs_path))
-    spec = importlib.util.find_spec("nvidia")
-    for folder in (spec.submodule_search_locations or []) if spec else []:
-        found += sorted(map(str, Path(folder).glob("cudnn/lib/libcudnn.so.[89]")), reverse=True)
-    return [*found, "libcudnn.so.9", "libcudnn.so.8"]
-
-
 def load() -> Any:
     """The library with the types of its functions; None where it is not found."""
-    for place in _places():
-        with contextlib.suppress(OSError, AttributeError):
-            found = ctypes.CDLL(place)
-            for name, types in _SIGNATURES.items():
-                getattr(found, name).argtypes = types
-            found.cudnnGetVersion.restype = _S
-            return found
-    return None
+    files = ("libcudnn.so.9", "libcudnn.so.8")
+    found = shared_library.load("cudnn", "cudnn/lib/libcudnn.so.[89]", files, _SIGNATURES)
+    if found is not None:
+        found.cudnnGetVersion.restype = _S
+    return found
 
 
 @functools.cache
@@ -123,9 +105,7 @@ def handle(cudnn: Any) -> Any:
 
 def new(cudnn: Any, name: str) -> Any:
     """What a function of creation gives."""
-    made = ctypes.c_void_p()
-    checked(getattr(cudnn, name)(ctypes.byref(made)))
-    return made
+    return shared_library.created(getattr(cudnn, name), checked)
 
 
 def _ints(values: Any) -> Any:

@@ -159,19 +159,46 @@ def words(flat: Any) -> Any:
 
 
 @functools.cache
-def _fold_kernel(name: str) -> Any:
+def _slice_kernel(name: str) -> Any:
+    """One thread for each element of the slices that are given; that of a run's first slice folds
+    the elements of all slices of the run."""
     source = (
-        "def fold(count, out, keys, order, values, step):\n"
+        "def fold(count, out, keys, order, values, step, n, inner, size, by_inner, by_n):\n"
         "    i = cuda.grid(1)\n    while i < count:\n"
-        "        place = keys[i]\n"
-        "        if place >= 0 and (i == 0 or keys[i - 1] != place):\n"
-        "            a = out[place]\n            j = i\n"
-        "            while j < count and keys[j] == place:\n"
-        "                x = values[order[j] * step]\n"
-        f"                a = {_COMBINE[name]}\n                j += 1\n"
+        "        q = over(i, by_inner)\n        column = i - q * inner\n"
+        "        outer = over(q, by_n)\n        k = q - outer * n\n        row = keys[k]\n"
+        "        if row >= 0 and (k == 0 or keys[k - 1] != row):\n"
+        "            place = (outer * size + row) * inner + column\n"
+        "            a = out[place]\n            while k < n and keys[k] == row:\n"
+        "                x = values[((outer * n + order[k]) * inner + column) * step]\n"
+        f"                a = {_COMBINE[name]}\n                k += 1\n"
         "            out[place] = a\n        i = following(i, count)\n"
     )
-    return launch.from_source(source, "fold", NAMESPACE)
+    return launch.from_source(source, "fold", {**NAMESPACE, "over": over})
+
+
+def fold_slices(out: Array, keys: Any, order: Any, values: Any, axis: int, name: str) -> None:
+    """Fold slices along ``axis`` of dense ``out`` with those that ``values`` holds in order.
+
+    Args:
+        keys: for each slice of ``values`` that of ``out``, sorted; -1 for none.
+        order: where each of them lies in ``values``.
+        values: flat; one element stands for all.
+    """
+    n, inner = keys.size, math.prod(out.shape[axis + 1 :])
+    count = math.prod(out.shape[:axis]) * n * inner
+    step = 0 if values.size == 1 and count > 1 else 1
+    numbers = (step, n, inner, out.shape[axis], *divisors(count, inner, n))
+    if name == "sum" and out.dtype == np.bool_:
+        name = "either"
+    kernel = _slice_kernel(name)
+    if name == "last" or out.dtype.itemsize != 2 or out.dtype.kind in "iu":
+        launch.each(kernel, count, words(out.flat), keys, order, words(values), *numbers)
+        return
+    wide = arrays.cast(out, np.float32)
+    given = arrays.cast(Array(values, (values.size,)), np.float32)
+    launch.each(kernel, count, wide, keys, order, given, *numbers)
+    arrays.assign(out, wide)
 
 
 def fold_places(out: Any, places: Any, values: Any, name: str) -> None:
@@ -179,21 +206,9 @@ def fold_places(out: Any, places: Any, values: Any, name: str) -> None:
 
     ``values`` may be one element for all.
     """
-    count = places.size
-    if not count:
-        return
-    keys, order = sort_rows(Array(places, (1, count)), False)
-    step = 0 if values.size == 1 and count > 1 else 1
-    if name != "last" and out.dtype.itemsize == 2 and out.dtype.kind not in "iu":
-        wide = arrays.cast(Array(out, (out.size,)), np.float32)
-        given = arrays.cast(Array(values, (values.size,)), np.float32)
-        launch.each(_fold_kernel(name), count, wide, keys, order, given, step)
-        arrays.assign(Array(out, (out.size,)), wide)
-        return
-    if name == "sum" and out.dtype == np.bool_:
-        name = "either"
-    kernel = _fold_kernel(name)
-    launch.each(kernel, count, words(out), keys, order, words(values), step)
+    if places.size:
+        keys, order = sort_rows(Array(places, (1, places.size)), False)
+        fold_slices(Array(out, (out.size,)), keys, order, values, 0, name)
 
 
 def _value(source: Any, shape: Any, dtype: Any) -> Any:
@@ -349,61 +364,18 @@ def _rows_of(count: int, rows: Any, index: Any, size: int, fault: Any) -> None:
         i = launch.following(i, count)
 
 
-@functools.cache
-def _slice_kernel(name: str) -> Any:
-    """One thread for each element of the slices that are given; that of a run's first slice folds
-    the elements of all slices of the run."""
-    source = (
-        "def fold(count, out, keys, order, values, step, n, inner, size, by_inner, by_n):\n"
-        "    i = cuda.grid(1)\n    while i < count:\n"
-        "        q = over(i, by_inner)\n        column = i - q * inner\n"
-        "        outer = over(q, by_n)\n        k = q - outer * n\n        row = keys[k]\n"
-        "        if row >= 0 and (k == 0 or keys[k - 1] != row):\n"
-        "            place = (outer * size + row) * inner + column\n"
-        "            a = out[place]\n            while k < n and keys[k] == row:\n"
-        "                x = values[((outer * n + order[k]) * inner + column) * step]\n"
-        f"                a = {_COMBINE[name]}\n                k += 1\n"
-        "            out[place] = a\n        i = following(i, count)\n"
-    )
-    return launch.from_source(source, "fold", {**NAMESPACE, "over": over})
-
-
 def _into_slices(out: Any, x: Any, index: Any, source: Any, axis: int, name: str) -> None:
     """``out = x`` with slices along ``axis`` folded into those that ``index`` names."""
     work = _target(out, x)
-    if not x.ndim:
-        places, whole = _slices(work, index, axis)
-        fold_places(work.flat, places, _value(source, whole, out.dtype), name)
-        _finish(out, work)
-        return
-    axis, n = axis % x.ndim, index.size
-    shape = (*x.shape[:axis], n, *x.shape[axis + 1 :])
+    whole = work if work.ndim else Array(work.flat, (1,))
+    axis, n = axis % whole.ndim, index.size
+    shape = (*whole.shape[:axis], n, *whole.shape[axis + 1 :])
     if math.prod(shape):
         rows = arrays.empty((1, n), np.int64)
-        launch.each(_rows_of, n, rows, flat(index), x.shape[axis], errors.cell())
+        launch.each(_rows_of, n, rows, flat(index), whole.shape[axis], errors.cell())
         keys, order = sort_rows(rows, False)
-        given = _value(source, shape, out.dtype)
-        _fold_slices(work, keys, order, given, axis, "either" if name == "sum" and
-                     out.dtype == np.bool_ else name)  # fmt: skip
+        fold_slices(whole, keys, order, _value(source, shape, out.dtype), axis, name)
     _finish(out, work)
-
-
-def _fold_slices(
-    work: Array, keys: Any, order: Any, given: Any, axis: int, name: str
-) -> None:
-    n, inner = keys.size, math.prod(work.shape[axis + 1 :])
-    count = math.prod(work.shape[:axis]) * n * inner
-    step = 0 if given.size == 1 and count > 1 else 1
-    sizes = (n, inner, work.shape[axis], *divisors(count, inner, n))
-    half = name != "last" and work.dtype.itemsize == 2 and work.dtype.kind not in "iu"
-    if not half:
-        launch.each(_slice_kernel(name), count, words(work.flat), keys, order, words(given), step,
-                    *sizes)  # fmt: skip
-        return
-    wide = arrays.cast(work, np.float32)
-    values = arrays.cast(Array(given, (given.size,)), np.float32)
-    launch.each(_slice_kernel(name), count, wide, keys, order, values, step, *sizes)
-    arrays.assign(work, wide)
 
 
 # --- masks -----------------------------------------------------------------------------------

@@ -71,14 +71,12 @@ def _four(x: Any, base: int, k: int, inner: int, outer: int, by_inner: Any) -> A
     )
 
 
-@launch.kernel
-def _moments(
-    mean: Any, invstd: Any, spread: Any, x: Any, count: int, step: int, inner: int, outer: int,
-    by_inner: Any, eps: float, centred: int,
-) -> None:  # fmt: skip
-    lanes = cuda.shared.array(FOLDING, float64)
-    s, t = cuda.blockIdx.x, cuda.threadIdx.x
-    base = s * step
+@launch.device
+def _center_and_squares(
+    lanes: Any, t: int, x: Any, base: int, count: int, inner: int, outer: int, by_inner: Any,
+    centred: int,
+) -> Any:  # fmt: skip
+    """(the mean of a set, 0 where it is not ``centred``; the sum of squares around it)."""
     center = 0.0
     if centred:
         part = 0.0
@@ -102,7 +100,19 @@ def _moments(
         d = x[base + _at(k, inner, outer, by_inner)] - center
         part += d * d
         k += FOLDING
-    squares = total(lanes, t, part)
+    return center, total(lanes, t, part)
+
+
+@launch.kernel
+def _moments(
+    mean: Any, invstd: Any, spread: Any, x: Any, count: int, step: int, inner: int, outer: int,
+    by_inner: Any, eps: float, centred: int,
+) -> None:  # fmt: skip
+    lanes = cuda.shared.array(FOLDING, float64)
+    s, t = cuda.blockIdx.x, cuda.threadIdx.x
+    center, squares = _center_and_squares(
+        lanes, t, x, s * step, count, inner, outer, by_inner, centred
+    )
     if t == 0:
         mean[s] = center
         spread[s] = squares
@@ -112,24 +122,16 @@ def _moments(
 @launch.kernel
 def _rows_forward(
     y: Any, mean: Any, invstd: Any, spread: Any, x: Any, weight: Any, bias: Any, count: int,
-    eps: float, centred: int, weighted: int, shifted: int,
+    by_count: Any, eps: float, centred: int, weighted: int, shifted: int,
 ) -> None:  # fmt: skip
     """:func:`_moments` and :func:`_apply` for rows whose elements each have a weight of their own:
     a row is read from the nearest memory after the first time."""
     lanes = cuda.shared.array(FOLDING, float64)
     s, t = cuda.blockIdx.x, cuda.threadIdx.x
     base = np.int64(s) * count
-    center = 0.0
-    if centred:
-        part = 0.0
-        for k in range(t, count, FOLDING):
-            part += x[base + k]
-        center = total(lanes, t, part) / count
-    part = 0.0
-    for k in range(t, count, FOLDING):
-        d = x[base + k] - center
-        part += d * d
-    squares = total(lanes, t, part)
+    center, squares = _center_and_squares(
+        lanes, t, x, base, count, count, count, by_count, centred
+    )
     if t == 0:
         mean[s] = center
         spread[s] = squares
@@ -246,8 +248,9 @@ def _forward(
     spread = arrays.empty((sets.sets,), np.float64) if spread is None else spread
     if sets.inner == sets.size == own.sets and own.share == 1:
         launch.rows(_rows_forward, sets.sets, y, mean, invstd, spread, source,
-                    optional(weight, y.dtype), optional(bias, y.dtype), sets.size, eps,
-                    int(centred), int(weight is not None), int(bias is not None))  # fmt: skip
+                    optional(weight, y.dtype), optional(bias, y.dtype), sets.size,
+                    divisor(sets.size, sets.size), eps, int(centred), int(weight is not None),
+                    int(bias is not None))  # fmt: skip
         return
     launch.rows(_moments, sets.sets, mean, invstd, spread, source, sets.size, sets.step,
                 sets.inner, sets.outer, divisor(sets.inner, sets.size), eps,

@@ -107,7 +107,7 @@ class RowCache:
                 self._blocks[row >> BLOCK_SHIFT], HEADER_BYTES + (row & _IN_BLOCK) * ENTRY_BYTES
             )
             if segment == 0:
-                return self._waiting(row) if self._pending or self._sending else MISSING
+                return self._waiting(row)
             if segment == ON_DISK:
                 return self._from_disk(row, expected)
             data, start = self._segments[segment - 1], place * ALIGNMENT

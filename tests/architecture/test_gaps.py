@@ -19,7 +19,8 @@ from tests.support.paths import ROOT
 SHARED = {"arrays", "attention_products", "block_reduce", "cublas", "cudnn", "device_math",
           "driver", "driver_errors", "driver_launch", "errors", "fast_division", "gemm", "graphs",
           "issue", "kernel_cache", "launch", "library_calls", "memory",
-          "merge_sort", "nccl", "philox", "row_statistics", "streams", "toolkit"}  # fmt: skip
+          "merge_sort", "nccl", "philox", "row_statistics", "shared_library",
+          "streams", "toolkit"}  # fmt: skip
 
 
 def test_no_row_for_a_kernel_that_exists() -> None:
