@@ -62,12 +62,16 @@ def rounded(value: Any, inverse: Any, origin: Any) -> Any:
 
 
 @kernel(noalias=True)
-def _row_in(out: Any, x: Any, channels: int, plane: int, at: int, width: int, to: int, pitch: int,
-            inverse: Any, origin: Any) -> None:  # fmt: skip
-    """One row of an image's planes as pixels of bytes."""
-    for c in range(channels):
-        for i in range(width):
-            out[to + i * pitch + c] = rounded(x[c * plane + at + i], inverse, origin)
+def _to_bytes(out: Any, a: Any, inverse: Any, origin: Any) -> None:
+    for i in range(out.size):
+        out[i] = rounded(a[i], inverse, origin)
+
+
+@kernel(noalias=True)
+def _line_in(out: Any, line: Any, c: int, pitch: int) -> None:
+    """One row of an image's plane, in every pixel's place of the channel."""
+    for i in range(line.size):
+        out[i * pitch + c] = line[i]
 
 
 @kernel
@@ -82,6 +86,7 @@ def read_image(row: Any, numbers: Any, x: int, out: int, first: int, last: int) 
     inverse, origin = numbers[2], numbers[3]
     zero = np.uint8(origin)
     plane = height * width
+    held = np.empty(width if as_bytes else 0, np.uint8)
     for r in range(first, last):
         image, y = r // down, r % down - top
         size = across * pitch
@@ -90,14 +95,23 @@ def read_image(row: Any, numbers: Any, x: int, out: int, first: int, last: int) 
         if as_bytes:
             target = carray(pointer8(out + r * size), size)
             if plane == 1 and down == 1:
-                for c in range(channels):
-                    target[c] = rounded(source[c], inverse, origin)
+                _to_bytes(target[:channels], source, inverse, origin)
                 target[channels:] = zero
                 continue
-            target[:] = zero
+            if pitch != channels or y < 0 or y >= height:
+                target[:] = zero
+            else:
+                target[: left * pitch] = zero
+                target[(left + right) * pitch :] = zero
             if 0 <= y < height:
-                _row_in(target, source, channels, plane, y * width, right, left * pitch, pitch,
-                        inverse, origin)  # fmt: skip
+                pixels = target[left * pitch : (left + right) * pitch]
+                for c in range(channels):
+                    given = source[c * plane + y * width : c * plane + y * width + right]
+                    if pitch == 1:
+                        _to_bytes(pixels, given, inverse, origin)
+                    else:
+                        _to_bytes(held[:right], given, inverse, origin)
+                        _line_in(pixels, held[:right], c, pitch)
             continue
         line = carray(pointer32(out + r * size * 4), size)
         if plane == 1 and down == 1:  # a row of numbers
@@ -113,8 +127,7 @@ def read_image(row: Any, numbers: Any, x: int, out: int, first: int, last: int) 
         if 0 <= y < height:
             for c in range(channels):
                 given = source[c * plane + y * width : c * plane + y * width + right]
-                for i in range(given.size):
-                    line[(left + i) * pitch + c] = given[i]
+                _line_in(line[left * pitch :], given, c, pitch)
 
 
 @kernel
@@ -167,12 +180,6 @@ def _sum_floats(out: Any, a: Any, b: Any, low: Any, high: Any) -> None:
 def _limit_floats(out: Any, a: Any, low: Any, high: Any) -> None:
     for i in range(out.size):
         out[i] = _limited(a[i], low, high)
-
-
-@kernel(noalias=True)
-def _to_bytes(out: Any, a: Any, inverse: Any, origin: Any) -> None:
-    for i in range(out.size):
-        out[i] = rounded(a[i], inverse, origin)
 
 
 _TOGETHER = 256

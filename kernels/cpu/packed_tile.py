@@ -29,11 +29,12 @@ _FLOAT = ir.FloatType()
 
 ARGUMENTS = (
     "places", "taps", "run", "x", "weights", "start", "bias", "factor", "add",
-    "add_pitch", "out", "out_pitch", "bytes", "bytes_pitch", "row",
+    "add_pitch", "out", "out_pitch", "bytes", "bytes_pitch", "pooled", "row",
 )  # fmt: skip
 NUMBERS = ("low", "high", "inverse", "origin")
 _AHEAD = 4096  # bytes from the weights that are read to those that are asked for
 PITCH = 8  # pixels have a multiple of so many channels
+POOLED = 4  # rows that stand together where only the largest of them is stored
 
 
 @functools.cache
@@ -50,6 +51,11 @@ def byte_form() -> str:
     if vector_bytes() == 64:
         return "pairs" if features.get("avx512bw") else "plain"
     return "pairs" if features.get("sse2") else "plain"
+
+
+def pools() -> bool:
+    """Whether tiles of all rows are made of windows of four pixels."""
+    return tile_rows() % POOLED == 0
 
 
 def panel_widths() -> tuple[tuple[int, int], ...]:
@@ -210,22 +216,37 @@ class _Code:
                     made.append(builder.add(total, builder.mul(value, held[v])))
         return made
 
+    def larger(self, best: Any, value: Any) -> Any:
+        """The larger of two vectors' numbers; NaN if one is."""
+        builder = self.builder
+        if self.is_float:
+            keep = builder.fcmp_ordered(">=", best, value)
+            keep = builder.or_(keep, builder.fcmp_unordered("uno", best, best))
+        else:
+            keep = builder.icmp_signed(">=", best, value)
+        return builder.select(keep, best, value)
+
     def largest(self, lines: list[Any], held: list[Any]) -> list[Any]:
-        """The larger of what is held and a tap's number; NaN if one is."""
+        """The larger of what is held and a tap's number."""
         builder, made = self.builder, []
         for j, line in enumerate(lines):
             for v in range(self.vectors):
-                best = held[j * self.vectors + v]
                 if self.is_float:
                     value = self.load(self.plus(line, 4 * v * self.width), self.vector)
-                    keep = builder.fcmp_ordered(">=", best, value)
-                    keep = builder.or_(keep, builder.fcmp_unordered("uno", best, best))
                 else:
                     few = ir.VectorType(_BYTE, self.width)
                     value = self.load(self.plus(line, v * self.width), few, 1)
                     value = builder.zext(value, self.word_vector)
-                    keep = builder.icmp_signed(">=", best, value)
-                made.append(builder.select(keep, best, value))
+                made.append(self.larger(held[j * self.vectors + v], value))
+        return made
+
+    def pooled(self, sums: list[Any]) -> list[Any]:
+        """The largest of every four rows."""
+        across, made = self.vectors, []
+        for j in range(0, self.rows, POOLED):
+            for v in range(across):
+                rows = [sums[(j + k) * across + v] for k in range(POOLED)]
+                made.append(functools.reduce(self.larger, rows))
         return made
 
     def sums(self) -> list[Any]:
@@ -247,7 +268,9 @@ class _Code:
                 builder.add(of["weights"], builder.mul(tap, long_of(panel))), held,
             ), "taps")  # fmt: skip
         if self.rows == 1:
-            return self.one_row(initial, panel)
+            return self.sums_apart(initial, panel, 4)
+        if not self.is_float and self.vectors == 1 and vector_bytes() == 64:
+            return self.sums_apart(initial, panel, 2)
 
         def each_tap(tap: Any, held: list[Any]) -> list[Any]:
             lines = self.lines(tap, self.rows)
@@ -260,15 +283,15 @@ class _Code:
 
         return loop(self.builder, of["taps"], initial, each_tap, "taps")
 
-    def one_row(self, initial: list[Any], panel: int, apart: int = 4) -> list[Any]:
-        """A single row: every fourth word has sums of its own, so that none waits for another."""
+    def sums_apart(self, initial: list[Any], panel: int, apart: int) -> list[Any]:
+        """Of few sums: every second or fourth word has its own, so that none waits for another."""
         builder, of = self.builder, self.of
         zero = self.floats.zero if self.is_float else self.constant(0, self.word_vector)
         first = [*initial, *[zero] * (len(initial) * (apart - 1))]
         size = len(initial)
 
         def each_tap(tap: Any, held: list[Any]) -> list[Any]:
-            lines = self.lines(tap, 1)
+            lines = self.lines(tap, self.rows)
             whole = builder.mul(builder.mul(tap, of["run"]), long_of(panel))
             right = builder.add(of["weights"], whole)
 
@@ -300,10 +323,12 @@ class _Code:
         held = loop(self.builder, of["taps"], first, each_tap, "taps")
         plus = builder.fadd if self.is_float else builder.add
         parts = [held[k * size : (k + 1) * size] for k in range(apart)]
-        pairs = [
-            [plus(a, b) for a, b in zip(parts[k], parts[k + 1], strict=True)] for k in (0, 2)
-        ]
-        return [plus(a, b) for a, b in zip(*pairs, strict=True)]
+        while len(parts) > 1:
+            parts = [
+                [plus(a, b) for a, b in zip(*parts[k : k + 2], strict=True)]
+                for k in range(0, len(parts), 2)
+            ]
+        return parts[0]
 
     # --- the results ---
 
@@ -313,27 +338,46 @@ class _Code:
         value = builder.select(builder.fcmp_ordered("<", value, low), low, value)
         return builder.select(builder.fcmp_ordered(">", value, high), high, value)
 
-    def finish(self, sums: list[Any]) -> None:
+    def end(self, sums: list[Any]) -> None:
+        """Store results of all rows, or of the largest of every four."""
+        if not pools() or self.kind not in ("float", "bytes") or self.rows % POOLED:
+            self.finish(sums)
+            return
+        builder = self.builder
+        names = ("pooled", "each", "ended")
+        pooled, each, ended = (builder.append_basic_block(name) for name in names)
+        builder.cbranch(builder.icmp_signed("!=", self.of["pooled"], long_of(0)), pooled, each)
+        builder.position_at_end(each)
+        self.finish(sums)
+        builder.branch(ended)
+        builder.position_at_end(pooled)
+        self.finish(self.pooled(sums), adds=False)
+        builder.branch(ended)
+        builder.position_at_end(ended)
+
+    def finish(self, sums: list[Any], adds: bool = True) -> None:
         """Scale, add, limit and store."""
+        sums = list(sums)
         builder, of = self.builder, self.of
         floats = ir.VectorType(_FLOAT, self.width)
         low, high = self.spread(of["low"], floats), self.spread(of["high"], floats)
         if not self.is_float:
-            for j in range(self.rows * self.vectors):
+            for j in range(len(sums)):
                 at = 4 * (j % self.vectors) * self.width
                 factor = self.load(self.plus(of["factor"], at), floats)
                 bias = self.load(self.plus(of["bias"], at), floats)
                 value = builder.fmul(builder.sitofp(sums[j], floats), factor)
                 sums[j] = builder.fadd(value, bias)
-        made = [self.limited(value, low, high) for value in self.with_added(sums, floats)]
+        sums = self.with_added(sums, floats) if adds else sums
+        made = [self.limited(value, low, high) for value in sums]
         self.when(of["out"], lambda: self.store_floats(made))
         self.when(of["bytes"], lambda: self.store_bytes(made))
 
-    def lines_of(self, base: Any, pitch: Any) -> list[Any]:
+    def lines_of(self, base: Any, pitch: Any, rows: int) -> list[Any]:
         """Where each row's numbers are."""
         builder, of = self.builder, self.of
         made = [builder.add(base, builder.mul(of["row"], pitch))]
-        for _ in range(1, self.rows):
+        for _ in range(1, rows):
             made.append(builder.add(made[-1], pitch))
         return made
 
@@ -345,7 +389,7 @@ class _Code:
         builder.cbranch(builder.icmp_signed("!=", of["add"], long_of(0)), inside, done)
         builder.position_at_end(inside)
         added = []
-        for j, line in enumerate(self.lines_of(of["add"], of["add_pitch"])):
+        for j, line in enumerate(self.lines_of(of["add"], of["add_pitch"], self.rows)):
             for v in range(self.vectors):
                 other = self.load(self.plus(line, 4 * v * self.width), floats)
                 added.append(builder.fadd(sums[j * self.vectors + v], other))
@@ -371,7 +415,8 @@ class _Code:
 
     def store_floats(self, made: list[Any]) -> None:
         builder, of = self.builder, self.of
-        for j, to in enumerate(self.lines_of(of["out"], of["out_pitch"])):
+        rows = len(made) // self.vectors
+        for j, to in enumerate(self.lines_of(of["out"], of["out_pitch"], rows)):
             for v in range(self.vectors):
                 value = made[j * self.vectors + v]
                 place = self.pointer(self.plus(to, 4 * v * self.width), value.type)
@@ -382,7 +427,8 @@ class _Code:
         floats = ir.VectorType(_FLOAT, self.width)
         inverse, origin = self.spread(of["inverse"], floats), self.spread(of["origin"], floats)
         least, most = self.floats.constant(0.0), self.floats.constant(255.0)
-        for j, to in enumerate(self.lines_of(of["bytes"], of["bytes_pitch"])):
+        rows = len(made) // self.vectors
+        for j, to in enumerate(self.lines_of(of["bytes"], of["bytes_pitch"], rows)):
             for v in range(self.vectors):
                 value = builder.fmul(made[j * self.vectors + v], inverse)
                 value = self.call(f"llvm.rint.v{self.width}f32", floats, value)
@@ -409,6 +455,9 @@ def tile_code(kind: str, rows: int, vectors: int, width: int, form: str = "") ->
         out[row] = value                                     unless ``out`` is 0
         bytes[row] = min(max(rint(value * inverse) + origin, 0), 255)   unless ``bytes`` is 0
 
+    Unless ``pooled`` is 0, the largest of every four rows is one row of the results, and nothing is
+    added (floats and bytes, where :func:`pools`).
+
     Args:
         kind: "float", "bytes", "depthwise" or "depthwise bytes"; "largest" or "largest bytes":
             the largest number takes the place of the sum.
@@ -419,13 +468,13 @@ def tile_code(kind: str, rows: int, vectors: int, width: int, form: str = "") ->
     def tile(
         context: Any, places: Any, taps: Any, run: Any, x: Any, weights: Any, start: Any,
          bias: Any, factor: Any, add: Any, add_pitch: Any, out: Any, out_pitch: Any,
-        bytes_: Any, bytes_pitch: Any, row: Any, low: Any, high: Any,
+        bytes_: Any, bytes_pitch: Any, pooled: Any, row: Any, low: Any, high: Any,
         inverse: Any, origin: Any,
     ) -> Any:  # fmt: skip
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             values = dict(zip((*ARGUMENTS, *NUMBERS), arguments, strict=True))
             code = _Code(builder, values, (rows, vectors, width), kind, form or byte_form())
-            code.finish(code.sums())
+            code.end(code.sums())
             return context.get_dummy_value()
 
         whole, real = [types.int64] * len(ARGUMENTS), [types.float32] * len(NUMBERS)

@@ -52,7 +52,7 @@ def test_forms_are_exact(form: str, width: int) -> None:
     run = entry_point(tile, f"void({', '.join(['int64'] * len(ARGUMENTS) + ['float32'] * 4)})")
     at = [a.ctypes.data for a in (places, x, packed, start, bias, factor, out, as_bytes)]
     run(at[0], 1, words, at[1], at[2], at[3], at[4], at[5], 0, 0, at[6], 4 * width, at[7], width,
-        0, -1e9, 1e9, 1 / 512, 100.0)  # fmt: skip
+        0, 0, -1e9, 1e9, 1 / 512, 100.0)  # fmt: skip
     exact = x[[0, 2, 1]].astype(np.int64) @ weight.T.astype(np.int64) + start
     assert np.array_equal(out, exact.astype(np.float32))
     levels = np.clip(np.rint(exact.astype(np.float32) / 512) + 100, 0, 255)
