@@ -28,7 +28,7 @@ from .inference_loops import (
     turn_made,
     write_image,
 )
-from .packed_tile import ARGUMENTS, NUMBERS, POOLED, panel_widths, tile_code
+from .packed_tile import ARGUMENTS, NUMBERS, POOL, POOLED, panel_widths, tile_code
 from .simd import tile_rows
 
 __all__ = ["CONVOLVE", "STEPS", "WIDTH", "pointing", "runner"]
@@ -92,7 +92,7 @@ def _convolve(kind: str) -> Any:
             _at(bases, row, 2), _at(bases, row, 14), _at(bases, row, 17), _at(bases, row, 20)
         )  # fmt: skip
         whole, taps = row[6], row[8]
-        apart = rows // POOLED if row[44] else rows
+        apart = rows // POOLED if row[44] == POOL else rows
         if row[42]:
             outside = carray(pointer8(x - row[42]), row[42])
             given = carray(pointer8(row[4]), row[42])
@@ -123,8 +123,8 @@ def _convolve(kind: str) -> Any:
                     which, 1, max(t - whole, 0), end - whole, row[7] - row[26], row[7], 1,
                     row[5] + whole * taps * rows * 4, taps, row[9], x + shift, row[10] + distance,
                     row[11] + 4 * channel, row[12] + 4 * channel, row[13] + 4 * channel, more,
-                    row[16], to, row[19], to_bytes, row[22], 0, numbers[0], numbers[1], numbers[2],
-                    numbers[3],
+                    row[16], to, row[19], to_bytes, row[22], row[44],
+                    numbers[0], numbers[1], numbers[2], numbers[3],
                 )  # fmt: skip
 
     return convolve
@@ -201,8 +201,8 @@ def _runner() -> Any:
             elif kind == MEAN:
                 pool_mean(row[27:], _at(bases, row, 2), _at(bases, row, 17), first, last)
             elif kind == SCALE:
-                scale(row[27:], _at(bases, row, 2), _at(bases, row, 14), _at(bases, row, 17), first,
-                      last)  # fmt: skip
+                scale(row[27:], floats, _at(bases, row, 2), _at(bases, row, 14),
+                      _at(bases, row, 17), _at(bases, row, 20), first, last)  # fmt: skip
             elif kind == PLACE:
                 place_channels(row[27:], _at(bases, row, 2), _at(bases, row, 17), first, last)
             else:

@@ -34,7 +34,7 @@ class Model:
 
     def __init__(self) -> None:
         self._graph: LiteGraph | None = None
-        self._program: Program | None = None
+        self._program: Any = None
         self._call: Any = None
         self._programs: dict[tuple[int, ...], Program] = {}
         self._constants: dict[Any, Any] = {}
@@ -88,9 +88,9 @@ class Model:
         return self._graph
 
     def _running(self) -> Program:
-        if self._program is None:
-            raise RuntimeError("the model is not built: call build_from_file first")
-        return self._program
+        self._built()
+        program: Program = self._program
+        return program
 
     def _use(self, lengths: tuple[int, ...]) -> None:
         """Let the model run for these lengths of the open axes."""

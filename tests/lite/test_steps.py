@@ -251,6 +251,40 @@ def test_functions_and_factors() -> None:
     assert np.abs(found - expected).max() <= 0.02 * np.abs(expected).max()
 
 
+@pytest.mark.parametrize("name", ["SiLU", "Sigmoid", "Hardswish", "Hardsigmoid", "Tanh"])
+def test_activations_of_layers(name: str) -> None:
+    """In a tile's registers, or by a kernel of its own (Tanh); factors end as bytes, too."""
+    torch.manual_seed(0)
+    act = getattr(nn, name)
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first = nn.Sequential(nn.Conv2d(3, 24, 3, 2, 1), act())
+            self.each = nn.Sequential(nn.Conv2d(24, 24, 5, 1, 2, groups=24), act())
+            self.few = nn.Sequential(nn.Conv2d(24, 6, 1), act(), nn.Conv2d(6, 24, 1), nn.Sigmoid())
+            self.last = nn.Sequential(nn.Conv2d(24, 5, 1), act(), nn.MaxPool2d(2))
+            wide = nn.Conv2d(24, 32, 1), act(), nn.Conv2d(32, 32, 3, 1, 1), act()
+            self.wide = nn.Sequential(*wide)
+
+        def forward(self, x: Any) -> Any:
+            x = self.each(self.first(x))
+            x = self.few(x.mean((2, 3), keepdim=True)) * x
+            return torch.cat([self.last(x).mean((2, 3)), self.wide(x).mean((2, 3))], 1)
+
+    net, x = Net().eval(), _x(2, 3, 17, 14)
+    graph = finished(from_model(net, [x]))
+    expected = eager(net, x)
+    for threads in (1, 2):
+        found = predicted(_model(graph, threads), x)
+        assert np.abs(found - expected).max() <= ROUNDED_BY_WINOGRAD * np.abs(expected).max()
+    quantize(graph, Config(quant_type="FULL_QUANT", min_quant_weight_channel=0), [[x]])
+    with off("kernel_substitution"):
+        expected = predicted(_model(graph), x)
+    found = predicted(_model(graph), x)
+    assert np.abs(found - expected).max() <= 0.02 * np.abs(expected).max()
+
+
 def test_sums_of_several_and_flattened_images() -> None:
     """A second sum has its own operand; a flattened image is added in the order that it has."""
     torch.manual_seed(0)
