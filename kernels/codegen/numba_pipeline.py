@@ -29,6 +29,7 @@ from numba.core import untyped_passes as untyped
 from numba.core.postproc import PostProcessor
 
 from ..support.fork_safe_lock import lock
+from .numba_shortcuts import shortcuts
 from .target import machine
 
 _SIMPLE = (types.Integer, types.Float, types.Boolean, types.NoneType)
@@ -310,7 +311,8 @@ class Compiler(compiler.CompilerBase):
         code = self.state.targetctx.codegen()
         usual, code._tm = code._tm, machine(code)  # numba's lock is held
         try:
-            return super()._compile_core()
+            with shortcuts():
+                return super()._compile_core()
         finally:
             code._tm = usual
 

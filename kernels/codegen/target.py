@@ -28,6 +28,7 @@ class Target:
     features: str
 
 
+@functools.cache
 def _host() -> dict[str, bool]:
     try:
         return dict(llvmlite.binding.get_host_cpu_features())

@@ -216,7 +216,7 @@ def test_a_first_run_says_what_it_compiles_where_it_is_asked_to(tmp_path: Path) 
         subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
         for _ in range(2)
     )
-    assert "mindtorch: compiling fold, once for this machine; " in first.stderr
+    assert "mindtorch: compiling pictures, once for this machine; " in first.stderr
     assert not second.stderr  # all is there
 
 
