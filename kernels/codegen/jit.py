@@ -249,7 +249,10 @@ class DiskCache(caching._Cache):
     def _name(self, signature: Any) -> str:
         if self._digest is None:
             self._digest = digest(self._function, self._extra)
-        name = hashlib.sha256((self._digest + str(signature)).encode()).hexdigest()[:32]
+        # a call from Python does not say what comes back, a kernel's entry point that nothing does
+        kinds, result = numba.core.sigutils.normalize_signature(signature)
+        given = str(kinds) if result in (None, numba.types.void) else f"{result}{kinds}"
+        name = hashlib.sha256((self._digest + given).encode()).hexdigest()[:32]
         return f"{self._function.__name__[:48]}-{name}.nbc"
 
     def _path(self, signature: Any) -> Path:

@@ -385,3 +385,23 @@ def test_kernels_with_closures_and_arithmetic_of_arrays() -> None:
         return (a * b + a).sum() + np.array([2.0, 5.0])[1] + pairs[2]
 
     assert made(np.arange(3.0), np.ones(3)) == 14
+
+
+def test_a_call_from_python_and_an_entry_point_share_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compiling, "_directories", (tmp_path,))
+
+    def add_one(x: Any) -> None:
+        x[:] += 1
+
+    def count(x: Any) -> int:
+        return int(x.size)
+
+    array = np.zeros(3)
+    for function, signature in ((add_one, "void(float64[::1])"), (count, "int64(float64[::1])")):
+        kernel(function)(array)
+        before = compiling.statistics.compiled
+        compiling.entry_point(kernel(function), signature)(array)
+        assert compiling.statistics.compiled - before == (function is count)
+    assert array.tolist() == [2, 2, 2]
