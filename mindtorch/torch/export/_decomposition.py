@@ -18,7 +18,7 @@ from mindtorch.torch._aten.autograd import COMPOSITES, NOT_MADE
 from mindtorch.torch._aten.lowerings import call, described, overload, packet
 from mindtorch.torch._aten.overloads import OpOverload
 from mindtorch.torch._aten.schemas import lines_of, tensors_in
-from mindtorch.torch._aten.stage import start
+from mindtorch.torch._aten.stage import for_a_while
 from mindtorch.torch.functions.creation import new_empty
 from mindtorch.torch.fx.graph_module import GraphModule
 from mindtorch.torch.fx.node import Node
@@ -320,7 +320,6 @@ def decomposed(traced: Traced, table: dict[Any, Callable[..., Any]] | None) -> T
     Raises:
         ExportError: an operator writes in a way that has no value.
     """
-    start()
     values = [n.meta["val"] for n in traced.graph_module.graph.find_nodes(op="placeholder")]
     tensors = [v for v in values if isinstance(v, Tensor)]
     axes = [
@@ -332,7 +331,7 @@ def decomposed(traced: Traced, table: dict[Any, Callable[..., Any]] | None) -> T
     }
     run = _Run(traced, list(symbols.values()), table)
     try:
-        with no_grad():
+        with no_grad(), for_a_while():
             _, sizes = trace_for_sizes(
                 run, [_example(v) for v in tensors], axes, SymbolicTracer()
             )
