@@ -50,10 +50,10 @@ def _remembered(self: Any, context: Any, args: Any, kws: Any) -> Any:
 @contextlib.contextmanager
 def shortcuts() -> Iterator[None]:
     """They are in force meanwhile."""
-    usual = postproc.PostProcessor.run, types.Function.get_call_type
-    postproc.PostProcessor.run = _follow_last
-    types.Function.get_call_type = _remembered
+    processor, function = postproc.PostProcessor, types.Function
+    usual = processor.run, function.get_call_type
+    processor.run, function.get_call_type = _follow_last, _remembered  # type: ignore[method-assign]
     try:
         yield
     finally:
-        postproc.PostProcessor.run, types.Function.get_call_type = usual
+        processor.run, function.get_call_type = usual  # type: ignore[method-assign]

@@ -54,6 +54,7 @@ def cascade_of(element: str, width: int, paired: bool = False) -> Any:
     def cascade(
         sums: Any, x: Any, at: int, pitch: int, apart: int, size: int, strips: int, ahead: int
     ) -> None:
+        i: Any
         power = level_power(size)
         step, i = 1 << power, np.int64(0)
         if size >= step:
@@ -93,6 +94,7 @@ def vector_row_of(element: str, width: int, paired: bool = False) -> Any:
 
     @kernel
     def vector_row(sums: Any, x: Any, at: int, pitch: int, size: int) -> None:
+        i: Any
         fours, wide_pitch, i = size // 4, 4 * pitch, np.int64(0)
         power = level_power(fours)
         step = 1 << power
@@ -298,6 +300,7 @@ def _fours_of(dtype: Any, singles: Any) -> Any:
     def fours(
         held: Any, to: int, a: int, b: int, x: Any, at: int, s: int, t: int, n: int, m: int
     ) -> None:
+        j: Any
         sums, j = np.empty(_STRIPS * 4 * _LEVELS, held.dtype), np.int64(0)
         while j + 4 <= m:
             strips = min(_STRIPS, (m - j) // 4)
@@ -321,6 +324,7 @@ def _columns_of(dtype: Any) -> Any:
     def columns(
         held: Any, to: int, a: int, b: int, x: Any, at: int, s: int, t: int, n: int, m: int
     ) -> None:
+        j: Any
         sums, j = np.empty(min(_STRIPS, m // lanes + 1) * ground, held.dtype), np.int64(0)
         while j + lanes <= m:
             strips = min(_STRIPS, (m - j) // lanes)
