@@ -218,7 +218,7 @@ def operand(value: Any, name: str, position: str, dtype_name: str = "Tensor") ->
         ) from None
 
 
-_NOT_GIVEN: Any = object()
+NOT_GIVEN: Any = object()
 
 
 def _given(
@@ -228,9 +228,9 @@ def _given(
     left, found = dict(named), []
     for value, others in places:
         by_name = (left.pop(other) for other in others if other in left)
-        found.append(next(by_name, _NOT_GIVEN) if value is _NOT_GIVEN else value)
-    if left or any(x is _NOT_GIVEN for x in found):
-        given = itertools.takewhile(lambda x: x is not _NOT_GIVEN, (x for x, _ in places))
+        found.append(next(by_name, NOT_GIVEN) if value is NOT_GIVEN else value)
+    if left or any(x is NOT_GIVEN for x in found):
+        given = itertools.takewhile(lambda x: x is not NOT_GIVEN, (x for x, _ in places))
         wrong = wrong_call(name, tuple(given), named)
         raise wrong or TypeError(f"{name}() misses required positional arguments")
     return found
@@ -275,9 +275,9 @@ def unary_function(
     others = Implementations()
     call = call_of(op, 1, others=others)
 
-    def body(input: Any = _NOT_GIVEN, *, out: Any = None, x: Any = _NOT_GIVEN) -> Any:  # noqa: A002
+    def body(input: Any = NOT_GIVEN, *, out: Any = None, x: Any = NOT_GIVEN) -> Any:  # noqa: A002
         if not isinstance(input, EngineTensor):
-            named = {} if x is _NOT_GIVEN else {"x": x}
+            named = {} if x is NOT_GIVEN else {"x": x}
             (input,) = _given(name, named, (input, ("x",)))  # noqa: A001
             if not isinstance(input, EngineTensor):
                 raise TypeError(
@@ -304,9 +304,9 @@ _OF_TWO = ShownSignature(lambda input, other: None, out=True)
 _OVER_FIRST = ShownSignature(lambda self, other: None)
 
 
-def _second(name: str, by_numpys_name: Any) -> Any:
+def second(name: str, by_numpys_name: Any) -> Any:
     """The second operand of a method, where it was not given by its own name."""
-    if by_numpys_name is _NOT_GIVEN:
+    if by_numpys_name is NOT_GIVEN:
         raise wrong_call(name, (), {}, method=True) or TypeError(f"{name}() misses 'other'")
     return by_numpys_name
 
@@ -382,7 +382,7 @@ def binary_function(
     call = call_of(op, 2, others=others)
 
     def body(
-        input: Any = _NOT_GIVEN, other: Any = _NOT_GIVEN, *, out: Any = None,  # noqa: A002
+        input: Any = NOT_GIVEN, other: Any = NOT_GIVEN, *, out: Any = None,  # noqa: A002
         **named: Any,
     ) -> Any:  # fmt: skip
         if not named and other.__class__ in _NUMBERS and isinstance(input, EngineTensor) and (
@@ -423,10 +423,10 @@ def binary(
     body = binary_function(name, op, formula, numbers, rule=out)
     ELEMENTWISE.append(name)
 
-    def variant(self: Any, other: Any = _NOT_GIVEN, *, x2: Any = _NOT_GIVEN) -> Any:
+    def variant(self: Any, other: Any = NOT_GIVEN, *, x2: Any = NOT_GIVEN) -> Any:
         if not isinstance(other, EngineTensor):
-            if other is _NOT_GIVEN:
-                other = _second(name + "_", x2)
+            if other is NOT_GIVEN:
+                other = second(name + "_", x2)
             check_numbers(name + "_", numbers, self, other, method=True)
             other = operand(other, name + "_", "other")
         return inplace.apply_in_place(op, self, self, other)
