@@ -288,6 +288,7 @@ copysign = Elementwise(
     (_copysign_size, no_slope),
     result="float",
     dtypes=without("complex", "copysign_cpu"),
+    grad_name=base.name_by_number("Copysign", 1, 0),
 )
 nextafter = Elementwise(
     "nextafter",

@@ -66,7 +66,7 @@ def svd(input: Any, some: bool = True, compute_uv: bool = True) -> Any:  # noqa:
     factors.check_matrix("linalg.svd", input.aval)
     if compute_uv:
         u, s, vh = factors.svd(input, full_matrices=not some, name="linalg.svd")
-        return return_types.svd(u, s, ops.adjoint(vh))
+        return return_types.svd(u, s, tape.named(ops.adjoint(vh), "TransposeBackward0"))
     values: Any = factors.svd_values(input)
     m, n = input.aval.shape[-2:]
     batch, dtype = input.aval.shape[:-2], input.aval.dtype
@@ -218,7 +218,8 @@ def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool =
         tau: the reflectors' factors, as geqrf returns them.
         left: multiply ``other`` from the left.
     """
-    return _factorizations.ormqr(input, tau, other, left, transpose)
+    product = _factorizations.ormqr(input, tau, other, left, transpose)
+    return tape.named(product, "OrmqrBackward0")
 
 
 def _range_of(A: Any, q: int, niter: int, M: Any) -> Any:  # noqa: N803

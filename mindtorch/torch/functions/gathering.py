@@ -82,7 +82,8 @@ def scatter(
     source = _source(input, value if src is None else src, "scatter")
     _check_filling(input, value if src is None else src)
     if reduce is None:
-        return ops.scatter(input, index, source, axis=_axis(input, dim))
+        made = ops.scatter(input, index, source, axis=_axis(input, dim))
+        return made if isinstance(src, EngineTensor) else tape.named(made, "ScatterBackward1")
     if reduce not in _OLD_REDUCE:
         raise RuntimeError("reduce argument must be either add or multiply.")
     if not source.aval.shape:
@@ -522,7 +523,8 @@ def diag(input: Any, diagonal: int = 0) -> Any:  # noqa: A002
     if input.aval.ndim == 1:
         return ops.diag_embed(input, offset=diagonal, first=0, second=1)
     if input.aval.ndim == 2:
-        return movement.clone(movement.diagonal(input, offset=diagonal, first=0, second=1))
+        found = movement.diagonal(input, offset=diagonal, first=0, second=1)
+        return tape.named(movement.clone(found), "DiagonalBackward0_copy")
     raise RuntimeError(
         f"diag(): Supports 1D or 2D tensors. Got {input.aval.ndim}D"
     )

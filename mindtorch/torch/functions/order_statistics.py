@@ -110,7 +110,7 @@ def _quantile(
         ]
     lead = (points.aval.size,) if points.aval.ndim else ()
     shaped = movement.reshape(result, (*lead, *shape))
-    return shaped if keepdim else tape.named(shaped, "SqueezeBackward4")
+    return tape.named(shaped, "SqueezeBackward4")
 
 
 def _last(x: Any, axis: int) -> Any:
