@@ -56,7 +56,9 @@ def _reflected_operator(op: Any, numbers: bool) -> Callable[[Any, Any], Tensor]:
     call = call_of(op, 2)
 
     def method(self: Any, other: Any = None) -> Any:
-        if not isinstance(other, EngineTensor):
+        if type(other) in NUMBERS:
+            other = constant(other)
+        elif not isinstance(other, EngineTensor):
             other = _as_operand(other)
             if other is None:
                 return NotImplemented

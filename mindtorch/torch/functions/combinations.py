@@ -199,6 +199,7 @@ def mvlgamma(input: Any, p: int) -> Any:  # noqa: A002
     x = input
     if x.aval.dtype is dtypes.bool_:
         raise RuntimeError("The input tensor may not be a boolean tensor.")
+    refuse_kinds("arange_cpu", x.aval, "complex")
     if x.aval.dtype.category < dtypes.FLOAT:
         x = movement.cast(x, dtype=dtypes.default)
     if not x.aval.size:

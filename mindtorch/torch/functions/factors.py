@@ -39,7 +39,7 @@ def slogdet(input: Any) -> Any:  # noqa: A002
     return return_types.slogdet(*ops.slogdet(input))
 
 
-@function(out=Out(cast=CASTABLE), autocast=FULL)
+@function(out=Out(cast=CASTABLE, c_order=True), autocast=FULL, checked=True)
 def cholesky(input: Any, upper: bool = False) -> Any:  # noqa: A002
     """The Cholesky factor."""
     ops.check_square("cholesky", input.aval)
@@ -56,7 +56,7 @@ def qr(input: Any, some: bool = True) -> Any:  # noqa: A002
     return return_types.qr(*factors.qr(input, mode="reduced" if some else "complete"))
 
 
-@function(out=Out(EXACT, recorded=True), autocast=FULL)
+@function(out=Out(EXACT, recorded=True), autocast=FULL, checked=True)
 def svd(input: Any, some: bool = True, compute_uv: bool = True) -> Any:  # noqa: A002
     """The singular values and vectors; V, not its adjoint.
 

@@ -138,7 +138,8 @@ def index_reduce(
         )
     axis = _axis(input, dim)
     _check_slices(input, axis, index, source)
-    refuse_kinds("index_func_", input.aval, "bool complex")
+    kernel = "index_func_" if include_self else "index_reduce_func_exclude_input_init"
+    refuse_kinds(kernel, input.aval, "bool complex")
     if not input.aval.ndim:
         whole = (input.reshape(1), index.reshape(-1), source.reshape(-1))
         found = ops.scatter_reduce(
@@ -260,7 +261,7 @@ def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:  # noqa: A0
     return tape.named(found, f"IndexFillBackward{int(isinstance(value, EngineTensor))}")
 
 
-@function(in_place=True, apart=True)
+@function(in_place=True, apart=True, checked=True)
 def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:  # noqa: A002
     """``input`` with ``values`` written (added) at ``indices``, a tuple of index tensors."""
     given = _as_places(input, indices)
@@ -377,6 +378,14 @@ def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Any:  
             "put_(): Expected source and index to have the same number of elements, but got "
             f"source.numel() = {source.aval.size}, index.numel() = {index.aval.size}"
         )
+    if source.aval.dtype is not input.aval.dtype:
+        raise RuntimeError(
+            "put_(): self and source expected to have the same dtype, but got self.dtype = "
+            f"{dtypes.scalar_type_name(input.aval.dtype)} and source.dtype = "
+            f"{dtypes.scalar_type_name(source.aval.dtype)}"
+        )
+    if index.aval.size and not input.aval.size:
+        raise IndexError("put_(): Tried to put elements into an empty tensor")
     return ops.put(input, index, source, accumulate=bool(accumulate))
 
 

@@ -187,6 +187,13 @@ def mv(input: Any, vec: Any) -> Any:  # noqa: A002
     Args:
         vec: as long as the matrix has columns.
     """
+    if not input.aval.ndim:
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
+    if input.aval.dtype is not vec.aval.dtype:
+        kinds = [scalar_type_name(x.aval.dtype) for x in (vec, input, vec)]
+        raise RuntimeError(
+            "addmv input tensors must have the same dtype, but got {}, {}, and {}".format(*kinds)
+        )
     if input.aval.ndim != 2 or vec.aval.ndim != 1:
         raise RuntimeError(
             "vector + matrix @ vector expected, got "

@@ -27,9 +27,9 @@ def narrow(input: Any, dim: int, start: Any, length: int) -> Any:  # noqa: A002
         start.aval.ndim or start.aval.dtype.category != dtypes.INTEGER
     ):
         raise RuntimeError("start must be an 0-dim integral Tensor.")
-    axis = normalize_axis(dim, input.aval.ndim)
     if not input.aval.ndim:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    axis = normalize_axis(dim, input.aval.ndim)
     size = input.aval.shape[axis]
     start, length = as_int(start), as_int(length)
     if length < 0:

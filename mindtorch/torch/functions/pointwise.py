@@ -430,7 +430,7 @@ def round(input: Any, *, decimals: int = 0) -> Any:  # noqa: A001, A002
     decimals = as_int(decimals)
     if decimals == 0:
         return rounding.round_(input)
-    if input.aval.dtype.category < dtypes.FLOAT:
+    if input.aval.dtype.category != dtypes.FLOAT:
         refuse("round_cpu", input.aval.dtype)
     if input.aval.dtype.itemsize < 4:  # rounded to the type once, at the end
         wide = round(movement.cast(input, dtype=dtypes.float32), decimals=decimals)

@@ -463,7 +463,7 @@ def _check_weights(weights: Any, one_by_one: bool) -> None:
             raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
 
 
-@function()
+@function(checked=True)
 def multinomial(
     input: Any,  # noqa: A002
     num_samples: int,
