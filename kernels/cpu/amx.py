@@ -1,14 +1,12 @@
-"""Intel's matrix registers (AMX): eight tiles of 16 rows of 64 bytes, products of bfloat16 summed in
-float32, and float32 as sums of bfloat16 parts.
+"""Intel's matrix registers (AMX): eight tiles of 16 rows of 64 bytes, products of bfloat16 summed
+in float32, and float32 as sums of bfloat16 parts.
 
 A *step* is 32 lines by 32 terms of an operand: for each part two tiles of 16 rows by 16 *pairs* of
-bfloat16, term ``j`` with term ``16 + j``. Rows of the left operand's tiles are lines and their words
-pairs; rows of the right one's are pairs and their words lines (columns of the result).
+bfloat16, term ``j`` with term ``16 + j``. Rows of the left operand's tiles are lines, words in them
+pairs; rows of the right one's are pairs, words in them lines (columns of the result).
 
-A float32 is the sum of three bfloat16, each what the ones before left, rounded: 24 bits. Of the nine
-products six matter, ``_PRODUCTS``; the others are below 2 ** -25 of the result's terms. Small ones
-are summed before the large ones, and products of 32 terms before they are added to a tile, so that
-sums are more exact than chains of float32 operations.
+A float32 is the sum of three bfloat16, each what the ones before left, rounded: 24 bits. Of the
+nine products of parts six matter, ``_PRODUCTS``; the others are below 2 ** -25 of a term.
 """
 
 from __future__ import annotations
@@ -31,12 +29,11 @@ from .simd import long_of, loop, vector_bytes
 LINES, TERMS = 32, 32  # of a step
 _TILE, _ROW, _PITCH = 1024, 64, 128  # bytes of a tile, of its row, of a row of 32 results
 _NEEDED = {"amx_tile", "amx_bf16"}
-_ASK, _TILE_DATA = 0x1023, 18  # arch_prctl's request for a part of the processor's state; tiles' data
-_PRCTL = 158  # the number of arch_prctl among the system's calls, on x86-64
-# (part of the left operand, part of the right one), the smallest first
+_PRCTL, _ASK, _TILE_DATA = 158, 0x1023, 18  # a call of Linux on x86-64: to be given tiles' data
+# (part of the left operand, part of the right one): each has a part of the one before
 _PRODUCTS: dict[int, tuple[tuple[int, int], ...]] = {
     1: ((0, 0),),
-    3: ((2, 0), (1, 0), (1, 1), (0, 1), (0, 2), (0, 0)),
+    3: ((2, 0), (1, 0), (1, 1), (0, 1), (0, 0), (0, 2)),
 }
 _WORD, _SHORT, _BYTE, _FLOAT = ir.IntType(32), ir.IntType(16), ir.IntType(8), ir.FloatType()
 _WORDS, _FLOATS = ir.VectorType(_WORD, 16), ir.VectorType(_FLOAT, 16)
@@ -123,68 +120,79 @@ class _Block:
 
     def __init__(self, builder: Any, given: Any, parts: int, rows: int, columns: int) -> None:
         self.builder, self.parts, self.rows, self.columns = builder, parts, rows, columns
-        self.steps, self.left, self.right, self.out = given
+        self.steps, self.left, self.right, *self.results = given
 
     def _number(self, value: int) -> Any:
         return ir.Constant(_BYTE, value)
 
+    def _move(self, what: str, number: int, at: Any, pitch: Any) -> None:
+        given = [self._number(number), _pointer(self.builder, at), pitch]
+        _call(self.builder, f"llvm.x86.tile{what}64", ir.VoidType(), given)
+
     def _load(self, number: int, at: Any, offset: int) -> None:
-        place = _pointer(self.builder, self.builder.add(at, long_of(offset)))
-        given = [self._number(number), place, long_of(_ROW)]
-        _call(self.builder, "llvm.x86.tileloadd64", ir.VoidType(), given)
+        self._move("loadd", number, self.builder.add(at, long_of(offset)), long_of(_ROW))
 
     def _multiply(self, i: int, j: int) -> None:
         numbers = [self._number(n) for n in (2 * i + j, 4 + i, 6 + j)]
         _call(self.builder, "llvm.x86.tdpbf16ps", ir.VoidType(), numbers)
 
-    def _add_products(self, pairs: tuple[tuple[int, int], ...], name: str) -> None:
-        """Products of these parts, over all steps."""
-        size = long_of(step_bytes(self.parts))
+    def _fetch(self, number: Any) -> None:
+        """Have some lines of the result fetched meanwhile, all of them within four steps."""
+        *_, out, pitch = self.results
+        flags = [ir.Constant(_WORD, value) for value in (1, 3, 1)]  # to write, to stay, data
+        for i in range(8):
+            row = self.builder.add(self.builder.mul(number, long_of(8)), long_of(i))
+            row = self.builder.and_(row, long_of(16 * self.rows - 1))
+            at = self.builder.add(out, self.builder.mul(row, pitch))
+            for j in range(self.columns):
+                place = _pointer(self.builder, self.builder.add(at, long_of(j * _ROW)))
+                _call(self.builder, "llvm.prefetch.p0", ir.VoidType(), [place, *flags])
 
-        def step(number: Any, held: Any) -> list[Any]:
-            begin = self.builder.mul(number, size)
-            left, right = (self.builder.add(x, begin) for x in (self.left, self.right))
-            before = (-1, -1)
-            for a, b in pairs:
-                for i in range(self.rows if a != before[0] else 0):
-                    self._load(4 + i, left, (2 * a + i) * _TILE)
-                for j in range(self.columns if b != before[1] else 0):
-                    self._load(6 + j, right, (2 * b + j) * _TILE)
-                for i in range(self.rows):
-                    for j in range(self.columns):
-                        self._multiply(i, j)
-                before = a, b
-            return []
+    def _step(self, number: Any, held: Any) -> list[Any]:
+        self._fetch(number)
+        begin = self.builder.mul(number, long_of(step_bytes(self.parts)))
+        left, right = (self.builder.add(x, begin) for x in (self.left, self.right))
+        before = (-1, -1)
+        for a, b in _PRODUCTS[self.parts]:
+            for i in range(self.rows if a != before[0] else 0):
+                self._load(4 + i, left, (2 * a + i) * _TILE)
+            for j in range(self.columns if b != before[1] else 0):
+                self._load(6 + j, right, (2 * b + j) * _TILE)
+            for i in range(self.rows):
+                for j in range(self.columns):
+                    self._multiply(i, j)
+            before = a, b
+        return []
 
-        loop(self.builder, self.steps, [], step, name)
+    def _move_results(self, what: str, begin: Any, pitch: Any) -> None:
+        down = self.builder.mul(pitch, long_of(16))
+        for i in range(self.rows):
+            for j in range(self.columns):
+                at = self.builder.add(begin, long_of(j * _ROW))
+                at = self.builder.add(at, down) if i else at
+                self._move(what, 2 * i + j, at, pitch)
 
     def write(self) -> None:
-        tiles = [(i, j) for i in range(self.rows) for j in range(self.columns)]
-        for i, j in tiles:
-            number = [self._number(2 * i + j)]
-            _call(self.builder, "llvm.x86.tilezero", ir.VoidType(), number)
-        pairs, name = _PRODUCTS[self.parts], f"amx.{self.rows}.{self.columns}"
-        if pairs[:-1]:
-            self._add_products(pairs[:-1], f"{name}.small")
-        self._add_products(pairs[-1:], f"{name}.large")
-        for i, j in tiles:
-            at = self.builder.add(self.out, long_of(16 * i * _PITCH + j * _ROW))
-            given = [self._number(2 * i + j), _pointer(self.builder, at), long_of(_PITCH)]
-            _call(self.builder, "llvm.x86.tilestored64", ir.VoidType(), given)
+        start, start_pitch, out, pitch = self.results
+        self._move_results("loadd", start, start_pitch)
+        loop(self.builder, self.steps, [], self._step, f"amx.{self.rows}.{self.columns}")
+        self._move_results("stored", out, pitch)
 
 
 @functools.cache
 def block_of(parts: int) -> Any:
-    """The kernel of a block: ``block(rows, columns, steps, left, right, out)`` writes ``rows`` by
-    ``columns`` tiles (1 or 2) of the product of packed operands, as 32 by 32 float32 in order.
+    """The kernel of a block: ``block(rows, columns, steps, left, right, start, start_pitch, out,
+    pitch)`` writes ``rows`` by ``columns`` tiles (1 or 2) of ``start + left @ right``, float32.
 
-    Operands are given by addresses; theirs are of :func:`step_bytes` for each step.
+    All are given by addresses, pitches in bytes; packed operands have :func:`step_bytes` for each
+    step.
     """
 
     @intrinsic
     def block(
-        context: Any, rows: Any, columns: Any, steps: Any, left: Any, right: Any, out: Any
-    ) -> Any:
+        context: Any, rows: Any, columns: Any, steps: Any, left: Any, right: Any, start: Any,
+        start_pitch: Any, out: Any, pitch: Any,
+    ) -> Any:  # fmt: skip
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             end = builder.append_basic_block("amx.end")
             number = builder.add(builder.mul(arguments[0], long_of(2)), arguments[1])
@@ -199,7 +207,7 @@ def block_of(parts: int) -> Any:
             builder.position_at_end(end)
             return context.get_dummy_value()
 
-        return types.void(*[types.int64] * 6), generate
+        return types.void(*[types.int64] * 9), generate
 
     return block
 
@@ -257,9 +265,10 @@ def _parts_of(builder: Any, words: Any, parts: int) -> list[Any]:
 
 @functools.cache
 def split_of(parts: int, wide: bool) -> Any:
-    """The kernel that makes 16 pairs: ``split(out, first, count, second, others, largest)`` writes
-    the parts of ``count`` numbers at address ``first``, each with one of ``others`` at ``second``;
-    parts are two tiles apart. ``largest`` is where 16 words have the largest magnitudes so far.
+    """The kernel that makes 16 pairs: ``split(out, first, count, second, others, ahead, largest)``
+    writes the parts of ``count`` numbers at address ``first``, each with one of ``others`` at
+    ``second``; parts are two tiles apart. What lies ``ahead`` bytes from there is fetched
+    meanwhile, and ``largest`` is where 16 words have the largest magnitudes so far.
 
     Args:
         parts: 3 for float32, 1 for bfloat16.
@@ -268,10 +277,15 @@ def split_of(parts: int, wide: bool) -> Any:
 
     @intrinsic
     def split(
-        context: Any, out: Any, first: Any, count: Any, second: Any, others: Any, largest: Any
-    ) -> Any:
+        context: Any, out: Any, first: Any, count: Any, second: Any, others: Any, ahead: Any,
+        largest: Any,
+    ) -> Any:  # fmt: skip
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            out, first, count, second, others, largest = arguments
+            out, first, count, second, others, ahead, largest = arguments
+            flags = [ir.Constant(_WORD, value) for value in (0, 3, 1)]  # to read, to stay, data
+            for address in (first, second):
+                place = _pointer(builder, builder.add(address, ahead))
+                _call(builder, "llvm.prefetch.p0", ir.VoidType(), [place, *flags])
             lanes = _Lanes(MaskedVectors(builder, types.float32, 16), wide)
             full = long_of(16)
             is_whole = builder.and_(
@@ -304,7 +318,7 @@ def split_of(parts: int, wide: bool) -> Any:
                 builder.store(most, place, align=_ROW)
             return context.get_dummy_value()
 
-        return types.void(*[types.int64] * 6), generate
+        return types.void(*[types.int64] * 7), generate
 
     return split
 
