@@ -357,7 +357,12 @@ def _whole_numbers(out: Any, a: Any, b: Any) -> None:
                 row[j] += factor * other[j]
 
 
-matmul.plan = _plan
+def _matmul_plan(out_layouts: Layouts, in_layouts: Layouts) -> Callable[..., None] | None:
+    run = _plan(out_layouts, in_layouts)
+    return amx_products.where_allowed(run, amx_products.matmul, out_layouts, in_layouts)
+
+
+matmul.plan = _matmul_plan
 
 
 def _through_plan(function: Any, out: Any, operands: Any) -> None:
@@ -465,7 +470,12 @@ def linear(out: Any, x: Any, weight: Any, bias: Any = None) -> None:
         narrow(target, wide)
 
 
-linear.plan = _linear_plan
+def _affine_plan(out_layouts: Layouts, in_layouts: Layouts) -> Callable[..., None] | None:
+    run = _linear_plan(out_layouts, in_layouts)
+    return amx_products.where_allowed(run, amx_products.linear, out_layouts, in_layouts)
+
+
+linear.plan = _affine_plan
 
 
 def addmm(out: Any, bias: Any, a: Any, b: Any, *, alpha: float, beta: float) -> None:
