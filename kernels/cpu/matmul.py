@@ -272,7 +272,8 @@ def _plan(out_layouts: Layouts, in_layouts: Layouts) -> Callable[..., None] | No
     if a.dtype != b.dtype or out.dtype != a.dtype:
         return None
     if a.dtype == BFLOAT16:
-        return amx_products.plan(BFLOAT16, product_shapes.of_matrices(out, a, b))
+        short: Any = amx_products.plan(BFLOAT16, product_shapes.of_matrices(out, a, b))
+        return short
     if a.dtype not in _FAST:
         return None
     (m, k), n = a.shape[-2:], b.shape[-1]
@@ -402,7 +403,8 @@ def _linear_plan(out_layouts: Layouts, in_layouts: Layouts) -> Callable[..., Non
     if len(kinds) > 1 or shape is None or shape.size[2] == 0:
         return None
     if x.dtype == BFLOAT16 and (bias is None or bias.strides == (1,)):
-        short = amx_products.plan(BFLOAT16, shape, start=None if bias is None else Matrix(0, 1))
+        start = None if bias is None else Matrix(0, 1)
+        short: Any = amx_products.plan(BFLOAT16, shape, start=start)
         return short if short is None or bias is not None else _bare(short)
     if x.dtype not in _FAST:
         return None

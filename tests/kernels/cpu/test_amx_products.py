@@ -154,10 +154,21 @@ def step(call: Any, model: Any, x: Any) -> list[Any]:
     return [v.detach().numpy().copy() for v in (y, x.grad, *[p.grad for p in model.parameters()])]
 
 
+def noted(monkeypatch: Any) -> list[Any]:
+    """What is asked from now on whether it has exact parts."""
+    own, seen = amx_products._fits, []
+
+    def fits(*given: Any) -> bool:
+        seen.append(given)
+        return own(*given)
+
+    monkeypatch.setattr(amx_products, "_fits", fits)
+    return seen
+
+
 @pytest.mark.parametrize("kind", ["captured", "script"])
 def test_compiled_functions_run_it_and_replayed_scripts_do_not(kind: str, monkeypatch: Any) -> None:
-    own, seen = amx_products._fits, []
-    monkeypatch.setattr(amx_products, "_fits", lambda *given: seen.append(1) or own(*given))
+    seen = noted(monkeypatch)
     torch.manual_seed(0)
     x = torch.randn(4, 64, 256, requires_grad=True)
     model = torch.nn.Sequential(torch.nn.Linear(256, 320), torch.nn.Linear(320, 256, bias=False))
@@ -174,8 +185,7 @@ def test_compiled_functions_run_it_and_replayed_scripts_do_not(kind: str, monkey
 
 
 def test_eager_products_where_a_program_allows_others(monkeypatch: Any) -> None:
-    own, seen = amx_products._fits, []
-    monkeypatch.setattr(amx_products, "_fits", lambda *given: seen.append(1) or own(*given))
+    seen = noted(monkeypatch)
     a, b = (torch.tensor(matrix(256, 256, "n", np.float32)) for _ in range(2))
     weight, bias = torch.randn(320, 256), torch.randn(320)
     calls = (lambda: a @ b, lambda: torch.nn.functional.linear(a, weight, bias))
