@@ -105,7 +105,7 @@ def _product_by(x: Aval, y: Aval) -> tuple[str, list[Any]]:
 matmul = Op(
     "matmul", _matmul_aval, "matmul.matmul", vjp=(_matmul_left, _matmul_right),
     grad_name=_product_name,
-    compiled="amx_products.matmul",
+    compiled=("amx_products.matmul",),
     autocast="lower",
     autocast_cuda="lower",
     dtypes=_product_of_bool,
@@ -178,7 +178,7 @@ def _linear_by(x: Aval, weight: Aval, bias: Aval | None) -> tuple[str, list[Any]
 linear = Op(
     "linear", _linear_aval, "matmul.linear", vjp=(_linear_input, _linear_weight, _linear_bias),
     grad_name=_linear_name,
-    compiled="amx_products.linear",
+    compiled=("amx_products.linear",),
     autocast="lower",
     autocast_cuda="lower",
     dtypes=without("bool", "addmm_impl_cpu_"),
