@@ -29,11 +29,13 @@ def dot_code(rows: int, channels: int, form: str = "") -> Any:
         form: of products of bytes; this processor's where it is empty.
     """
 
+    used = form or byte_form()  # a name of the kernel's file
+
     @intrinsic
     def dot(context: Any, sums: Any, x: Any, weight: Any, size: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             to, left, right, length = arguments
-            code = Tile(builder, {}, (rows, 1, vector_bytes() // 4), "bytes", form or byte_form())
+            code = Tile(builder, {}, (rows, 1, vector_bytes() // 4), "bytes", used)
             lines = [builder.add(left, builder.mul(length, long_of(j))) for j in range(rows)]
             others = [builder.add(right, builder.mul(length, long_of(o))) for o in range(channels)]
 

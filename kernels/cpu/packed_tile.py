@@ -16,11 +16,11 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-import llvmlite.binding
-import numba
 from llvmlite import ir
-from numba import types
+from numba import config, types
 from numba.extending import intrinsic
+
+from mindtorch.kernels.codegen.target import features
 
 from .simd import Vectors, long_of, loop, tile_rows, vector_bytes
 from .vector_activations import ACTIVATIONS
@@ -43,17 +43,14 @@ POOL, FIRST_ACTIVATION = 1, 2
 @functools.cache
 def byte_form() -> str:
     """How this processor multiplies bytes: "vnni", "pairs" or "plain"."""
-    if numba.config.CPU_NAME or numba.config.CPU_FEATURES is not None:
+    if config.CPU_NAME or config.CPU_FEATURES is not None:
         return "plain"  # code for another processor, whose instructions are not known here
-    try:
-        features = llvmlite.binding.get_host_cpu_features()
-    except RuntimeError:
-        return "plain"
-    if features.get("avxvnni") or (features.get("avx512vnni") and features.get("avx512vl")):
+    has = features()
+    if has.get("avxvnni") or (has.get("avx512vnni") and has.get("avx512vl")):
         return "vnni"
     if vector_bytes() == 64:
-        return "pairs" if features.get("avx512bw") else "plain"
-    return "pairs" if features.get("sse2") else "plain"
+        return "pairs" if has.get("avx512bw") else "plain"
+    return "pairs" if has.get("sse2") else "plain"
 
 
 def pools() -> bool:
@@ -545,6 +542,8 @@ def tile_code(kind: str, rows: int, vectors: int, width: int, form: str = "") ->
         form: of products of bytes; this processor's where it is empty.
     """
 
+    used = form or byte_form()  # a name of the kernel's file
+
     @intrinsic
     def tile(
         context: Any, places: Any, taps: Any, run: Any, x: Any, weights: Any, start: Any,
@@ -554,7 +553,7 @@ def tile_code(kind: str, rows: int, vectors: int, width: int, form: str = "") ->
     ) -> Any:  # fmt: skip
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             values = dict(zip((*ARGUMENTS, *NUMBERS), arguments, strict=True))
-            code = Tile(builder, values, (rows, vectors, width), kind, form or byte_form())
+            code = Tile(builder, values, (rows, vectors, width), kind, used)
             code.end(code.sums())
             return context.get_dummy_value()
 
