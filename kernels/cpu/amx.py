@@ -6,7 +6,7 @@ bfloat16, term ``j`` with term ``16 + j``. Rows of the left operand's tiles are 
 pairs; rows of the right one's are pairs, words in them lines (columns of the result).
 
 A float32 is the sum of three bfloat16, each what the ones before left, rounded: 24 bits. Of the
-nine products of parts six matter, ``_PRODUCTS``; the others are below 2 ** -25 of a term.
+nine products of parts six matter, ``PRODUCTS``; the others are below 2 ** -25 of a term.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _TILE, _ROW, _PITCH = 1024, 64, 128  # bytes of a tile, of its row, of a row of 
 _NEEDED = {"amx_tile", "amx_bf16"}
 _PRCTL, _ASK, _TILE_DATA = 158, 0x1023, 18  # a call of Linux on x86-64: to be given tiles' data
 # (part of the left operand, part of the right one): each has a part of the one before
-_PRODUCTS: dict[int, tuple[tuple[int, int], ...]] = {
+PRODUCTS: dict[int, tuple[tuple[int, int], ...]] = {
     1: ((0, 0),),
-    3: ((2, 0), (1, 0), (1, 1), (0, 1), (0, 0), (0, 2)),
+    3: ((1, 1), (0, 1), (0, 2), (0, 0), (1, 0), (2, 0)),
 }
 _WORD, _SHORT, _BYTE, _FLOAT = ir.IntType(32), ir.IntType(16), ir.IntType(8), ir.FloatType()
 _WORDS, _FLOATS = ir.VectorType(_WORD, 16), ir.VectorType(_FLOAT, 16)
@@ -69,13 +69,15 @@ def step_bytes(parts: int) -> int:
     return parts * 2 * _TILE
 
 
-def _call(builder: Any, name: str, result: Any, given: list[Any]) -> Any:
+def call(builder: Any, name: str, result: Any, given: list[Any]) -> Any:
+    """The result of a function of LLVM's."""
     kind = ir.FunctionType(result, [value.type for value in given])
     known = builder.module.globals.get(name)
     return builder.call(known or ir.Function(builder.module, kind, name), given)
 
 
-def _pointer(builder: Any, address: Any, kind: Any = _BYTE) -> Any:
+def pointer(builder: Any, address: Any, kind: Any = _BYTE) -> Any:
+    """An address as a place of numbers of ``kind``."""
     return builder.inttoptr(address, kind.as_pointer())
 
 
@@ -98,7 +100,7 @@ def configure(context: Any) -> Any:
             known.initializer = ir.Constant(kind, data)
             known.global_constant, known.linkage, known.align = True, "internal", _ROW
         place = builder.bitcast(known, _BYTE.as_pointer())
-        _call(builder, "llvm.x86.ldtilecfg", ir.VoidType(), [place])
+        call(builder, "llvm.x86.ldtilecfg", ir.VoidType(), [place])
         return context.get_dummy_value()
 
     return types.void(), generate
@@ -109,7 +111,7 @@ def release(context: Any) -> Any:
     """Give the tiles back, so that the system need not keep them."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        _call(builder, "llvm.x86.tilerelease", ir.VoidType(), [])
+        call(builder, "llvm.x86.tilerelease", ir.VoidType(), [])
         return context.get_dummy_value()
 
     return types.void(), generate
@@ -127,15 +129,15 @@ class _Block:
         return ir.Constant(_BYTE, value)
 
     def _move(self, what: str, number: int, at: Any, pitch: Any) -> None:
-        given = [self._number(number), _pointer(self.builder, at), pitch]
-        _call(self.builder, f"llvm.x86.tile{what}64", ir.VoidType(), given)
+        given = [self._number(number), pointer(self.builder, at), pitch]
+        call(self.builder, f"llvm.x86.tile{what}64", ir.VoidType(), given)
 
     def _load(self, number: int, at: Any, offset: int) -> None:
         self._move("loadd", number, self.builder.add(at, long_of(offset)), long_of(_ROW))
 
     def _multiply(self, i: int, j: int) -> None:
         numbers = [self._number(n) for n in (2 * i + j, 4 + i, 6 + j)]
-        _call(self.builder, "llvm.x86.tdpbf16ps", ir.VoidType(), numbers)
+        call(self.builder, "llvm.x86.tdpbf16ps", ir.VoidType(), numbers)
 
     def _fetch(self, number: Any) -> None:
         """Have some lines of the result fetched meanwhile, all of them within four steps."""
@@ -146,15 +148,15 @@ class _Block:
             row = self.builder.and_(row, long_of(16 * self.rows - 1))
             at = self.builder.add(out, self.builder.mul(row, pitch))
             for j in range(self.columns):
-                place = _pointer(self.builder, self.builder.add(at, long_of(j * _ROW)))
-                _call(self.builder, "llvm.prefetch.p0", ir.VoidType(), [place, *flags])
+                place = pointer(self.builder, self.builder.add(at, long_of(j * _ROW)))
+                call(self.builder, "llvm.prefetch.p0", ir.VoidType(), [place, *flags])
 
     def _step(self, number: Any, held: Any) -> list[Any]:
         self._fetch(number)
         begin = self.builder.mul(number, long_of(step_bytes(self.parts)))
         left, right = (self.builder.add(x, begin) for x in (self.left, self.right))
         before = (-1, -1)
-        for a, b in _PRODUCTS[self.parts]:
+        for a, b in PRODUCTS[self.parts]:
             for i in range(self.rows if a != before[0] else 0):
                 self._load(4 + i, left, (2 * a + i) * _TILE)
             for j in range(self.columns if b != before[1] else 0):
@@ -233,7 +235,7 @@ class _Lanes:
         return self.builder.shl(self.builder.zext(value, _WORDS), _words(16))
 
     def load(self, address: Any) -> Any:
-        place = _pointer(self.builder, address, self.kind)
+        place = pointer(self.builder, address, self.kind)
         return self._words_of(self.builder.load(place, align=self.element_bytes))
 
     @property
@@ -243,14 +245,14 @@ class _Lanes:
     def load_some(self, address: Any, count: Any) -> Any:
         """The first ``count`` of them, the others 0."""
         name = f"llvm.masked.load.v16{'f32' if self.wide else 'i16'}.p0"
-        place = _pointer(self.builder, address, self.kind)
+        place = pointer(self.builder, address, self.kind)
         align = ir.Constant(_WORD, self.element_bytes)
         zero = ir.Constant(self.kind, None)
         given = [place, align, self.form.first_lanes(count), zero]
-        return self._words_of(_call(self.builder, name, self.kind, given))
+        return self._words_of(call(self.builder, name, self.kind, given))
 
 
-def _parts_of(builder: Any, words: Any, parts: int) -> list[Any]:
+def parts_of(builder: Any, words: Any, parts: int) -> list[Any]:
     """float32's bits as those of bfloat16 parts, in the upper halves of words."""
     found, left = [], words
     for number in range(parts):
@@ -285,8 +287,8 @@ def split_of(parts: int, wide: bool) -> Any:
             out, first, count, second, others, ahead, largest = arguments
             flags = [ir.Constant(_WORD, value) for value in (0, 3, 1)]  # to read, to stay, data
             for address in (first, second):
-                place = _pointer(builder, builder.add(address, ahead))
-                _call(builder, "llvm.prefetch.p0", ir.VoidType(), [place, *flags])
+                place = pointer(builder, builder.add(address, ahead))
+                call(builder, "llvm.prefetch.p0", ir.VoidType(), [place, *flags])
             lanes = _Lanes(MaskedVectors(builder, types.float32, 16), wide)
             full = long_of(16)
             is_whole = builder.and_(
@@ -305,17 +307,17 @@ def split_of(parts: int, wide: bool) -> Any:
                 value.add_incoming(a, whole_block)
                 value.add_incoming(b, some_block)
                 made.append(value)
-            low, high = (_parts_of(builder, words, parts) for words in made)
+            low, high = (parts_of(builder, words, parts) for words in made)
             for number, (a, b) in enumerate(zip(low, high, strict=True)):
                 pair = builder.or_(builder.lshr(a, _words(16)), b)
                 at = builder.add(out, long_of(number * 2 * _TILE))
-                builder.store(pair, _pointer(builder, at, _WORDS), align=_ROW)
+                builder.store(pair, pointer(builder, at, _WORDS), align=_ROW)
             if wide:
-                place = _pointer(builder, largest, _WORDS)
+                place = pointer(builder, largest, _WORDS)
                 most = builder.load(place, align=_ROW)
                 for words in made:
                     size = builder.and_(words, _words(_MAGNITUDE))
-                    most = _call(builder, "llvm.umax.v16i32", _WORDS, [most, size])
+                    most = call(builder, "llvm.umax.v16i32", _WORDS, [most, size])
                 builder.store(most, place, align=_ROW)
             return context.get_dummy_value()
 
@@ -330,7 +332,7 @@ def turn_tile(context: Any, tile: Any) -> Any:
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         places = [
-            _pointer(builder, builder.add(arguments[0], long_of(i * _ROW)), _WORDS)
+            pointer(builder, builder.add(arguments[0], long_of(i * _ROW)), _WORDS)
             for i in range(16)
         ]
         rows = [builder.load(place, align=_ROW) for place in places]
@@ -394,16 +396,16 @@ def add_of(wide: bool) -> Any:
                 line = builder.add(block, builder.mul(i, long_of(_PITCH)))
                 for half, (count, mask) in enumerate(zip(counts, masks, strict=True)):
                     at = builder.add(line, long_of(half * _ROW))
-                    made = builder.load(_pointer(builder, at, _FLOATS), align=_ROW)
+                    made = builder.load(pointer(builder, at, _FLOATS), align=_ROW)
                     offset = long_of(16 * half * lanes.element_bytes)
                     given = lanes.load_some(builder.add(begin, offset), count)
                     total = builder.fadd(builder.bitcast(given, _FLOATS), made)
-                    place = _pointer(builder, builder.add(target, offset), lanes.kind)
+                    place = pointer(builder, builder.add(target, offset), lanes.kind)
                     if not wide:
                         total = _rounded(builder, builder.bitcast(total, _WORDS))
                     name = f"llvm.masked.store.v16{'f32' if wide else 'i16'}.p0"
                     align = ir.Constant(_WORD, lanes.element_bytes)
-                    _call(builder, name, ir.VoidType(), [total, place, align, mask])
+                    call(builder, name, ir.VoidType(), [total, place, align, mask])
                 return []
 
             loop(builder, rows, [], row, "amx.add")
