@@ -152,7 +152,8 @@ class Operands:
     def by_form(self, letter: str) -> Run:
         """The product in one form."""
         steps = [
-            product_shapes.Matrix(*(s // x.itemsize for s in x.strides[-2:])) for x in (self.a, self.b)
+            product_shapes.Matrix(*(s // x.itemsize for s in x.strides[-2:]))
+            for x in (self.a, self.b)
         ]
         (m, n), k = self.out.shape[-2:], self.a.shape[-1]
         run: Any = products.plan(self.out.dtype, (m, n, k), *steps, letter=letter)

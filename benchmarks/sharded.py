@@ -1,5 +1,5 @@
-"""Time steps of models under fully_shard, or under DistributedDataParallel (--kind ddp): two
-processes of one thread each, here and in PyTorch.
+"""Time steps of models under fully_shard, under DistributedDataParallel (--kind ddp), or in each
+process by itself (--kind alone): two processes of one thread each, here and in PyTorch.
 
 Jobs of the two libraries take turns; of each the smallest time of a step of all processes counts,
 and the smallest time that the first one's threads had a core, which says more on a busy machine.
@@ -7,7 +7,8 @@ and the smallest time that the first one's threads had a core, which says more o
     python benchmarks/sharded.py [--kind fsdp] [--rounds 3] [--steps 5] [--models mlp gpt resnet18]
                                  [--compiled]
 
-With --compiled the whole step is a function under torch.compile, in both libraries.
+With --compiled the whole step is a function under torch.compile, in both libraries. What a kind
+takes beyond "alone" is what sharing gradients and parameters adds.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def measure(namespace: str, kind: str, name: str, steps: int, compiled: bool) ->
     net, inner, x, y = parts_of(torch, name)
     if kind == "ddp":
         net = torch.nn.parallel.DistributedDataParallel(net)
-    else:
+    elif kind == "fsdp":
         mesh = mesh_of("cpu", (dist.get_world_size(),))
         for module in (*inner, net):
             fsdp.fully_shard(module, mesh=mesh)
@@ -105,7 +106,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=5)
     parser.add_argument("--models", nargs="*", default=["mlp", "gpt", "resnet18"])
-    parser.add_argument("--kind", choices=["fsdp", "ddp"], default="fsdp")
+    parser.add_argument("--kind", choices=["fsdp", "ddp", "alone"], default="fsdp")
     parser.add_argument("--compiled", action="store_true")
     parser.add_argument("--measure", choices=list(LAUNCHERS), help=argparse.SUPPRESS)
     options = parser.parse_args()

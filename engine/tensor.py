@@ -38,7 +38,7 @@ scripts: list[Any] = []
 # what the engine keeps in a tensor's dictionary
 _FIELDS = frozenset({
     "_storage", "_offset", "_output_index", "_grad", "_hooks", "_interpreter", "_retains_grad",
-    "_trace_stamp", "_dynamic_axes", "_grad_dtype",
+    "_trace_stamp", "_dynamic_axes", "_grad_dtype", "_registered_for",
 })  # fmt: skip
 
 

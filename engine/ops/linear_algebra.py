@@ -164,7 +164,9 @@ def _linear_bias(g: Any) -> Any:
 def _linear_name(avals: Any, params: Any) -> str:
     if len(avals[0].shape) == 2:
         return "MmBackward0" if avals[2] is None else "AddmmBackward0"
-    return "UnsafeViewBackward0" if avals[2] is None else "ViewBackward0"
+    if avals[2] is None:
+        return "SqueezeBackward4" if len(avals[0].shape) == 1 else "UnsafeViewBackward0"
+    return "ViewBackward0"
 
 
 def _linear_by(x: Aval, weight: Aval, bias: Aval | None) -> tuple[str, list[Any]]:

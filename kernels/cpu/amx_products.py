@@ -1,8 +1,9 @@
 """Matrix products on matrix registers (:mod:`amx`): bfloat16 with float32 sums, and float32 as
 three bfloat16 parts, which is up to twice as fast as with vectors.
 
-float32 products are more exact than MKL's, but their sums are in another order, so that compiled
-functions alone have them (``MINDTORCH_KERNEL_SUBSTITUTION``). Parts reach down to 2 ** -126 only:
+float32 products are more exact than MKL's, but their sums are in another order: compiled functions
+have them (``MINDTORCH_KERNEL_SUBSTITUTION``), and eager ones where a program allows other products
+(``torch.set_float32_matmul_precision``). Parts reach down to 2 ** -126 only:
 where operands have no numbers above 2 ** -90, or some that are not finite, other kernels do the
 work; a product says afterwards whether it could be done. ``MINDTORCH_AMX=0`` turns all of them off.
 """
@@ -17,6 +18,7 @@ import ml_dtypes
 import numpy as np
 
 from mindtorch.kernels.codegen.jit import entry_point, kernel
+from mindtorch.kernels.support import precision
 from mindtorch.kernels.support.workspace import workspace
 
 from . import amx, product_shapes
@@ -252,14 +254,16 @@ def _is_worth(given: Product) -> bool:
 
 
 def plan(
-    dtype: Any, given: Product, *, start: Matrix | None = None, always: bool = False
-) -> Callable[..., bool] | None:
+    dtype: Any, given: Product, *, start: Matrix | None = None, always: bool = False,
+    lazily: bool = False,
+) -> Callable[..., bool] | None:  # fmt: skip
     """``run(out, a, b)``, or with a start ``run(out, a, b, start)``, on flat arrays, which says
     whether it could be done.
 
     Args:
         start: steps of what is added, as of :func:`products.plan`: a matrix, or a row for all.
         always: also where vectors are estimated to be faster.
+        lazily: the kernel is compiled when it first runs.
 
     Returns:
         None where there are no such registers, where both steps of an operand are longer than one,
@@ -275,7 +279,9 @@ def plan(
         return None
     parts = 3 if wide else 1
     numbers, shares, room = _numbers(parts, given, start)
-    run, nothing = _product(parts, wide), _nothing(dtype)
+    nothing = _nothing(dtype)
+    if not lazily:
+        _product(parts, wide)
     alone = (1 if given.batch is None else shares) * m * n * k < _SERIAL
 
     def product(target: Any, x: Any, y: Any, begun: Any = nothing) -> bool:
@@ -283,7 +289,7 @@ def plan(
 
         def part(first: int, last: int) -> None:
             held = workspace(room, np.uint8, "amx")
-            run(target, x, y, begun, numbers, held, largest, first, last)
+            _product(parts, wide)(target, x, y, begun, numbers, held, largest, first, last)
 
         if alone or get_num_threads() == 1:
             part(0, shares)
@@ -294,15 +300,15 @@ def plan(
     return product
 
 
-def matmul(outs: Any, ins: Any) -> Callable[..., bool] | None:
+def matmul(outs: Any, ins: Any, lazily: bool = False) -> Callable[..., bool] | None:
     """What serves products of float32 in compiled functions, of layouts; None: nothing does."""
     out, (a, b) = outs[0], ins
     if not out.dtype == a.dtype == b.dtype == FLOAT32:
         return None
-    return plan(FLOAT32, product_shapes.of_matrices(out, a, b))
+    return plan(FLOAT32, product_shapes.of_matrices(out, a, b), lazily=lazily)
 
 
-def linear(outs: Any, ins: Any) -> Callable[..., bool] | None:
+def linear(outs: Any, ins: Any, lazily: bool = False) -> Callable[..., bool] | None:
     """What serves linear layers of float32 in compiled functions; None: nothing does."""
     x, weight, bias = ins
     given = product_shapes.of_linear(x, weight)
@@ -310,7 +316,8 @@ def linear(outs: Any, ins: Any) -> Callable[..., bool] | None:
         return None
     if bias is not None and bias.strides != (1,):
         return None
-    run = plan(FLOAT32, given, start=None if bias is None else Matrix(0, 1))
+    start = None if bias is None else Matrix(0, 1)
+    run = plan(FLOAT32, given, start=start, lazily=lazily)
     if run is None or bias is not None:
         return run
 
@@ -318,3 +325,17 @@ def linear(outs: Any, ins: Any) -> Callable[..., bool] | None:
         return run(target, x, weight)
 
     return product
+
+
+def where_allowed(own: Any, make: Callable[[Any, Any, bool], Any], outs: Any, ins: Any) -> Any:
+    """A plan that runs ``own``, or what ``make`` plans for these layouts while the program allows
+    products of another order."""
+    quick = None if own is None or outs[0].dtype != FLOAT32 else make(outs, ins, True)
+    if quick is None:
+        return own
+
+    def run(*flats: Any) -> None:
+        if not (precision.tf32 and quick(*flats)):
+            own(*flats)
+
+    return run

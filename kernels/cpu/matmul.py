@@ -272,7 +272,8 @@ def _plan(out_layouts: Layouts, in_layouts: Layouts) -> Callable[..., None] | No
     if a.dtype != b.dtype or out.dtype != a.dtype:
         return None
     if a.dtype == BFLOAT16:
-        return amx_products.plan(BFLOAT16, product_shapes.of_matrices(out, a, b))
+        short: Any = amx_products.plan(BFLOAT16, product_shapes.of_matrices(out, a, b))
+        return short
     if a.dtype not in _FAST:
         return None
     (m, k), n = a.shape[-2:], b.shape[-1]
@@ -357,7 +358,12 @@ def _whole_numbers(out: Any, a: Any, b: Any) -> None:
                 row[j] += factor * other[j]
 
 
-matmul.plan = _plan
+def _matmul_plan(out_layouts: Layouts, in_layouts: Layouts) -> Callable[..., None] | None:
+    run = _plan(out_layouts, in_layouts)
+    return amx_products.where_allowed(run, amx_products.matmul, out_layouts, in_layouts)
+
+
+matmul.plan = _matmul_plan
 
 
 def _through_plan(function: Any, out: Any, operands: Any) -> None:
@@ -397,7 +403,8 @@ def _linear_plan(out_layouts: Layouts, in_layouts: Layouts) -> Callable[..., Non
     if len(kinds) > 1 or shape is None or shape.size[2] == 0:
         return None
     if x.dtype == BFLOAT16 and (bias is None or bias.strides == (1,)):
-        short = amx_products.plan(BFLOAT16, shape, start=None if bias is None else Matrix(0, 1))
+        start = None if bias is None else Matrix(0, 1)
+        short: Any = amx_products.plan(BFLOAT16, shape, start=start)
         return short if short is None or bias is not None else _bare(short)
     if x.dtype not in _FAST:
         return None
@@ -465,7 +472,12 @@ def linear(out: Any, x: Any, weight: Any, bias: Any = None) -> None:
         narrow(target, wide)
 
 
-linear.plan = _linear_plan
+def _affine_plan(out_layouts: Layouts, in_layouts: Layouts) -> Callable[..., None] | None:
+    run = _linear_plan(out_layouts, in_layouts)
+    return amx_products.where_allowed(run, amx_products.linear, out_layouts, in_layouts)
+
+
+linear.plan = _affine_plan
 
 
 def addmm(out: Any, bias: Any, a: Any, b: Any, *, alpha: float, beta: float) -> None:

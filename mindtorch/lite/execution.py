@@ -148,6 +148,9 @@ class Program:
         arena: of other programs of the graph, which run one after another.
         fuses: whether elementwise nodes become one loop.
 
+    Attributes:
+        run: of the inputs' flat arrays the outputs' ones, which are the caller's.
+
     Raises:
         LiteFileError: the nodes do not fit together.
     """
@@ -238,6 +241,20 @@ class Program:
         self.executable = Executable(ir, ir.inputs, ir.outputs, self._constants, arena)
         self.output_avals = [v.aval for v in ir.outputs]
         self.input_avals = [v.aval for v in ir.inputs]
+        self.run = self._only_steps() or self._run_all
+
+    def _only_steps(self) -> Any:
+        """What runs the graph where it is nothing but steps of one call; else None."""
+        ir, executable = self._ir, self.executable
+        if executable.refused or len(executable.nodes) != 1:
+            return None
+        (node,), ((_, arguments),) = executable.nodes, executable.steps
+        steps: Any = getattr(node.op, "run", None)
+        if not getattr(steps, "is_one_call", False) or (
+            [*node.inputs, *node.outputs] != [*ir.inputs, *ir.outputs]
+        ):
+            return None
+        return steps.caller(arguments[-1], executable.lock)
 
     def _check_views(self) -> None:
         """Raise where a view leaves the memory that it is a view of."""
@@ -264,7 +281,7 @@ class Program:
         finally:
             thread_pool.limit_of_this_thread(before)
 
-    def run(self, flats: Sequence[np.ndarray]) -> list[Any]:
+    def _run_all(self, flats: Sequence[np.ndarray]) -> list[Any]:
         """The outputs' flat arrays, which are the caller's, for those of the inputs."""
         executable = self.executable
         with executable.lock:

@@ -176,7 +176,7 @@ def test_threads_are_those_of_the_context_during_a_call_only(tmp_path: Path) -> 
         predicted(model, images(1)), predicted(loaded(path, 1), images(1)), rtol=1e-5, atol=1e-6
     )
     assert thread_pool.get_num_threads() == before
-    graph = read(path)
+    graph = read(converted(lenet(), [images(1)], tmp_path, optimize="none"))  # has several steps
     for count in (1, 3):
         program = Program(graph, graph.lengths, {}, threads=count)
         seen: list[int] = []

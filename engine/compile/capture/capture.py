@@ -364,6 +364,8 @@ class Capture(SymbolicTracer):
         if any(isinstance(v, _CALLED) for v in (*args, *kwargs.values())):
             # what it calls belongs to this call of the user's function alone
             return self.outside(function, *args, **kwargs)
+        if self.whole:
+            raise TracingError(f"its backward pass, which is run later, calls {function.__name__}")
         self.finish_failed()
         if self.sizes is not None and self._sized(args, kwargs):
             self.make_concrete()

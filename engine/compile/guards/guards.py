@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ...tensor import Tensor
+from ...tensor import Tensor, fields_of
 from . import module_changes
 
 SIMPLE = (int, float, bool, str, bytes, complex, type(None))
@@ -43,6 +43,9 @@ def snapshot(value: Any) -> tuple[Any, ...]:
 def _equal(a: Any, b: Any) -> bool:
     if a is b:
         return True
+    if isinstance(a, Tensor) and isinstance(b, Tensor):
+        one = fields_of(a).get("_registered_for")
+        return one is not None and one is fields_of(b).get("_registered_for")
     if type(a) is not type(b) or not isinstance(a, (*SIMPLE, frozenset, tuple)):
         return False
     if isinstance(a, (float, complex)):

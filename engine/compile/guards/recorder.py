@@ -71,6 +71,11 @@ _OWN = frozenset({
 })  # fmt: skip
 
 
+# where a module has the hooks around its calls
+_HOOKS = frozenset({
+    "_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks",
+})  # fmt: skip
+
 _cell_contents = operator.attrgetter("cell_contents")
 
 
@@ -119,7 +124,7 @@ class GuardRecorder:
             if isinstance(first, module_changes.module_type):
                 self._module(first)
         if code.co_name == "_call_with_hooks":
-            self.impure = self.impure or "a module has hooks"
+            self._hooks(frame.f_locals.get(code.co_varnames[0]))
         if not of_user(frame):
             self.impure = self.impure or impure_function(frame)
             return
@@ -138,6 +143,20 @@ class GuardRecorder:
             kind = owner if isinstance(owner, type) else type(owner)
             if hasattr(kind, code.co_name):
                 self._classes(kind)
+
+    def _hooks(self, module: Any) -> None:
+        """Refuse hooks of a module, but for those that know how to be traced; what they belong to
+        says what a capture may rely on."""
+        found = [
+            hook for name, registry in module.__dict__.items() if name in _HOOKS
+            for hook in registry.values()
+        ]
+        traced = all(getattr(hook, "in_captures", False) for hook in found)
+        if not traced or any(module_changes.registries):
+            self._refuse("a module has hooks")
+            return
+        for hook in found:
+            self.inside("a hook of a module", getattr(hook, "__self__", None))
 
     def _globals(self, code: types.CodeType, scope: dict[str, Any]) -> None:
         if unseeded(code):
@@ -370,7 +389,8 @@ class GuardRecorder:
         while len(looked_at) < len(self._holding):  # one may hold others
             key, value = next(each for each in self._holding.items() if each[0] not in looked_at)
             looked_at.add(key)
-            names = self._names - type(value).host_methods
+            methods = type(value).host_methods  # None: user code reads nothing of it
+            names = set() if methods is None else self._names - methods
             if any(name in names for name in (*dir(type(value)), *value.__dict__)):
                 self.guard_attributes(value)
             else:

@@ -328,6 +328,8 @@ def _leaves(
             ):
                 ends[id(node), index] = (node, index)
             elif id(node) not in seen:
+                if type(node) is tape.AccumulateGrad and node.hooks:
+                    raise TracingError("a leaf that it made has hooks")
                 seen.add(id(node))
                 if getattr(node, "saved", None):
                     kept |= bits.setdefault(id(node), 1 << len(bits))

@@ -137,7 +137,9 @@ class DeviceMesh:
             shown = f"({', '.join(f'{name}={n}' for name, n in pairs)})"
         else:
             shown = f"{self.shape}"
-        text = f"DeviceMesh({shown}, '{self._device_type}', stride={self._strides}"
+        strides: Any = zip(self.shape, self._strides, strict=True)
+        strides = tuple(() if n == 1 else stride for n, stride in strides)
+        text = f"DeviceMesh({shown}, '{self._device_type}', stride={strides}"
         if os.environ.get("TORCH_DISTRIBUTED_DEBUG", "") == "DETAIL":
             text += f", Mesh: {self._ranks.tolist()}"
         return f"{text})"
@@ -241,7 +243,9 @@ class DeviceMesh:
             known = self._names.index(name) if name in self._names else None
             axes.append(flattened[name]._axes[0] if known is None else self._axes[known])
         used = [i for axis in axes for i in axis]
-        if used != sorted(used):
+        root = self._get_root_mesh()
+        steps = [i for i in used if root.shape[i] > 1]  # one process has no place among others
+        if steps != sorted(steps):
             raise KeyError(
                 f"Invalid mesh_dim_names {chosen} specified. "
                 "Mesh dim indices should be in ascending order."

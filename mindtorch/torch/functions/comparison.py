@@ -154,8 +154,8 @@ _EARLY = 4096  # elements that are compared first
 def _differ_early(x: Any, y: Any) -> bool | None:
     """Whether two tensors differ; None where the first elements, all alike, do not tell."""
     first, second = x.aval, y.aval
-    if first is not second or not first.contiguous or first.device is not cpu or (
-        state.mode > GRAD or captures or first.dtype in dtypes.STORED
+    if first is not second or first.sharded or not first.contiguous or (
+        first.device is not cpu or state.mode > GRAD or captures or first.dtype in dtypes.STORED
     ):
         return None
     size = min(first.size, _EARLY)

@@ -139,7 +139,7 @@ def test_the_switch(monkeypatch: Any) -> None:
 
 
 def test_axes_of_one_place_do_not_hide_rows_in_order() -> None:
-    """A sequence of one example has its rows in order, whatever the step of the axis of examples."""
+    """A sequence of one example has its rows in order, whatever the step of examples."""
     x = Layout((128, 1, 768), (768, 128 * 768, 1), np.dtype(np.float32))
     weight = Layout((96, 768), (768, 1), np.dtype(np.float32))
     assert of_linear(x, weight) == Product((128, 96, 768), Matrix(768, 1), Matrix(1, 768))
@@ -154,10 +154,21 @@ def step(call: Any, model: Any, x: Any) -> list[Any]:
     return [v.detach().numpy().copy() for v in (y, x.grad, *[p.grad for p in model.parameters()])]
 
 
+def noted(monkeypatch: Any) -> list[Any]:
+    """What is asked from now on whether it has exact parts."""
+    own, seen = amx_products._fits, []
+
+    def fits(*given: Any) -> bool:
+        seen.append(given)
+        return own(*given)
+
+    monkeypatch.setattr(amx_products, "_fits", fits)
+    return seen
+
+
 @pytest.mark.parametrize("kind", ["captured", "script"])
 def test_compiled_functions_run_it_and_replayed_scripts_do_not(kind: str, monkeypatch: Any) -> None:
-    own, seen = amx_products._fits, []
-    monkeypatch.setattr(amx_products, "_fits", lambda *given: seen.append(1) or own(*given))
+    seen = noted(monkeypatch)
     torch.manual_seed(0)
     x = torch.randn(4, 64, 256, requires_grad=True)
     model = torch.nn.Sequential(torch.nn.Linear(256, 320), torch.nn.Linear(320, 256, bias=False))
@@ -171,6 +182,24 @@ def test_compiled_functions_run_it_and_replayed_scripts_do_not(kind: str, monkey
     for a, b in zip(made, eager, strict=True):
         limit = 4e-6 * np.abs(b).max() if kind == "captured" else 0
         np.testing.assert_allclose(a, b, rtol=0, atol=limit)
+
+
+def test_eager_products_where_a_program_allows_others(monkeypatch: Any) -> None:
+    seen = noted(monkeypatch)
+    a, b = (torch.tensor(matrix(256, 256, "n", np.float32)) for _ in range(2))
+    weight, bias = torch.randn(320, 256), torch.randn(320)
+    calls = (lambda: a @ b, lambda: torch.nn.functional.linear(a, weight, bias))
+    before = [call().numpy() for call in calls]
+    assert not seen
+    torch.set_float32_matmul_precision("high")
+    try:
+        between = [call().numpy() for call in calls]
+    finally:
+        torch.set_float32_matmul_precision("highest")
+    assert len(seen) == 2 * amx.available()
+    for x, y, call in zip(before, between, calls, strict=True):
+        np.testing.assert_allclose(x, y, rtol=0, atol=4e-6 * np.abs(x).max())
+        assert np.array_equal(call().numpy(), x)
 
 
 def test_what_is_not_finite_in_compiled_functions() -> None:

@@ -475,6 +475,28 @@ def functions_of_parts() -> Any:
     ]  # fmt: skip
 
 
+@case
+def shares_and_cuts() -> Any:
+    """Terms that are made of a whole, cuts along axes that there are not, axes of one process."""
+    x = numbers(3, 2)
+    module = importlib.import_module(f"{dist.__name__}.device_mesh")
+    size = dist.get_world_size()
+    thin = module.init_device_mesh("cpu", (1, size), mesh_dim_names=("one", "all"))
+    a, b = (T.distribute_tensor(numbers(8, 4), mesh, [T.Shard(0)]) for _ in range(2))
+    found = [T.distribute_tensor(x, mesh, [each]) for each in (T.Partial(), T.Partial("avg"))]
+    parameter = torch.nn.Parameter(a)
+    return [
+        [[lies(each), plain(each.to_local())] for each in found],
+        torch.equal(a, b), torch.equal(a, b + 1), type(parameter).__name__,
+        repr(thin), repr(thin["one"]), repr(thin["all"]), repr(thin["all", "one"]),
+        told(lambda: T.distribute_tensor(x, mesh, [T.Partial("product")])),
+        told(lambda: T.distribute_tensor(x, mesh, [T.Shard(7)])),
+        told(lambda: T.distribute_tensor(x, mesh, [T.Shard(2)])),
+        told(lambda: T.distribute_tensor(x, mesh, [T.Shard(-3)])),
+        told(lambda: T.DTensor.from_local(x, mesh, [T.Shard(7)])),
+    ]  # fmt: skip
+
+
 def main() -> None:
     global torch, F, T, dist, mesh
     namespace, rank, size, url, folder = sys.argv[1:6]

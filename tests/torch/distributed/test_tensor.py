@@ -54,7 +54,7 @@ def test_functions_give_what_one_process_does(found: Any, title: str) -> None:
 @pytest.mark.parametrize(
     "title",
     ["uneven_pieces", "redistribution", "local_and_whole", "in_place", "new_tensors", "errors",
-     "modules", "files_and_copies", "autodiff", "functions_of_parts"],
+     "modules", "files_and_copies", "autodiff", "functions_of_parts", "shares_and_cuts"],
 )  # fmt: skip
 def test_two_processes_find_what_pytorchs_find(found: Any, title: str) -> None:
     """Pieces of other lengths, every way into every other, writes in place, errors, optimizers."""

@@ -114,7 +114,7 @@ def replicate(module: Any, ignored_modules: Iterable[Any] | None = None, **kwarg
     if module in _states:
         raise AssertionError(
             "Each distinct composable distributed API can only be applied to a module once. "
-            f"replicate was applied to {type(module).__name__} before"
+            f"replicate has already been applied to the following module:\n{module}"
         )
     mesh = options.pop("device_mesh", None)
     if mesh is not None:

@@ -149,7 +149,7 @@ def _managed(roots: tuple[Any, ...], ignored: set[Any] | None) -> list[Any]:
         if state_of(root) is not None:
             raise AssertionError(
                 "Each distinct composable distributed API can only be applied to a module once. "
-                f"fully_shard was applied to {type(root).__name__} before"
+                f"fully_shard has already been applied to the following module:\n{root}"
             )
         visit(root)
     return found

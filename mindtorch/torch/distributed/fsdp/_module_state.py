@@ -1,13 +1,20 @@
-"""When a module's parameters are gathered, freed and reduced: hooks around forward and backward."""
+"""When a module's parameters are gathered, freed and reduced: hooks around forward and backward.
+
+What a hook decides from the tensors it is given is traced in a capture; what it does to parameters
+and messages are calls of the host, which stand between the compiled parts and read the settings
+that hold when they run.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 from mindtorch.engine.autograd.backward import running
+from mindtorch.engine.compile.capture.host_calls import host_call
 from mindtorch.engine.tensor import Tensor
 from mindtorch.torch.autograd.variable import Variable
 
+from ...nn.modules._compiled_parts import divide
 from ...utils._pytree import tree_leaves, tree_map
 from ._parameter_group import ParameterGroup
 from ._policies import MixedPrecisionPolicy
@@ -55,16 +62,22 @@ class Context:
 
     def end_backward(self) -> None:
         """The end of a backward pass: what has no gradient by now gets none."""
-        self.in_backward = self.forward_root = None
-        groups = [state.group for state in self.states if state.group is not None]
+        self.in_backward = None
+        for state in self.states:
+            if state.group is not None and state.group.is_expecting:
+                state.group.end_backward()
+        self._finish_backward()
+
+    @host_call
+    def _finish_backward(self) -> None:
+        """Wait for the gradients, after the last pass before the optimizer's step."""
+        self.forward_root = None
         for state in self.states:
             state.phase, state.left = IDLE, set()
-        for group in groups:
-            if group.is_expecting:
-                group.end_backward()
         if self.is_last:
-            for group in groups:
-                group.finish_backward()
+            for state in self.states:
+                if state.group is not None:
+                    state.group.finish_backward()
             self.order = []
             self.reducing = None
 
@@ -107,6 +120,7 @@ class ModuleState:
         self.left: set[int] = set()
         for module in modules:
             object.__setattr__(module, _FIELD, self)
+            divide(module)
             module.register_forward_pre_hook(self.before_forward, prepend=True, with_kwargs=True)
             module.register_forward_hook(self.after_forward)
 
@@ -167,34 +181,46 @@ class ModuleState:
                 "module.reset_parameters() on each module to initialize values."
             )
 
+    # --- in captures -------------------------------------------------------------------------
+
+    # user code reads nothing of a state
+    host_methods = None
+
+    def host_guard(self) -> tuple[Any, ...]:
+        """What captures rely on: which wholes there are, and which of them get gradients."""
+        group = self.group
+        return () if group is None else group.host_guard()
+
     # --- forward -----------------------------------------------------------------------------
 
     def before_forward(self, module: Any, args: Any, kwargs: Any) -> Any:
         """Gather the module's parameters, and cast its inputs."""
         group = self.group
-        if self.phase == BACKWARD:  # a call that is computed again for its backward
-            if group is not None:
-                group.unshard()
-                group.wait_for_unshard()
-                group.show_wholes()
-            return self._cast_inputs(args, kwargs)
-        first = self.phase != FORWARD
-        self.phase = FORWARD
+        again = self.phase == BACKWARD  # a call that is computed once more for its backward
+        self._begin_forward()
+        args, kwargs = self._cast_inputs(args, kwargs)
+        if group is not None:
+            group.show_wholes()
+            if group.is_frozen and not again:
+                self._watch_inputs(group, (args, kwargs))
+        return args, kwargs
+
+    before_forward.in_captures = True  # type: ignore[attr-defined]
+
+    @host_call
+    def _begin_forward(self) -> None:
+        first = self.phase == IDLE
         if first:
+            self.phase = FORWARD
             self.begin()
             self.left = {id(m) for m in self.modules}
             if self.context.forward_root is None:
                 self.context.forward_root = self
-        args, kwargs = self._cast_inputs(args, kwargs)
-        if group is not None:
-            group.unshard()
-            group.wait_for_unshard()
-            group.show_wholes()
-            if group.is_frozen:
-                self._watch_inputs(group, (args, kwargs))
+        if self.group is not None:
+            self.group.unshard()
+            self.group.wait_for_unshard()
         if first:
             self._prefetch_after()
-        return args, kwargs
 
     def _prefetch_after(self) -> None:
         """Gather what comes next in forward: what was told, or what came next the last time."""
@@ -219,30 +245,39 @@ class ModuleState:
         if self.phase == BACKWARD:
             return self._cast_output(output)
         self.left.discard(id(module))
+        is_outermost = self.context.forward_root is self
         if not self.left:
             output = self._end_forward(output)
-        if self.context.forward_root is self and not self.left:
-            for state in reversed(self.context.states):
-                if state is not self and state.left:
-                    output = state._end_forward(output)
-            self.context.forward_root = self.context.last = None
+            if is_outermost:
+                for state in reversed(self.context.states):
+                    if state is not self and state.left:
+                        output = state._end_forward(output)
         return self._cast_output(output)
 
+    after_forward.in_captures = True  # type: ignore[attr-defined]
+
     def _end_forward(self, output: Any) -> Any:
-        self.left = set()
-        self.phase = IDLE
-        group, order = self.group, self.context.order
-        if group is not None:
-            group.reshard_after_forward()
         follows = False
         for x in tree_leaves(output):
             if isinstance(x, Tensor) and x.requires_grad:
                 x.register_hook(self.before_backward)
                 follows = True
-        if group is not None and follows:
-            group.order.append(len(order))
-            order.append(group)
+        self._leave_forward(follows)
         return output
+
+    @host_call
+    def _leave_forward(self, follows: bool) -> None:
+        """Free the wholes; ``follows``: whether backward will come here."""
+        self.left = set()
+        self.phase = IDLE
+        if self.context.forward_root is self:
+            self.context.forward_root = self.context.last = None
+        group, order = self.group, self.context.order
+        if group is not None:
+            group.reshard_after_forward()
+            if follows:
+                group.order.append(len(order))
+                order.append(group)
 
     def _cast_inputs(self, args: Any, kwargs: Any) -> Any:
         dtype = self.policy.param_dtype
@@ -259,13 +294,20 @@ class ModuleState:
 
     def before_backward(self, gradient: Any) -> None:
         """The gradient of an output has come: gather the parameters, and the next module's."""
-        self.phase = BACKWARD
         self.context.end_after_pass()
+        self._begin_backward()
+        if self.group is not None and self.group.gathers_in_backward:
+            self.group.expect_gradients()
+
+    before_backward.in_captures = True  # type: ignore[attr-defined]
+
+    @host_call
+    def _begin_backward(self) -> None:
+        self.phase = BACKWARD
         group = self.group
         if group is not None and group.gathers_in_backward:
             group.unshard()
             group.wait_for_unshard()
-            group.expect_gradients()
             if self.prefetches and not self.backward_prefetch:
                 self._prefetch_before(group)
         for state in self.backward_prefetch:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine.allocator import address_of, empty
+from mindtorch.engine.compile.capture.host_calls import host_call
 
 from .._group import ProcessGroup
 from .._observed import tell
@@ -120,6 +121,11 @@ class ParameterGroup:
             module.register_state_dict_pre_hook(self.show_parts)
             module.register_load_state_dict_pre_hook(self.show_parts)
             module.register_load_state_dict_post_hook(self.refresh)
+
+    def host_guard(self) -> tuple[Any, ...]:
+        """What a capture takes for granted of the group."""
+        trained = [p.sharded.requires_grad for p in self.parameters]
+        return self._memory is not None, self.gathers_in_backward, *trained
 
     # --- types -------------------------------------------------------------------------------
 
@@ -276,10 +282,14 @@ class ParameterGroup:
         self._waiting.discard(id(parameter))
         self.end_if_complete()
 
+    _arrived.in_captures = True  # type: ignore[attr-defined]
+
     def input_arrived(self, gradient: Any) -> None:
         """The gradient of an input of the module is complete."""
         self.inputs -= 1
         self.end_if_complete()
+
+    input_arrived.in_captures = True  # type: ignore[attr-defined]
 
     @property
     def is_expecting(self) -> bool:
@@ -299,6 +309,10 @@ class ParameterGroup:
     def end_backward(self) -> None:
         """Begin to reduce what gradients there are, and free the wholes."""
         self._waiting, self.inputs = None, 0
+        self._send_gradients()
+
+    @host_call
+    def _send_gradients(self) -> None:
         found = [(p, p.gradient()) for p in self.parameters if p.sharded.requires_grad]
         if not self.reduces:
             for p, _ in found:

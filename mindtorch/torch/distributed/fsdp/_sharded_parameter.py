@@ -9,7 +9,7 @@ import numpy as np
 
 from mindtorch.engine.aval import aval
 from mindtorch.engine.compile.guards.module_changes import module_changed
-from mindtorch.engine.tensor import Tensor, from_array, make
+from mindtorch.engine.tensor import Tensor, fields_of, from_array, make
 
 from ...nn.parameter import Parameter
 from ._memory import LINE, ReleasableStorage
@@ -117,6 +117,8 @@ class ShardedParameter:
         return self.placing.local_of(self.sharded)
 
     def register(self, parameter: Any) -> None:
+        """Give the modules the part, or the whole, which are one parameter to guards."""
+        fields_of(parameter)["_registered_for"] = self
         for module, name in self.owners:
             module._parameters[name] = parameter
         module_changed()

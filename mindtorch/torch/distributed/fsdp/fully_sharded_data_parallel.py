@@ -57,6 +57,10 @@ class _WrapperState(ModuleState):
 
     casts_root = True
 
+    def before_forward(self, module: Any, args: Any, kwargs: Any) -> Any:
+        """As for parameters of their own; views of one vector are no part of captures."""
+        return super().before_forward(module, args, kwargs)
+
     def _cast_inputs(self, args: Any, kwargs: Any) -> Any:
         if self.is_root and self.casts_root and self.policy.param_dtype is not None:
             policy, self.policy = self.policy, MixedPrecisionPolicy(self.policy.param_dtype)

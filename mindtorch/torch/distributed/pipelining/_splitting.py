@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 import warnings
 from collections.abc import Callable
@@ -127,7 +128,7 @@ def pipeline(
     if split_spec is not None and split_policy is not None:
         raise ValueError("Cannot specify both `split_spec` and `split_policy`. Please use only one")
     for path in split_spec or {}:
-        module.get_submodule(path)
+        functools.reduce(getattr, path.split("."), module)
     places = {path: at is SplitPoint.BEGINNING for path, at in (split_spec or {}).items()}
     return pipe_of(module, ValueTracer(places, mb_args, mb_kwargs or {}), split_policy)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,7 +13,7 @@ from mindtorch.engine.autograd import api
 from mindtorch.engine.aval import aval
 from mindtorch.engine.devices.device import empty_on
 from mindtorch.engine.ops.movement import clone
-from mindtorch.engine.sharding.placements import Partial, Placement, Replicate
+from mindtorch.engine.sharding.placements import Partial, Placement, Replicate, Shard
 from mindtorch.engine.sharding.redistribute import redistribute_local
 from mindtorch.engine.sharding.sharded import (
     Sharding,
@@ -56,7 +57,8 @@ def distribute_tensor(
     Raises:
         RuntimeError: no leaf.
         ValueError: another number of placements than the mesh has axes; a DTensor that lies
-            otherwise.
+            otherwise; factors of a product.
+        AssertionError, IndexError: a cut along an axis that there is not.
     """
     mesh = current_mesh(device_mesh)
     if not tensor.is_leaf:
@@ -74,6 +76,7 @@ def distribute_tensor(
     whole, requires_grad = tensor.aval, tensor.requires_grad
     local = alias(tensor)
     everywhere = Sharding(mesh, (Replicate(),) * mesh.ndim)
+    _check_cuts(wanted, whole.ndim)
     sharding = Sharding(mesh, wanted)
     if mesh.get_coordinate() is None:
         local = full_flat((0,), whole.dtype, 0, whole.device)
@@ -81,11 +84,37 @@ def distribute_tensor(
         if src_data_rank is not None and whole.device.type != "meta":
             for axis in range(mesh.ndim):
                 local = mesh.broadcast_along(axis, local, src_data_rank)
-        local = redistribute_local(local, whole.shape, everywhere, sharding)
+        local = _laid_out(local, everywhere, sharding)
     if local.aval.contiguous and local._storage is not None:
         local = clone(local, strides=None)
     made: Any = sharded_tensor(local, sharded_aval(whole, sharding))
     return api.track(made) if requires_grad else made  # type: ignore[return-value]
+
+
+def _check_cuts(placements: tuple[Placement, ...], ndim: int) -> None:
+    """Raise as PyTorch does for cuts along an axis that there is not, and for factors."""
+    for each in placements:
+        if isinstance(each, Shard) and each.dim > ndim:
+            raise AssertionError(f"Sharding dim {each.dim} greater than tensor ndim {ndim}")
+        if isinstance(each, Shard) and each.dim == ndim:
+            raise IndexError(
+                f"Dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], but "
+                f"got {each.dim})"
+            )
+        if isinstance(each, Partial) and each.reduce_op == "product":
+            raise ValueError("Replicate to Partial(product) conversion is not supported.")
+
+
+def _laid_out(local: Any, everywhere: Sharding, sharding: Sharding) -> Any:
+    """This process's part of what all have; terms of a sum are equal shares."""
+    mesh, placements = sharding.mesh, sharding.placements
+    shares = [type(p) is Partial and p.reduce_op == "sum" for p in placements]
+    if any(shares) and local.aval.dtype.is_floating_point:
+        count = math.prod(n for n, shared in zip(mesh.shape, shares, strict=True) if shared)
+        pairs = zip(placements, shares, strict=True)
+        cuts = Sharding(mesh, tuple(Replicate() if shared else p for p, shared in pairs))
+        return redistribute_local(local, local.aval.shape, everywhere, cuts) / count
+    return redistribute_local(local, local.aval.shape, everywhere, sharding)
 
 
 def _as_it_lies(tensor: Any, mesh: DeviceMesh, wanted: tuple[Placement, ...]) -> DTensor:

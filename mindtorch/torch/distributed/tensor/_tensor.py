@@ -62,6 +62,10 @@ def checked_placements(
         elif isinstance(each, Shard) and each.dim < 0:
             each = Shard(each.dim + ndim)
         found.append(each)
+        if isinstance(each, (Shard, StridedShard)) and each.dim < 0:
+            raise AssertionError(
+                f"Shard dim {each.dim} in placements {tuple(found)} must be normalized"
+            )
     terms = {p.reduce_op for p in found if isinstance(p, Partial)}
     if len(terms) > 1:
         raise ValueError(_MIXED_TERMS.format(found, sorted(terms)))
@@ -166,7 +170,7 @@ class DTensor(Tensor):
 
         Raises:
             RuntimeError: it is a DTensor already; ``shape`` without ``stride``; parts that do not
-                fit together.
+                fit together; a cut along an axis that there is not.
             ValueError: placements with several kinds of terms.
         """
         if is_sharded(local_tensor.aval):
@@ -178,6 +182,12 @@ class DTensor(Tensor):
         if local_tensor.device.type not in (mesh.device_type, "meta"):
             local_tensor = local_tensor.to(mesh.device_type)
         chosen = checked_placements(placements, mesh, local_tensor.aval.ndim)
+        for i, each in enumerate(chosen):
+            if isinstance(each, Shard) and each.dim >= local_tensor.aval.ndim:
+                raise RuntimeError(
+                    f"Sharding dim {each.dim} greater than tensor ndim {local_tensor.aval.ndim} "
+                    f"for placement number {i}"
+                )
         sharding = Sharding(mesh, chosen)
         if bool(shape) != bool(stride):
             raise RuntimeError(
@@ -365,6 +375,7 @@ class DTensorParameter(DTensor, Parameter):  # type: ignore[misc]
     __slots__ = ()
 
 
+DTensorParameter.__name__ = "DTensor"  # which PyTorch shows
 DTensor.parameter_type = DTensorParameter  # type: ignore[attr-defined]
 result_kind.result_type = DTensor
 

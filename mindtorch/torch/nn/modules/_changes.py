@@ -29,7 +29,8 @@ def change_class(module: Any, kind: type) -> None:
 
     Properties live on classes: who gives them to one module gives it a class of its own.
     """
-    module.__class__ = kind
+    module_changed()
+    object.__setattr__(module, "__class__", kind)  # of it, and not of what it stands for
 
 
 class ChangesMixin(TreeMixin):
