@@ -11,13 +11,12 @@ from numba.core import config
 
 from ..support.processors import PROCESSORS, V4, named, standing_for
 
-# a kernel that calls such an instruction by name is compiled with it, and its file's name says so
+# a kernel that calls such instructions by name is compiled with them
 _BY_NAME = {
-    "llvm.x86.avx512.vpdp": ("avx512vnni",),
-    "llvm.x86.tile": ("amx-tile",),
-    "llvm.x86.ldtilecfg": ("amx-tile",),
-    "llvm.x86.tdpbf16ps": ("amx-tile", "amx-bf16"),
-}
+    "llvm.x86.avx512.vpdp": "avx512vnni",
+    "llvm.x86.ldtilecfg": "amx-tile", "llvm.x86.tile": "amx-tile",
+    "llvm.x86.tdpbf16ps": "amx-bf16",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -87,12 +86,7 @@ def machine(code: Any, module: Any = None) -> Any:
         code: numba's code generator, which knows how machine code is to be loaded.
     """
     called = [each.name for each in module.functions if each.is_declaration] if module else []
-    asked = {
-        feature
-        for name, asks in _BY_NAME.items()
-        if any(each.startswith(name) for each in called)
-        for feature in asks
-    }
+    asked = {_BY_NAME[name] for name in _BY_NAME if any(each.startswith(name) for each in called)}
     return _machine(code, target(), frozenset(asked))
 
 
