@@ -16,11 +16,12 @@ import functools
 import os
 from typing import Any
 
-import llvmlite.binding
 import numba
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
+
+from mindtorch.kernels.codegen.target import features
 
 from .masked_vectors import MaskedVectors
 from .processor import flags
@@ -58,7 +59,7 @@ def _permitted() -> bool:
         return False
     if numba.config.CPU_NAME or numba.config.CPU_FEATURES is not None:
         return False  # code for another processor
-    if not llvmlite.binding.get_host_cpu_features().get("amx-bf16"):
+    if not features().get("amx-bf16"):
         return False
     return ctypes.CDLL(None).syscall(_PRCTL, _ASK, _TILE_DATA) == 0
 

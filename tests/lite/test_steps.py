@@ -372,3 +372,33 @@ def test_threads_are_as_many_as_the_context_says() -> None:
     one, two = (predicted(_model(graph, count), x) for count in (1, 2))
     assert np.array_equal(one, two)
     assert thread_pool.get_num_threads() == before
+
+
+@pytest.mark.parametrize("images", [1, 3])
+def test_quantised_layers_of_parts_of_an_image(images: int) -> None:
+    """Channels that were cut out or shuffled do not lie in one run."""
+    torch.manual_seed(0)
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.a, self.b, self.c = nn.Conv2d(3, 8, 3), nn.Conv2d(4, 4, 1), nn.Conv2d(8, 5, 1)
+            self.d = nn.Linear(5, 3)
+
+        def forward(self, x: Any) -> Any:
+            one, two = torch.relu(self.a(x)).chunk(2, dim=1)
+            y = torch.cat([one, torch.relu(self.b(two))], 1)
+            n, c, h, w = y.shape
+            y = y.view(n, 2, c // 2, h, w).transpose(1, 2).reshape(n, c, h, w)
+            return self.d(self.c(y).mean(2).transpose(1, 2))
+
+    net, x = Net().eval(), _x(images, 3, 9, 8)
+    expected = eager(net, x)
+    graph = finished(from_model(net, [x]))
+    assert len(quantize(graph, Config(quant_type="FULL_QUANT", min_quant_weight_channel=0),
+                        [[x]])) == 4  # fmt: skip
+    found = predicted(_model(graph), x)
+    with off("kernel_substitution"):
+        plain = predicted(_model(graph), x)
+    assert np.abs(found - expected).max() <= 0.05 * np.abs(expected).max()
+    assert np.abs(found - plain).max() <= ROUNDED * np.abs(expected).max()

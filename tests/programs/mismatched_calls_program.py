@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import mindtorch.torch as torch
 import mindtorch.torch.distributed as dist
-from mindtorch.torch.distributed import _failure
+from mindtorch.torch.distributed import _failure, _waits
 
 CASES: dict[str, Callable[[Any, bool, int], Any]] = {}
 
@@ -57,8 +58,51 @@ def one_is_missing(group: Any, first: bool, size: int) -> None:
     dist.broadcast(torch.ones(size), 0, group=group)
 
 
+@case
+def other_data(group: Any, first: bool, size: int) -> None:
+    group.subject = "0.weight" if first else "1.weight"
+    dist.all_reduce(torch.ones(size), group=group)
+
+
+@case
+def a_message_that_nobody_sends(group: Any, first: bool, size: int) -> None:
+    if first:
+        dist.all_reduce(torch.ones(size), group=group)
+    else:
+        dist.recv(torch.ones(size), 0, group)
+
+
+@case
+def another_group(group: Any, first: bool, size: int) -> None:
+    other = dist.new_group([0, 1])
+    dist.all_reduce(torch.ones(size), group=group if first else other)
+
+
+@case
+def in_the_background(group: Any, first: bool, size: int) -> None:
+    """The main thread waits for what a group's thread waits for."""
+    work = None if first else dist.all_reduce(torch.ones(3), group=group, async_op=True)
+    if work is None:
+        dist.recv(torch.ones(size), 1, group)
+    else:
+        work.wait()
+
+
+def late(rank: int) -> bool:
+    """Who is only late is waited for: in a message, and in an operation while others compute."""
+    x = torch.zeros(4)
+    if rank:
+        time.sleep(1.5)
+        dist.send(x + 1, 0)
+    else:
+        dist.recv(x, 1)
+        time.sleep(1.5)
+    dist.all_reduce(x)
+    return bool((x == 1).all())
+
+
 def main(folder: str) -> None:
-    _failure.PATIENCE = 0.5
+    _failure.PATIENCE, _waits._AGAIN = 0.5, 0.2
     dist.init_process_group("gloo")
     rank = dist.get_rank()
     found: dict[str, list[str]] = {}
@@ -72,7 +116,8 @@ def main(folder: str) -> None:
             except RuntimeError as error:
                 found.setdefault(name, []).append(str(error))
     dist.barrier()
-    Path(folder, f"{rank}.json").write_text(json.dumps([type(group).__name__, found]))
+    text = json.dumps([type(group).__name__, found, late(rank)])
+    Path(folder, f"{rank}.json").write_text(text)
 
 
 if __name__ == "__main__":

@@ -21,11 +21,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mindtorch import traceback_filtering
 
+from . import _waits
+
 if TYPE_CHECKING:
     from ._mesh import Mesh
 
 CONTROL = 0xFFFFFFFF
-FAILED, LEAVING, ASK, ANSWER = range(4)
+FAILED, LEAVING, ASK, ANSWER, ASK_WAITS, STUCK = range(6)
 
 # How long a process goes on after another has failed, and how long one may think of its answer.
 GRACE = 5.0
@@ -51,9 +53,15 @@ def heard(mesh: Mesh, peer: int, tag: int, text: str) -> None:
         place = f"{begun}\n{call}\n{stack_of_main_thread()}"
         tell_peers(mesh, ANSWER, place, [peer])
         return
+    if tag == ASK_WAITS:
+        tell_peers(mesh, ANSWER, _waits.told_of(mesh), [peer])
+        return
     with mesh.changed:
         if tag == ANSWER:
             mesh.answers[peer] = text
+        elif tag == STUCK:
+            key, told = json.loads(text)
+            mesh.cycles[key] = told
         elif tag == LEAVING:
             mesh.left.add(peer)
         else:
@@ -104,17 +112,17 @@ class _Answer(NamedTuple):
     call: str
     stack: str
 
-    @property
-    def plain(self) -> str:
-        """The operation without whose data it is about."""
-        return self.call.partition(" (")[0]
-
 
 def _own_place(mesh: Mesh, group: int) -> tuple[int, str]:
     """How many operations of a group this process has begun, and the last one."""
     begun, call, subject = mesh.doing.get(group, (0, ("nothing",), ""))
-    text = f"{call[0]} of {call[1]} {call[2]}" if len(call) == 3 else str(call[0])
+    text = text_of(call)
     return begun, f"{text} ({subject})" if subject else text
+
+
+def text_of(call: tuple[Any, ...]) -> str:
+    """An operation as errors name it."""
+    return f"{call[0]} of {call[1]} {call[2]}" if len(call) == 3 else str(call[0])
 
 
 def operations_begun(mesh: Mesh, group: int) -> int:
@@ -128,11 +136,16 @@ def last_operation(mesh: Mesh, group: int) -> str:
     return _own_place(mesh, group)[1]
 
 
+def key_of(mesh: Mesh, group: int) -> str:
+    """The same in all processes that are in this operation of a group."""
+    return f"{group} {operations_begun(mesh, group)} {last_operation(mesh, group)}"
+
+
 def check_same(mesh: Mesh, ranks: list[int], group: int) -> None:
     """Raise if another process has begun as many operations of the group, and another one last."""
     own = _Answer(*_own_place(mesh, group), "")
     found = _ask(mesh, [r for r in ranks if r != mesh.rank], group)
-    if any(a.begun == own.begun and a.plain != own.plain for a in found.values()):
+    if any(a.begun == own.begun and a.call != own.call for a in found.values()):
         raise mismatched(mesh, ranks, group, found)
 
 
@@ -158,21 +171,44 @@ def mismatched(
     return RuntimeError("\n".join(lines))
 
 
+def check_cycle(mesh: Mesh, wait: _waits.Wait) -> None:
+    """Raise if this process and others wait for each other in different operations, and have the
+    others raise, too."""
+
+    def ask(peers: list[int]) -> dict[int, str]:
+        return _answers(mesh, [p for p in peers if p in mesh.peers], ASK_WAITS, "")
+
+    text, keys = _waits.cycle_of(mesh, wait, ask)
+    for rank, key in keys.items():
+        if rank != mesh.rank:
+            tell_peers(mesh, STUCK, json.dumps([key, text]), [rank])
+    if text:
+        raise RuntimeError(text)
+
+
 def _ask(mesh: Mesh, peers: list[int], group: int) -> dict[int, _Answer]:
     """Where the peers are, of those that answer."""
-    with mesh.changed:
-        for peer in peers:
-            mesh.answers.pop(peer, None)
-    tell_peers(mesh, ASK, str(group), peers)
-    end = time.monotonic() + _ANSWER_TIME
-    with mesh.changed:
-        while any(p not in mesh.answers and p not in mesh.lost for p in peers):
-            left = end - time.monotonic()
-            if left <= 0:
-                break
-            mesh.changed.wait(left)
-        told = {p: mesh.answers[p].split("\n", 2) for p in peers if p in mesh.answers}
+    told = {
+        p: text.split("\n", 2) for p, text in _answers(mesh, peers, ASK, str(group)).items()
+    }
     return {p: _Answer(int(count), call, stack) for p, (count, call, stack) in told.items()}
+
+
+def _answers(mesh: Mesh, peers: list[int], tag: int, text: str) -> dict[int, str]:
+    """What the peers answer, of those that do; one thread asks at a time."""
+    with mesh.asking:
+        with mesh.changed:
+            for peer in peers:
+                mesh.answers.pop(peer, None)
+        tell_peers(mesh, tag, text, peers)
+        end = time.monotonic() + _ANSWER_TIME
+        with mesh.changed:
+            while any(p not in mesh.answers and p not in mesh.lost for p in peers):
+                left = end - time.monotonic()
+                if left <= 0:
+                    break
+                mesh.changed.wait(left)
+            return {p: mesh.answers[p] for p in peers if p in mesh.answers}
 
 
 def end_soon(mesh: Mesh, why: str) -> None:

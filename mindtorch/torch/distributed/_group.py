@@ -73,6 +73,7 @@ class ProcessGroup:
 
     def _in_turn(self, function: Callable[[], Any]) -> Any:
         """After an operation that failed none is begun: each would wait for its own timeout."""
+        self.mesh.turns.add(threading.get_ident())
         if self._failure is not None:
             raise self._failure
         try:
@@ -96,8 +97,8 @@ class ProcessGroup:
     def send(self, place: int, data: Any, tag: int) -> None:
         self.mesh.send(self.ranks[place], self.number, tag, data)
 
-    def receive(self, place: int, tag: int) -> bytearray:
-        return self.mesh.receive(self.ranks[place], self.number, tag, self.timeout)
+    def receive(self, place: int, tag: int, about: str = "") -> bytearray:
+        return self.mesh.receive(self.ranks[place], self.number, tag, self.timeout, about)
 
     def begin(self, call: Call) -> int:
         """Count a collective operation and note what it is: both tell who is late, and where.
@@ -107,7 +108,7 @@ class ProcessGroup:
         """
         begun = _failure.operations_begun(self.mesh, self.number)
         self.mesh.doing[self.number] = (begun + 1, call, self.subject)
-        return _tag_of(call[0])
+        return _tag_of(call[0], self.subject)
 
     def broadcast_bytes(
         self, data: bytes | None, root: int, call: Call = ("broadcast of objects",)
@@ -263,9 +264,10 @@ def call_of_each(name: str, arrays: list[Any], operation: str = "SUM") -> Call:
 
 
 @functools.lru_cache(256)
-def _tag_of(name: str) -> int:
-    """The tag of an operation's messages: other operations take none of them."""
-    return -16 - (zlib.crc32(name.encode()) & 0x3FFFFFFF)
+def _tag_of(name: str, subject: str) -> int:
+    """The tag of an operation's messages: other operations, and those on other data, take none of
+    them."""
+    return -16 - (zlib.crc32(f"{name} ({subject})".encode()) & 0x3FFFFFFF)
 
 
 def as_bytes(array: Any) -> Any:

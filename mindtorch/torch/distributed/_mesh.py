@@ -19,6 +19,7 @@ from typing import Any
 
 from . import _failure
 from ._store import Store, TCPStore, read_exactly
+from ._waits import Wait, Waiting
 
 _HEADER = struct.Struct("<IiQ")
 
@@ -49,6 +50,12 @@ class Mesh:
         # by group: how many operations were begun, the last one, and what it was about
         self.doing: dict[int, tuple[int, tuple[Any, ...], str]] = {}
         self.answers: dict[int, str] = {}
+        self.asking = threading.Lock()
+        # by thread, what it waits in, and the threads that work for groups
+        self.waits: dict[int, Wait] = {}
+        self.turns: set[int] = set()
+        # by what is waited in, what another process has found: that it never ends
+        self.cycles: dict[str, str] = {}
         self.silent: set[int] = set()
         if size > 1:
             self._connect_all(store)
@@ -120,34 +127,55 @@ class Mesh:
             raise RuntimeError(f"Connection closed by peer {peer}: {error}") from error
 
     def receive(
-        self, peer: int, group: int, tag: int, timeout: timedelta | None = None
+        self, peer: int, group: int, tag: int, timeout: timedelta | None = None, about: str = ""
     ) -> bytearray:
-        """The oldest bytes from ``peer`` under a group and a tag, waited for."""
-        return self.receive_any([peer], group, tag, timeout)[1]
+        """The oldest bytes from ``peer`` under a group and a tag, waited for.
+
+        Args:
+            about: what they are, for errors; "" for those of the group's last operation.
+        """
+        return self.receive_any([peer], group, tag, timeout, about)[1]
 
     def receive_any(
-        self, peers: list[int], group: int, tag: int, timeout: timedelta | None = None
-    ) -> tuple[int, bytearray]:
+        self, peers: list[int], group: int, tag: int, timeout: timedelta | None = None,
+        about: str = "",
+    ) -> tuple[int, bytearray]:  # fmt: skip
         """The next bytes of any of the peers, and whose they are."""
         limit = (self.timeout if timeout is None else timeout).total_seconds()
         end = time.monotonic() + limit
         look = time.monotonic() + _failure.PATIENCE
-        while True:
-            with self.changed:
-                found = self._take_arrived(peers, group, tag)
-                if found is not None:
-                    return found
-                now = time.monotonic()
-                if now > end:
-                    break
-                self.changed.wait(min(end, look) - now if tag < 0 else end - now)
-                late = tag < 0 and time.monotonic() > look
-            if late:
-                look = time.monotonic() + _failure.PATIENCE
-                _failure.check_same(self, peers, group)
+        together = tag < 0 and not about
+        if not together:
+            about = about or f"recv from rank {', '.join(map(str, peers))}"
+        with self.changed:
+            found = self._take_arrived(peers, group, tag, about)
+        if found is not None:
+            return found
+        text = _failure.last_operation(self, group) if together else about
+        key = _failure.key_of(self, group) if together else ""
+        with Waiting(self, peers, text, key) as waiting:
+            while True:
+                with self.changed:
+                    found = self._take_arrived(peers, group, tag, about)
+                    if found is not None:
+                        return found
+                    if waiting.wait.key in self.cycles:
+                        raise RuntimeError(self.cycles.pop(waiting.wait.key))
+                    now = time.monotonic()
+                    if now > end:
+                        break
+                    self.changed.wait(min(end, look) - now)
+                if time.monotonic() > look:
+                    look = time.monotonic() + _failure.PATIENCE
+                    if together:
+                        _failure.check_same(self, peers, group)
+                    if len(peers) == 1:
+                        _failure.check_cycle(self, waiting.wait)
         raise _failure.timed_out(self, peers, group, limit)
 
-    def _take_arrived(self, peers: list[int], group: int, tag: int) -> tuple[int, bytearray] | None:
+    def _take_arrived(
+        self, peers: list[int], group: int, tag: int, about: str
+    ) -> tuple[int, bytearray] | None:
         """What has arrived of any of the peers; raises where nothing can."""
         for peer in peers:
             queue = self.arrived.get((peer, group, tag))
@@ -156,9 +184,9 @@ class Mesh:
         gone = [peer for peer in peers if peer in self.lost]
         if self.closed or len(gone) == len(peers):
             why = self.lost.get(gone[0]) if gone else "the process group was destroyed"
-            where = f" while rank {self.rank} waits in {_failure.last_operation(self, group)}"
+            where = about or _failure.last_operation(self, group)
             raise RuntimeError(
-                f"Connection closed by peer {peers}{where if tag < 0 else ''}: {why}"
+                f"Connection closed by peer {peers} while rank {self.rank} waits in {where}: {why}"
             )
         return None
 

@@ -7,6 +7,7 @@ ordinary exception here.
 from __future__ import annotations
 
 import os
+import threading
 import time
 import zlib
 from collections.abc import Callable
@@ -18,6 +19,7 @@ import numpy as np
 from . import _failure
 from ._group import Call, ProcessGroup, as_bytes, call_of, call_of_each
 from ._mesh import Mesh
+from ._waits import Waiting
 
 __all__ = ["MpiGroup"]
 
@@ -51,12 +53,15 @@ class MpiGroup(ProcessGroup):
 
     @property
     def communicator(self) -> Any:
-        """The group's, made when it is first needed, by all of its processes."""
-        if self._own is None:
-            super().barrier()
-            chosen = self._world.group.Incl(self.ranks)
-            self._own = self._world.Create_group(chosen, tag=self.number)
+        """The group's, made before its first operation."""
         return self._own
+
+    def _meet(self, call: Call) -> None:
+        """All processes of the group make its communicator together, if they have come for one
+        operation."""
+        super().all_gather_bytes(b"", (_failure.text_of(call),))
+        chosen = self._world.group.Incl(self.ranks)
+        self._own = self._world.Create_group(chosen, tag=self.number)
 
     # --- waiting -----------------------------------------------------------------------------
 
@@ -80,6 +85,8 @@ class MpiGroup(ProcessGroup):
                 pause = min(pause * 1.2, _LONGEST_PAUSE)
             if self.mesh.lost or self.mesh.closed or now > end:
                 self._give_up(requests, end)
+            elif self.mesh.cycles:
+                self._end_cycle()
             elif now > look:
                 look = now + _failure.PATIENCE
                 self._look()
@@ -96,9 +103,17 @@ class MpiGroup(ProcessGroup):
         """Raise if others wait in another operation: nobody would ever go on."""
         try:
             _failure.check_same(self.mesh, self.ranks, self.number)
+            _failure.check_cycle(self.mesh, self.mesh.waits[threading.get_ident()])
         except RuntimeError:
             self.mesh.stuck = True
             raise
+
+    def _end_cycle(self) -> None:
+        """Raise what another process has found about the operation that this thread waits in."""
+        text = self.mesh.cycles.pop(self.mesh.waits[threading.get_ident()].key, "")
+        if text:
+            self.mesh.stuck = True
+            raise RuntimeError(text)
 
     def _give_up(self, requests: list[Any], end: float) -> None:
         """Raise, unless the requests end at once: a process may leave when its part is done."""
@@ -129,13 +144,21 @@ class MpiGroup(ProcessGroup):
         A mark of what each has come for goes along. Before much data all processes come first,
         without keeping a core busy meanwhile.
         """
-        communicator = self.communicator  # which all make first, with operations of their own
+        if self._own is None:
+            self._meet(call)
         self.begin(call)
         begun = _failure.operations_begun(self.mesh, self.number)
-        mark = zlib.crc32(repr((call, sizes, begun)).encode())
+        mark = zlib.crc32(repr((call, sizes, begun, self.subject)).encode())
         marks = np.array([mark, -mark], np.int64)
-        agreed = [communicator.Iallreduce(self._mpi.IN_PLACE, marks, self._mpi.MAX)]
-        size = sum(sizes)
+        agreed = [self.communicator.Iallreduce(self._mpi.IN_PLACE, marks, self._mpi.MAX)]
+        text = _failure.last_operation(self.mesh, self.number)
+        with Waiting(self.mesh, self.ranks, text, _failure.key_of(self.mesh, self.number)):
+            self._exchange(agreed, marks, sum(sizes), issue)
+
+    def _exchange(
+        self, agreed: list[Any], marks: Any, size: int, issue: Callable[[], list[Any]]
+    ) -> None:
+        """Wait for all to agree, and for the data."""
         requests = []
         if size < _MEET:
             requests = self._begun = issue()  # kept: what is abandoned still writes to memory

@@ -141,9 +141,10 @@ def matmul(a: Any, b: Any) -> Any:
         return _sparse_times_dense(a, b)
     if not isinstance(b, SparseBase):
         return dense_matmul(a, b)
+    turned: Any = b.t()
     if a.aval.ndim == 1:
-        return _sparse_times_dense(b.t(), a.unsqueeze(1)).squeeze(1)
-    return _sparse_times_dense(b.t(), a.t()).t()
+        return _sparse_times_dense(turned, a.unsqueeze(1)).squeeze(1)
+    return _sparse_times_dense(turned, a.t()).t()
 
 
 def reduced(a: Any, b: Any, reduce: str) -> Any:

@@ -48,16 +48,22 @@ def send(group: ProcessGroup, place: int, tag: int, tensors: list[Any]) -> None:
             group.send(place, as_bytes(array_of(tensor.detach())), tag)
 
 
-def receive(group: ProcessGroup, place: int, tag: int, device: Any) -> list[Any]:
-    """The tensors of a message; a tensor that is tracked there is a tracked leaf here."""
+def receive(
+    group: ProcessGroup, place: int, tag: int, device: Any, about: str
+) -> list[Any]:
+    """The tensors of a message; a tensor that is tracked there is a tracked leaf here.
+
+    Args:
+        about: what they are, for errors.
+    """
     made: list[Any] = []
-    for entry in json.loads(group.receive(place, tag)):
+    for entry in json.loads(group.receive(place, tag, about)):
         if entry is None:
             made.append(None)
             continue
         shape, dtype, tracked = entry
         tensor = torch.empty(shape, dtype=getattr(torch, dtype), device=device)
-        fill_from(tensor, group.receive(place, tag))
+        fill_from(tensor, group.receive(place, tag, about))
         made.append(tensor.requires_grad_(tracked))
     return made
 

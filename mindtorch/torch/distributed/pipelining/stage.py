@@ -117,7 +117,11 @@ class StageBase:
         if peer is not None:
             return self._handed.pop(tag)
         place = self.stage_index_to_group_rank[source]
-        return _transfer.receive(self._group, place, tag, self.device)
+        about = (
+            f"recv of {kind.name.lower()} of microbatch {microbatch} from rank "
+            f"{self._group.ranks[place]} (stage {source})"
+        )
+        return _transfer.receive(self._group, place, tag, self.device, about)
 
     def _receive_inputs(self, microbatch: int) -> tuple[Any, ...]:
         found = {source: self._receive(Kind.ACTIVATIONS, source, microbatch)

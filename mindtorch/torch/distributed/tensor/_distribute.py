@@ -113,7 +113,8 @@ def _laid_out(local: Any, everywhere: Sharding, sharding: Sharding) -> Any:
         count = math.prod(n for n, shared in zip(mesh.shape, shares, strict=True) if shared)
         pairs = zip(placements, shares, strict=True)
         cuts = Sharding(mesh, tuple(Replicate() if shared else p for p, shared in pairs))
-        return redistribute_local(local, local.aval.shape, everywhere, cuts) / count
+        made: Any = redistribute_local(local, local.aval.shape, everywhere, cuts)
+        return made / count
     return redistribute_local(local, local.aval.shape, everywhere, sharding)
 
 
