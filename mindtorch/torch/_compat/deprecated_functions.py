@@ -273,8 +273,8 @@ def binomial(count: Any, prob: Any, generator: Any = None) -> Any:
         found, expected = (dtypes.scalar_type_name(x.aval.dtype) for x in (prob, count))
         raise RuntimeError(f"Found dtype {found} but expected {expected}")
     refuse_kinds("binomial_cpu", count.aval, "short")
-    sampler = torch.distributions._sampling.binomial
-    return sampler(*torch.broadcast_tensors(count, prob), generator)
+    counts, chances = torch.broadcast_tensors(count, prob)
+    return torch.distributions._sampling.binomial(counts, chances, generator)
 
 
 def from_file(
