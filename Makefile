@@ -30,7 +30,7 @@ setup: $(STAMP) $(VENV)/share/mindtorch/kernels
 
 $(VENV)/share/mindtorch/kernels: | $(STAMP)
 	@echo "the commonest kernels are compiled, about a minute on two cores; they may be left out (Ctrl-C)"
-	$(BIN)/python -m mindtorch warm --installed
+	-$(BIN)/python -m mindtorch warm --installed
 
 $(BIN)/python:
 	@test -n "$(PYTHON)" || { echo "no Python 3.11, 3.12 or 3.13 found; set PYTHON=..." >&2; exit 1; }
