@@ -14,6 +14,7 @@ DIGITS := $(EXAMPLE)/data/MNIST/raw/t10k-labels-idx1-ubyte
 PYTEST_ARGS ?=
 COMPARE_ARGS ?=
 BENCH_ARGS ?=
+KERNELS ?=
 # on the CPU; benchmarks/cuda.py measures a GPU
 BENCHMARKS := training larger_models first_step short_programs kernels products convolutions ops \
 	scaling compilers data_cache data_parallel sharded tensor_parallel parallel_plan serving debugger_cost
@@ -24,7 +25,12 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: setup demo demo-deploy test test-all test-plain lint docs wheel bench clean micro-check insight-check
 .DELETE_ON_ERROR:
 
-setup: $(STAMP)
+# and the commonest kernels, which tests do not read: they count what is compiled
+setup: $(STAMP) $(VENV)/share/mindtorch/kernels
+
+$(VENV)/share/mindtorch/kernels: | $(STAMP)
+	@echo "the commonest kernels are compiled, about a minute on two cores; they may be left out (Ctrl-C)"
+	-$(BIN)/python -m mindtorch warm --installed
 
 $(BIN)/python:
 	@test -n "$(PYTHON)" || { echo "no Python 3.11, 3.12 or 3.13 found; set PYTHON=..." >&2; exit 1; }
@@ -103,9 +109,14 @@ docs: $(STAMP)
 	$(PIP) --no-build-isolation --editable '.[docs]'
 	$(BIN)/python -m sphinx -q -W --keep-going -d build/doctrees docs build/docs
 
-# dist/mindtorch_engine-VERSION-py3-none-any.whl
+# dist/mindtorch_engine-VERSION-py3-none-any.whl; with KERNELS="icelake-server znver4" also the commonest
+# kernels for these processors (docs/environment.md, MINDTORCH_PROCESSOR), with which the first step of a
+# program compiles next to nothing: minutes for each, and a wheel for this platform and version of numba
 wheel: $(STAMP)
-	$(BIN)/python -m hatchling build -t wheel
+	rm -rf build/kernels
+	for processor in $(KERNELS); do MINDTORCH_PROCESSOR=$$processor MINDTORCH_INSTALLED_KERNELS=0 \
+		MINDTORCH_CACHE_DIR=build/kernels $(BIN)/python -m mindtorch warm || exit 1; done
+	MINDTORCH_WHEEL_KERNELS=$(if $(KERNELS),build/kernels) $(BIN)/python -m hatchling build -t wheel
 
 bench: $(STAMP)
 	@for name in $(BENCHMARKS); do echo "-- $$name"; \

@@ -21,7 +21,7 @@ import numpy as np
 from _larger_models import build
 from training import ROOT, machine, namespace
 
-from mindtorch.kernels.cpu import convolution, thread_pool, winograd
+from mindtorch.kernels.cpu import amx_convolution, convolution, thread_pool, winograd
 from mindtorch.kernels.cpu.elementwise import Operand
 
 sys.path.insert(0, str(ROOT))
@@ -85,7 +85,9 @@ def sides(case: Case, what: str) -> dict[str, Run]:
     first, *rest = [Operand(x.shape, [s // 4 for s in x.strides], x.dtype) for x in (out, *ins)]
     eager = getattr(convolution, name).plan((first,), rest, **how, groups=case.groups)
     extra = {} if what == "forward" else {"shape": shape}
-    other = getattr(winograd, name)((first,), rest, **how, groups=case.groups, **extra)
+    makes = [getattr(module, name) for module in (amx_convolution, winograd)]
+    plans = [make((first,), rest, **how, groups=case.groups, **extra) for make in makes]
+    other = next((plan for plan in plans if plan is not None), None)
     flat = [x.reshape(-1) for x in (out, *ins)]
     made: dict[str, Run] = {"eager": lambda: eager(*flat)}
     if other is not None:

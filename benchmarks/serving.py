@@ -6,6 +6,9 @@ own throughput is measured between the loads, in a process of its own on one thr
 
     python benchmarks/serving.py [--seconds 4] [--rounds 3] [--only throughput latency ...]
     python benchmarks/serving.py --litserve PYTHON     # of an environment that has litserve
+    python benchmarks/serving.py --bars --litserve PYTHON     # what serving has to hold, 4 minutes
+
+``--bars`` measures whole batches only, and ends with a table of what was found beside its limit.
 """
 
 from __future__ import annotations
@@ -190,6 +193,25 @@ class Seen:
         return 1000 * statistics.median(self.seconds)
 
 
+@dataclass
+class Bar:
+    """Something that serving has to hold.
+
+    Attributes:
+        found, limit: what was measured, and the most that it may be.
+        unit: of both.
+    """
+
+    what: str
+    found: float
+    limit: float
+    unit: str = ""
+
+    def __str__(self) -> str:
+        holds = "holds" if self.found <= self.limit else "MISSED"
+        return f"{self.what:58} {self.found:9.2f} {self.limit:7.2f} {self.unit:4} {holds}"
+
+
 Ask = Callable[[], Awaitable[str]]
 
 
@@ -332,7 +354,7 @@ def processor_seconds(pid: int) -> float:
     return time.clock_gettime((~pid << 3) | 2)
 
 
-def throughput(folder: Path, options: argparse.Namespace) -> None:
+def throughput(folder: Path, options: argparse.Namespace) -> list[Bar]:
     """Instances per second with 32 clients beside the model's own, and the processor's time that
     the model, the worker, the front and the clients need for a request of a whole batch."""
     best: dict[tuple[str, int], float] = {}
@@ -343,7 +365,7 @@ def throughput(folder: Path, options: argparse.Namespace) -> None:
         worker = server.status()["versions"][0]["workers"][0]["pid"]
         pids = (worker, server.process.pid, os.getpid())
         for _ in range(options.rounds):
-            for rows in (1, 32, options.batch):
+            for rows in (options.batch,) if options.bars else (1, 32, options.batch):
                 least, mean = own_seconds(folder, options.batch, 1.0)
                 own = max(own, options.batch / least)
                 alone.append(mean)
@@ -370,13 +392,23 @@ def throughput(folder: Path, options: argparse.Namespace) -> None:
         apart, shared = (each / min(alone) for each in (max(found), sum(found) / 2))
         print(f"  {protocol:15} {told} us; of the model's time: {apart:.2f}x with a core for each, "
               f"{max(apart, shared):.2f}x on two cores for all")  # fmt: skip
+    whole = {protocol: rate for (protocol, rows), rate in best.items() if rows == options.batch}
+    return [
+        Bar(f"time of an instance by the model's own, {name}, 32 clients", own / rate, 1.3, "x")
+        for name, rate in whole.items() if name != "mindspore REST"  # which is JSON
+    ] + [
+        Bar(f"the same in processor time, two cores for all, {name}",
+            max(max(found), sum(found) / 2) / min(alone), 1.3, "x")
+        for name, found in used.items() if name != "mindspore REST"
+    ]  # fmt: skip
 
 
-def latency(folder: Path, options: argparse.Namespace) -> None:
+def latency(folder: Path, options: argparse.Namespace) -> list[Bar]:
     """Of one client with one instance, beside the model's own."""
     with serving(folder) as server:
         least, _ = own_seconds(folder, 1, 1.0)
         print(f"own time of one instance: {1000 * least:.3f} ms")
+        bars = []
         for protocol in PROTOCOLS:
             medians = []
             for _ in range(options.rounds):
@@ -384,19 +416,25 @@ def latency(folder: Path, options: argparse.Namespace) -> None:
                 medians.append(seen.median_ms)
             print(f"  {protocol:15} median {min(medians):.3f} ms, "
                   f"{min(medians) - 1000 * least:.3f} more than the model")  # fmt: skip
+            more = min(medians) - 1000 * least
+            bars.append(Bar(f"median beyond the model's own, {protocol}, alone", more, 2.0, "ms"))
+    return bars
 
 
-def connections(folder: Path, options: argparse.Namespace) -> None:
+def connections(folder: Path, options: argparse.Namespace) -> list[Bar]:
     """500 clients at once, each with a connection of its own."""
+    failed = 0
     with serving(folder) as server:
         for protocol in ("mindspore gRPC", "kserve REST"):
             seen = asyncio.run(load(clients_of(server, protocol, 500, 1), options.seconds))
             print(f"500 connections, {protocol}: {len(seen.seconds):,} answered, "
                   f"{len(seen.failures)} failed, median {seen.median_ms:.0f} ms, "
                   f"longest {1000 * max(seen.seconds):.0f} ms")  # fmt: skip
+            failed += len(seen.failures)
+    return [Bar("requests that failed, 500 connections", failed, 0)]
 
 
-def kills(folder: Path, options: argparse.Namespace) -> None:
+def kills(folder: Path, options: argparse.Namespace) -> list[Bar]:
     """kill -9 of a worker each second, under load."""
     with serving(folder, "--workers", "2") as server:
         killed: list[int] = []
@@ -421,9 +459,11 @@ def kills(folder: Path, options: argparse.Namespace) -> None:
     print(f"kill -9 of {len(killed)} workers: {len(seen.seconds):,} answered, "
           f"{len(seen.failures)} failed {seen.failures[:2]}, "
           f"longest {1000 * max(seen.seconds):.0f} ms")  # fmt: skip
+    lost = len(seen.failures) + (not killed)
+    return [Bar(f"requests that failed, {len(killed)} workers killed", lost, 0)]
 
 
-def exchange(folder: Path, options: argparse.Namespace) -> None:
+def exchange(folder: Path, options: argparse.Namespace) -> list[Bar]:
     """New versions appear in the folder, under load."""
     with serving(folder, "--poll", "0.2") as server:
         versions: list[int] = []
@@ -455,9 +495,11 @@ def exchange(folder: Path, options: argparse.Namespace) -> None:
         shutil.rmtree(folder / f"lenet/{number}")
     print(f"versions {versions} taken up: {len(seen.seconds):,} answered, "
           f"{len(seen.failures)} failed {seen.failures[:2]}")  # fmt: skip
+    lost = len(seen.failures) + 2 - len(versions)
+    return [Bar("requests that failed, two versions exchanged", lost, 0)]
 
 
-def litserve(folder: Path, options: argparse.Namespace) -> None:
+def litserve(folder: Path, options: argparse.Namespace) -> list[Bar]:
     """The same model, clients and JSON, in turns with LitServe."""
     port = free_port()
     process = subprocess.Popen(
@@ -488,6 +530,13 @@ def litserve(folder: Path, options: argparse.Namespace) -> None:
     for name in rates:
         print(f"REST, JSON, one instance a request: {name:10} {max(rates[name]):6,.0f} requests/s "
               f"with 32 clients, median {min(medians[name]):.2f} ms alone")  # fmt: skip
+    most = {name: max(each) for name, each in rates.items()}
+    least = {name: min(each) for name, each in medians.items()}
+    return [
+        Bar("time of a request by LitServe's, JSON, 32 clients",
+            most["litserve"] / most["mindtorch"], 1.0, "x"),
+        Bar("median by LitServe's, JSON, alone", least["mindtorch"] / least["litserve"], 1.0, "x"),
+    ]  # fmt: skip
 
 
 def _wait_for(port: int) -> None:
@@ -507,22 +556,27 @@ MEASURED = {"throughput": throughput, "latency": latency, "connections": connect
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--seconds", type=float, default=4.0, help="of each load (%(default)s)")
+    parser.add_argument("--seconds", type=float, help="of each load (4; with --bars 2.5)")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--bars", action="store_true", help="a table of what has to hold")
     parser.add_argument("--batch", type=int, default=64, help="the model's batch size")
     parser.add_argument("--only", nargs="*", choices=list(MEASURED), default=list(MEASURED))
     parser.add_argument("--litserve", metavar="PYTHON", help="compare with its LitServe")
     options = parser.parse_args()
+    options.seconds = options.seconds or (2.5 if options.bars else 4.0)
     processor = next((line.split(":")[1].strip() for line in
                       Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line),
                      platform.processor())  # fmt: skip
     print(f"{processor}, {os.cpu_count()} cores, Python {platform.python_version()}")
     with tempfile.TemporaryDirectory() as made:
         make_models(Path(made), options.batch)
+        bars: list[Bar] = []
         for name in options.only:
-            MEASURED[name](Path(made), options)
+            bars += MEASURED[name](Path(made), options)
         if options.litserve:
-            litserve(Path(made), options)
+            bars += litserve(Path(made), options)
+    if options.bars:
+        print("\n" + "\n".join(map(str, bars)))
 
 
 if __name__ == "__main__":

@@ -132,12 +132,12 @@ def without(kinds: str, kernel: str) -> Check:
     return check
 
 
-def unordered(message: str) -> Check:
-    """Of complex numbers none is the greater: RuntimeError with this text."""
+def unordered(message: str, error: type[Exception] = RuntimeError) -> Check:
+    """Of complex numbers none is the greater: an error with this text."""
 
     def check(*avals: Aval) -> None:
         if result_type(avals).category == COMPLEX:
-            raise RuntimeError(message)
+            raise error(message)
 
     return check
 

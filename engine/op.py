@@ -122,8 +122,9 @@ class Op(Dispatch):
         scalar_step: of an op that computes each element by itself: ``scalar_step(aval, in_avals)``
             is the scalar function, its operands as places among the inputs, and numpy's type of
             the arithmetic; None where there is no such function.
-        compiled: ``"module.function"``, what makes plans for compiled functions on the CPU: the
-            same results but for rounding (:mod:`.compile.passes.kernel_substitution`).
+        compiled: ``"module.function"`` of what makes plans for compiled functions on the CPU, the
+            first that suits: the same results but for rounding
+            (:mod:`.compile.passes.kernel_substitution`).
         autocast, autocast_cuda: in which precision an autocast block computes it, on the CPU and on
             CUDA, by torch's two lists (:data:`Policy`); None for that of its inputs.
         dtypes: ``dtypes(*input avals)`` raises torch's error for element types that torch's kernel
@@ -158,7 +159,7 @@ class Op(Dispatch):
         keeps_from: int = 0,
         layout: Rule | None = None,
         scalar_step: Callable[..., Any] | None = None,
-        compiled: str | None = None,
+        compiled: tuple[str, ...] = (),
         autocast: Policy | None = None,
         autocast_cuda: Policy | None = None,
         dtypes: Callable[..., None] | None = None,

@@ -94,6 +94,7 @@ def _files(directory: Path) -> str:
 def _kernels() -> dict[str, Any]:
     """How kernels run here: the BLAS that was chosen, threads, and the cache."""
     from mindtorch.kernels.codegen import jit as compiling
+    from mindtorch.kernels.codegen.target import target
     from mindtorch.kernels.cpu import openblas, thread_pool
 
     found: dict[str, Any] = {}
@@ -102,6 +103,7 @@ def _kernels() -> dict[str, Any]:
     except (ImportError, OSError) as error:
         found["BLAS"] = f"not loaded: {error}"
     installed = compiling.installed_root()
+    found["kernels for"] = target().name
     found["kernel cache"] = _files(compiling.cache_directory())
     found["installed kernels"] = (
         "not read" if installed is None else _files(installed / compiling.kind_of_kernels())

@@ -403,12 +403,19 @@ def _refuse_nan(node: Any, results: Sequence[Any]) -> None:
         if result is not None and result.aval.answered:
             continue
         stored = result._values() if result is not None and result._sparse else result
-        data = None if stored is None else stored.array()
+        data = None if stored is None else _elements(stored)
         if data is not None and (data != data).any():
             _tell_the_caller(node)
             raise RuntimeError(
                 f"Function '{node.name()}' returned nan values in its {index}th output."
             )
+
+
+def _elements(tensor: Any) -> Any:
+    """The elements as an array; of a mapped function's tensor those of all examples."""
+    while hasattr(type(tensor.flat), "batched"):
+        tensor = tensor.flat.tensor
+    return tensor.array()
 
 
 def accumulate(variable: Tensor, gradient: Tensor, create_graph: bool, alone: bool) -> None:

@@ -527,7 +527,10 @@ def cached(
                 found = known(mode, *given)
                 if found is not NotImplemented:
                     return found
-        args = args if first is _NOT_GIVEN else (first, *args)
+        if first is not _NOT_GIVEN:
+            args = (first, *args)
+        elif check is not None:
+            check(args, kwargs)
         if others and (found := others.call(args, kwargs)) is not NotImplemented:
             return found
         return function(*args, **kwargs)

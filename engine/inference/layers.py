@@ -8,11 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from mindtorch.kernels.cpu import inference_packing as packing
+
 from .. import dtypes
 from ..op import OPS
 
 __all__ = [
     "Layer", "function_of", "is_border", "is_limit", "is_product", "layer_of", "limits_of", "suits",
+    "winograd_tile",
 ]  # fmt: skip
 
 Arrays = Mapping[int, np.ndarray]
@@ -283,3 +286,31 @@ def _suits_product(node: Any, given: Any, made: Any, arrays: Arrays) -> bool:
         return False
     groups = node.params.get("groups", 1)
     return groups == 1 or groups == x.shape[1] == weight.shape[0]
+
+
+# in multiplications of one channel with one channel: a weight comes from memory (12 fitted an AMD
+# EPYC, 45 an Intel Xeon of the Emerald Rapids); a number is turned
+_STREAM, _TURN = 40, 8
+
+
+def winograd_tile(layer: Layer, x: Any, image: Any) -> int:
+    """The results of a tile of Winograd's, 2 or 4 down and across; 0 where it does not pay.
+
+    Args:
+        x, image: given and made: ``count``, ``channels``, ``height``, ``width``, ``pixels``.
+    """
+    plain = (layer.window, layer.stride, layer.dilation) == ((3, 3), (1, 1), (1, 1))
+    inner, outer = x.channels, image.channels
+    if layer.quantization or layer.each or not plain or max(layer.padding) > 1:
+        return 0
+    if not packing.suits_winograd(inner, outer):
+        return 0
+    both = inner * outer
+    times = {0: (-(-image.pixels // 8) * 8 * 9 + 9 * _STREAM) * both}
+    for made in (2, 4):
+        tiles = x.count * -(-image.height // made) * -(-image.width // made)
+        places = (made + 2) ** 2
+        times[made] = (-(-tiles // 8) * 8 + _STREAM) * places * both + (
+            _TURN * tiles * places * (inner + outer)
+        )
+    return min(times, key=lambda made: times[made])

@@ -15,12 +15,23 @@ import numpy as np
 
 from mindtorch.kernels.cpu import inference_packing as packing
 from mindtorch.kernels.cpu import inference_steps as steps
+from mindtorch.kernels.cpu.packed_tile import FIRST_ACTIVATION, POOL, pools
 from mindtorch.kernels.cpu.processor import cache_bytes
 from mindtorch.kernels.cpu.simd import tile_rows
 from mindtorch.kernels.cpu.thread_pool import get_num_threads
+from mindtorch.kernels.cpu.vector_activations import ACTIVATIONS
 
-from .layers import Layer, function_of, is_border, is_limit, layer_of, limits_of
+from .layers import (
+    Layer,
+    function_of,
+    is_border,
+    is_limit,
+    layer_of,
+    limits_of,
+    winograd_tile,
+)
 from .step_list import External, Memory, Step, StepList
+from .weights import is_run, packed
 
 __all__ = ["Lowering"]
 
@@ -51,6 +62,28 @@ class _Image:
     @property
     def pitch(self) -> int:
         return packing.pitch_of(self.channels)
+
+
+@dataclass
+class _End:
+    """How a layer ends: the value that it makes, and where its elements go.
+
+    Attributes:
+        floats, chosen: memory for floats, and (kind, memory) for bytes; more: further kinds.
+        added: a value that is added.
+        limits: the least and the greatest result.
+        after: what a tile does then; apart: the function that a step of its own applies.
+    """
+
+    result: int
+    image: _Image
+    floats: Any
+    chosen: Any = None
+    more: list[Any] = field(default_factory=list)
+    added: int | None = None
+    limits: tuple[float, float] = (-_INFINITE, _INFINITE)
+    after: int = 0
+    apart: str = ""
 
 
 def _shape(aval: Any) -> tuple[int, int, int, int]:
@@ -250,8 +283,7 @@ class Lowering:
                 added = other
             else:
                 return place, added, limits
-            self.done.add(readers[0])
-            place = node.outputs[0]
+            place = self._done_with(place)
 
     # --- single nodes ---
 
@@ -347,13 +379,15 @@ class Lowering:
         place = node.outputs[0]
         a, b = (self.images[i or 0] for i in node.inputs)
         x, factors = (a, b) if a.pixels > b.pixels else (b, a)
-        image = self.images[place] = _Image(x.count, x.channels, x.height, x.width)
-        held = image.held[_FLOATS] = self._room(image, _FLOATS)
+        image = _Image(x.count, x.channels, x.height, x.width)
+        floats, chosen, more = self._targets(place, image)
+        kind, held = chosen or (_FLOATS, None)
         self.list.add(Step(
             steps.SCALE, x.pixels, {27: x.height * x.width, 28: x.pitch},
-            {2: x.held[_FLOATS], 14: factors.held[_FLOATS], 17: held}, work=x.pixels * x.pitch,
+            {2: x.held[_FLOATS], 14: factors.held[_FLOATS], 17: floats, 20: held},
+            (-_INFINITE, _INFINITE, *_to_bytes(kind)), x.pixels * x.pitch,
         ))  # fmt: skip
-        self._remaining(image, [k for k in self.asked[place] if k != _FLOATS])
+        self._remaining(image, more)
 
     @_for("cat")
     def _joined(self, number: int, node: Any) -> None:
@@ -394,36 +428,66 @@ class Lowering:
             top, left = _before(self.borders[place])
             layer.padding = layer.padding[0] + top, layer.padding[1] + left
             place = self.borders[place].inputs[0]
-        kind = layer.quantization or _FLOATS
-        image = _Image(*_shape(self.avals[result]))
-        more: list[Any] = []
-        if layer.function:
-            added, limits, chosen = None, layer.limits, None
-            floats = self._room(image, _FLOATS)
-        else:
-            result, added, limits = self._follow(result, layer.limits, adds=True)
-            floats, chosen, more = self._targets(result, image)
-        bytes_kind, held = chosen or (_FLOATS, None)
+        pixels = _Image(*_shape(self.avals[result]))
+        tiles = winograd_tile(layer, x, pixels)
+        end = self._end(result, layer, pixels, tiles)
+        kind, (bytes_kind, held) = layer.quantization or _FLOATS, end.chosen or (_FLOATS, None)
         step = Step(
-            steps.CONVOLVE, 0, self._numbers(layer, image, kind),
-            {2: x.held[kind], 17: floats, 20: held},
-            (*limits, *_to_bytes(bytes_kind)),
-            image.pixels * layer.weight.size,
+            steps.CONVOLVE, 0, self._numbers(layer, end.image, kind),
+            {2: x.held[kind], 17: end.floats, 20: held}, (*end.limits, *_to_bytes(bytes_kind)),
+            pixels.pixels * layer.weight.size,
         )  # fmt: skip
-        step.operands[14] = None if added is None else self.images[added].held[_FLOATS]
-        step.numbers[16] = image.pitch * 4
+        step.operands[14] = None if end.added is None else self.images[end.added].held[_FLOATS]
+        step.numbers |= {16: end.image.pitch * 4, 44: end.after}
         border = self._first_layer(place) if place in self.inputs else None
-        tiles = self._winograd_tile(layer, x, image)
         if tiles:
-            self._winograd(step, node, layer, x, image, tiles)
+            self._winograd(step, node, layer, x, end.image, tiles)
         elif layer.each:
-            self._plain(step, node, layer, x, image, "each")
+            self._plain(step, node, layer, x, pixels, "each")
         else:
-            self._plain(step, node, layer, x, image, "first" if border else "all", border)
+            self._plain(step, node, layer, x, pixels, "first" if border else "all", border)
         self.list.add(step)
-        self._remaining(image, more)
+        self._remaining(end.image, end.more)
+        if end.apart:
+            self._apply(end.apart, end.floats, end.result, end.image)
+
+    def _end(self, result: int, layer: Layer, image: _Image, tiles: int) -> _End:
+        """What is computed with a layer, and where its results go."""
+        if layer.function and (tiles or layer.function not in ACTIVATIONS):
+            return _End(result, image, self._room(image, _FLOATS), apart=layer.function)
+        after, added, limits = 0, None, layer.limits
         if layer.function:
-            self._apply(layer.function, floats, result, image)
+            after = FIRST_ACTIVATION + list(ACTIVATIONS).index(layer.function)
+        else:
+            result, added, limits = self._follow(result, limits, adds=True)
+            if added is None and not tiles and self._is_pooled(result, layer, image):
+                result, after = self._done_with(result), POOL
+                image = _Image(image.count, image.channels, image.height // 2, image.width // 2)
+                result, _, limits = self._follow(result, limits, adds=False)
+        floats, chosen, more = self._targets(result, image)
+        return _End(result, image, floats, chosen, more, added, limits, after)
+
+    def _done_with(self, place: int) -> int:
+        """The result of the only node that reads a value, which is computed with it."""
+        (number,) = self.readers[place]
+        self.done.add(number)
+        return self.nodes[number].outputs[0]
+
+    def _is_pooled(self, place: int, layer: Layer, image: _Image) -> bool:
+        """Whether all that reads a layer's result takes the largest of windows of 2 x 2, and a tile
+        can do it: the larger sum gives the larger result."""
+        readers = self.readers.get(place, [])
+        if not pools() or layer.each or len(readers) != 1 or self.uses[place] != 1:
+            return False
+        node = self.nodes[readers[0]]
+        if node.op != "max_pool" or (layer.factor is not None and not np.all(layer.factor >= 0)):
+            return False
+        settings = [node.params[name] for name in ("kernel_size", "stride", "padding", "dilation")]
+        halves = image.height // 2, image.width // 2
+        return (
+            [tuple(each) for each in settings] == [(2, 2), (2, 2), (0, 0), (1, 1)]
+            and tuple(self.avals[node.outputs[0]].shape[2:]) == halves
+        )
 
     def _numbers(self, layer: Layer, image: _Image, kind: Any) -> dict[int, int]:
         """What is the same for all forms of a layer."""
@@ -451,7 +515,7 @@ class Lowering:
         border: Any = None,
     ) -> None:  # fmt: skip
         """A convolution by its definition; ``form``: "all" channels, "each", or the "first" layer,
-        a row of whose window is one tap."""
+        a row of whose window is one tap; so it is ("rows") where nothing is around the image."""
         quantized = layer.quantization is not None
         size_of = 1 if quantized else 4  # bytes of a number
         weight, window = layer.weight, layer.window
@@ -460,17 +524,21 @@ class Lowering:
         if form == "all" and window == size and x.pitch == x.channels and max(padding) == 0:
             form = "whole"  # the window is the image: one run of numbers
             taps, pixel, size = (1, 1), pixel * window[0] * window[1], (1, 1)
+        elif form == "all" and window[1] > 1 and is_run(layer, x, size_of):
+            form, taps = "rows", (window[0], 1)
         if form == "first":
             pixel = x.channels * size_of
             size, padding, taps = border[:2], (0, 0), (window[0], 1)
+        is_pooled = step.numbers[44] == POOL
         places = packing.places_of(
             x.count, size[0] * size[1] * pixel, size, pixel, taps, layer.stride, padding,
-            layer.dilation, (image.height, image.width), form != "each",
+            layer.dilation, (image.height, image.width), form != "each", is_pooled,
         )  # fmt: skip
-        table = self._weights(node, form, lambda: _packed(weight, form, quantized))
+        table = self._weights(node, form, lambda: packed(weight, form, quantized))
         run = {
             "each": 1, "first": -(-window[1] * pixel // 4),
             "all": -(-weight.shape[1] * size_of // 4), "whole": pixel // 4,
+            "rows": window[1] * pixel // 4,
         }[form]  # fmt: skip
         panels = table[1].size // 3
         step.units = panels * (places.whole + places.single)
@@ -480,24 +548,6 @@ class Lowering:
             6: places.whole, 8: taps[0] * taps[1], 9: run, 10: self.list.address(table[0]),
             23: self.list.address(table[1]), 24: panels, 26: places.single,
         }  # fmt: skip
-
-    def _winograd_tile(self, layer: Layer, x: _Image, image: _Image) -> int:
-        """The results of a tile of Winograd's, 2 or 4 down and across; 0 where it does not pay."""
-        plain = (layer.window, layer.stride, layer.dilation) == ((3, 3), (1, 1), (1, 1))
-        inner, outer = x.channels, image.channels
-        if layer.quantization or layer.each or not plain or max(layer.padding) > 1:
-            return 0
-        if not packing.suits_winograd(inner, outer):
-            return 0
-        both = inner * outer
-        times = {0: (-(-image.pixels // 8) * 8 * 9 + 9 * _STREAM) * both}
-        for made in (2, 4):
-            tiles = x.count * -(-image.height // made) * -(-image.width // made)
-            places = (made + 2) ** 2
-            times[made] = (-(-tiles // 8) * 8 + _STREAM) * places * both + (
-                _TURN * tiles * places * (inner + outer)
-            )
-        return min(times, key=lambda made: times[made])
 
     def _winograd(
         self, step: Step, node: Any, layer: Layer, x: _Image, image: _Image, made: int
@@ -534,30 +584,10 @@ class Lowering:
         step.work = step.work * places // (9 * made * made)
 
 
-# in multiplications of one channel with one channel: a weight comes from memory (12 fitted an AMD
-# EPYC, 45 an Intel Xeon of the Emerald Rapids); a number is turned
-_STREAM, _TURN = 40, 8
-
-
 def _before(node: Any) -> tuple[int, int]:
     """The zeros above and on the left of an image."""
     (top, _), (left, _) = node.params["padding"][-2:]
     return top, left
-
-
-def _packed(weight: np.ndarray, form: str, quantized: bool) -> Any:
-    """A weight ``[channel, given channel, rows, columns]`` in panels."""
-    channels, inner, down, across = weight.shape
-    if form == "each":
-        return packing.each_channel(weight.reshape(channels, down * across))
-    last = np.moveaxis(weight, 1, 3)
-    if form == "whole":
-        taps = np.ascontiguousarray(last).reshape(channels, 1, -1)
-    elif form == "first":
-        taps = np.ascontiguousarray(last).reshape(channels, down, -1)
-    else:
-        taps = np.ascontiguousarray(last).reshape(channels, down * across, inner)
-    return packing.packed_bytes(taps) if quantized else packing.packed_floats(taps)
 
 
 def _to_bytes(kind: Any) -> tuple[float, float]:

@@ -31,28 +31,63 @@ class _Run:
         scratch: the arena's description, for who plans memory.
     """
 
-    def __init__(self, steps: StepList, inputs: int, outputs: int, parts: int) -> None:
+    def __init__(self, steps: StepList, inputs: int, made: Sequence[Aval], parts: int) -> None:
         self.table, self.floats, size = steps.finish()
-        self._kept, self._inputs, self._outputs = steps.kept, inputs, outputs
+        self._kept, self._outputs = steps.kept, len(made)
+        self._sizes = [each.size for each in made]
         self.scratch = [aval((size + LINE,), dtypes.uint8)]
-        self._bases = np.zeros(EXTERNAL + inputs + outputs, np.int64)
-        self._run = inference_steps.runner()
+        self._bases = np.zeros(EXTERNAL + inputs + len(made), np.int64)
+        self._run, self._point = inference_steps.runner(), inference_steps.pointing()
         self._groups = list(_groups(steps.steps, parts))
         self._parts = parts
         self._arena: Any = None
+
+    @property
+    def is_one_call(self) -> bool:
+        """Whether one thread runs all steps in one call."""
+        return [group[2:] for group in self._groups] == [(None, False)]
+
+    def _attach(self, arena: Any) -> None:
+        """Let the steps have this arena from now on."""
+        if arena is not self._arena:
+            start = arena.__array_interface__["data"][0]
+            self._bases[0], self._arena = -(-start // LINE) * LINE, arena
+
+    def caller(self, arena: Any, lock: Any) -> Any:
+        """``call(inputs)``, which is all that a graph does whose only node these steps are: the
+        outputs' new arrays. It is one call of compiled code, in this thread."""
+        point, bases, run, last = self._point, self._bases, self._run, len(self.table)
+        table, floats, sizes, first = self.table, self.floats, self._sizes, EXTERNAL
+        empty, kind = np.empty, np.dtype(np.float32)
+
+        def call(inputs: Sequence[Any]) -> list[Any]:
+            made = []
+            with lock:
+                if self._arena is not arena:
+                    self._attach(arena)
+                at = first
+                for flat in inputs:
+                    point(bases, at, flat)
+                    at += 1
+                for size in sizes:
+                    flat = empty(size, kind)
+                    point(bases, at, flat)
+                    made.append(flat)
+                    at += 1
+                run(table, floats, bases, 0, last, 0, 1)
+            return made
+
+        return call
 
     def __call__(self, *flats: Any) -> None:
         self.planned(*flats, np.empty(self.scratch[0].size, np.uint8))
 
     def planned(self, *flats: Any) -> None:
+        self._attach(flats[-1])
         bases, outputs = self._bases, self._outputs
-        arena = flats[-1]
-        if arena is not self._arena:
-            start = arena.__array_interface__["data"][0]
-            bases[0], self._arena = -(-start // LINE) * LINE, arena
         at = EXTERNAL
         for flat in (*flats[outputs:-1], *flats[:outputs]):
-            bases[at] = flat.__array_interface__["data"][0]
+            self._point(bases, at, flat)
             at += 1
         parts = min(get_num_threads(), self._parts)
         if parts <= 1 and len(self._groups) == 1:
@@ -105,7 +140,7 @@ class _Segment(GraphOp):
     def __init__(self, name: str, lowering: Lowering, made: tuple[Aval, ...]) -> None:
         self.name, self.made = name, made
         steps = lowering.lower()
-        self.run = _Run(steps, len(lowering.inputs), len(made), lowering.parts)
+        self.run = _Run(steps, len(lowering.inputs), made, lowering.parts)
 
     def aval(self, *inputs: Any, **params: Any) -> Any:
         return self.made if len(self.made) > 1 else self.made[0]

@@ -22,6 +22,8 @@ from .elementwise import add, exp, multiply, negative, no_slope, sigmoid, subtra
 def _no_bool(dtype: Any) -> None:
     if dtype is bool_:
         raise RuntimeError("Boolean inputs not supported for relu")
+    if dtype.is_complex:
+        raise NotImplementedError("clamp is not supported for complex types")
 
 
 relu = Elementwise(
@@ -60,7 +62,12 @@ def _gelu_curvature(g: Any, x: Any, y: Any) -> Any:
     return multiply(multiply(g, x), multiply(density, subtract(c(2), square)))
 
 
-gelu = Elementwise("gelu", (lambda g, x: gelu_gradient(g, x),), result="float")
+gelu = Elementwise(
+    "gelu",
+    (lambda g, x: gelu_gradient(g, x),),
+    result="float",
+    dtypes=without("complex", "GeluKernelImpl"),
+)
 gelu_gradient = Elementwise(
     "gelu_gradient",
     (lambda g, y: gelu_gradient(g, y), _gelu_curvature),
@@ -87,6 +94,7 @@ gelu_tanh = Elementwise(
     (lambda g, x: gelu_tanh_gradient(g, x),),
     result="float",
     grad_name="GeluBackward0",
+    dtypes=without("complex", "GeluKernelImpl"),
 )
 gelu_tanh_gradient = Elementwise(
     "gelu_tanh_gradient",
@@ -163,7 +171,9 @@ log_sigmoid_gradient = Elementwise(
 
 # x, slope for x <= 0
 leaky_relu = Elementwise(
-    "leaky_relu", (lambda g, x, y: leaky_relu_gradient(g, x, y), None)
+    "leaky_relu",
+    (lambda g, x, y: leaky_relu_gradient(g, x, y), None),
+    dtypes=without("complex", "leaky_relu_cpu"),
 )
 leaky_relu_gradient = Elementwise(
     "leaky_relu_gradient",
@@ -229,7 +239,11 @@ def _hardswish_curvature(g: Any, x: Any, y: Any) -> Any:
 
 
 # x * clamp(x + 3, 0, 6) / 6
-hardswish = Elementwise("hardswish", (lambda g, x: hardswish_gradient(g, x),))
+hardswish = Elementwise(
+    "hardswish",
+    (lambda g, x: hardswish_gradient(g, x),),
+    dtypes=without("complex", "hardswish_cpu"),
+)
 hardswish_gradient = Elementwise(
     "hardswish_gradient",
     (lambda g, y: hardswish_gradient(g, y), _hardswish_curvature),
@@ -243,9 +257,17 @@ shrink_gradient = Elementwise(
     grad_name="HardshrinkBackwardBackward0",
 )
 # x where x > y or x < -y, else 0
-hardshrink = Elementwise("hardshrink", (lambda g, x, y: shrink_gradient(g, x, y), None))
+hardshrink = Elementwise(
+    "hardshrink",
+    (lambda g, x, y: shrink_gradient(g, x, y), None),
+    dtypes=without("complex", "hardshrink_cpu"),
+)
 # x - y where x > y, x + y where x < -y, else 0
-softshrink = Elementwise("softshrink", (lambda g, x, y: shrink_gradient(g, x, y), None))
+softshrink = Elementwise(
+    "softshrink",
+    (lambda g, x, y: shrink_gradient(g, x, y), None),
+    dtypes=without("complex", "softshrink_check"),
+)
 # x where x > y, else z
 threshold = Elementwise(
     "threshold", (lambda g, x, y: threshold_gradient(g, x, y), None, None),

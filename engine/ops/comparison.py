@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import dtypes
-from ..dtype_support import without
+from ..dtype_support import unordered, without
 from ..dtypes import scalar_type_name
 from ..stored_types import computes, only_moves
 from ..tensor import constant as c
@@ -24,7 +24,12 @@ logical_not = Elementwise("logical_not", arity=1, result="bool")
 is_nan = Elementwise("isnan", arity=1, result="bool")
 is_infinite = Elementwise("isinf", arity=1, result="bool")
 is_finite = Elementwise("isfinite", arity=1, result="bool")
-signbit = Elementwise("signbit", arity=1, result="bool")
+signbit = Elementwise(
+    "signbit",
+    arity=1,
+    result="bool",
+    dtypes=unordered("signbit is not implemented for complex tensors.", NotImplementedError),
+)
 
 
 def _integers_only(name: str) -> Any:
@@ -36,14 +41,21 @@ def _integers_only(name: str) -> Any:
     return check
 
 
+def _of_numbers(name: str, kernel: str) -> Elementwise:
+    """An op of whole numbers, which bool ones are not."""
+    return Elementwise(
+        name, arity=2, refuses=_integers_only(kernel), dtypes=without("bool", kernel)
+    )
+
+
 bitwise_and = Elementwise("bitwise_and", arity=2, refuses=_integers_only("bitwise_and_cpu"))
 bitwise_or = Elementwise("bitwise_or", arity=2, refuses=_integers_only("bitwise_or_cpu"))
 bitwise_xor = Elementwise("bitwise_xor", arity=2, refuses=_integers_only("bitwise_xor_cpu"))
 bitwise_not = Elementwise("bitwise_not", arity=1, refuses=_integers_only("bitwise_not_cpu"))
-shift_left = Elementwise("left_shift", arity=2, refuses=_integers_only("lshift_cpu"))
-shift_right = Elementwise("right_shift", arity=2, refuses=_integers_only("rshift_cpu"))
-gcd = Elementwise("gcd", arity=2, refuses=_integers_only("gcd_cpu"))
-lcm = Elementwise("lcm", arity=2, refuses=_integers_only("lcm_cpu"))
+shift_left = _of_numbers("left_shift", "lshift_cpu")
+shift_right = _of_numbers("right_shift", "rshift_cpu")
+gcd = _of_numbers("gcd", "gcd_cpu")
+lcm = _of_numbers("lcm", "lcm_cpu")
 
 
 class _Where(Elementwise):

@@ -180,7 +180,7 @@ convolution = NetworkOp(
     "convolution",
     _convolution_aval,
     "convolution.convolution",
-    compiled="winograd.convolution",
+    compiled=("amx_convolution.convolution", "winograd.convolution"),
     layout=follow_images,
     vjp=(
         lambda g, weight, avals, stride, padding, dilation, groups: convolution_input_gradient(
@@ -212,7 +212,7 @@ convolution_input_gradient = NetworkOp(
     "convolution_input_gradient",
     _input_gradient_aval,
     "convolution.convolution_input_gradient",
-    compiled="winograd.convolution_input_gradient",
+    compiled=("amx_convolution.convolution_input_gradient", "winograd.convolution_input_gradient"),
     layout=follow_images,
     vjp=(
         lambda g, weight, avals, stride, padding, dilation, groups: _forward_of_shape(
@@ -239,7 +239,9 @@ convolution_weight_gradient = NetworkOp(
     "convolution_weight_gradient",
     _weight_gradient_aval,
     "convolution.convolution_weight_gradient",
-    compiled="winograd.convolution_weight_gradient",
+    compiled=(
+        "amx_convolution.convolution_weight_gradient", "winograd.convolution_weight_gradient",
+    ),
     layout=follow_images,
     vjp=(
         lambda g, x, avals, stride, padding, dilation, groups: _forward_of_shape(

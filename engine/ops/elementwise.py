@@ -11,7 +11,7 @@ from typing import Any
 
 from .. import dtypes
 from ..aval import Aval, aval, broadcast_two
-from ..dtype_support import require_numbers, unordered, without
+from ..dtype_support import refuse, require_numbers, unordered, without
 from ..dtypes import float16, float32, float64, scalar_type_name
 from ..op import Op
 from ..result_strides import follow_all
@@ -19,7 +19,7 @@ from ..stored_types import computes
 from ..tensor import Tensor, full_flat
 from ..tensor import constant as c
 from . import base
-from .base import Elementwise, LibraryElementwise, WholeDivision, refuse_bool, refuse_complex
+from .base import Elementwise, LibraryElementwise, WholeDivision, refuse_bool
 from .comparison import (
     equal,
     greater,
@@ -231,14 +231,13 @@ floor_divide = WholeDivision(
     "floor_divide",
     (no_slope, no_slope),
     grad_name="DivBackward2",
-    refuses=refuse_complex("floor_divide"),
-    dtypes=without("bool", "div_floor_cpu"),
+    dtypes=without("bool complex", "div_floor_cpu"),
 )
 trunc_divide = WholeDivision(
     "trunc_divide",
     (no_slope, no_slope),
     grad_name="DivBackward2",
-    dtypes=without("bool", "div_trunc_cpu"),
+    dtypes=without("bool complex", "div_trunc_cpu"),
 )
 remainder = WholeDivision(
     "remainder", (lambda g: g, lambda g, x, y: negative(multiply(g, floor_divide(x, y)))),
@@ -288,6 +287,7 @@ copysign = Elementwise(
     (_copysign_size, no_slope),
     result="float",
     dtypes=without("complex", "copysign_cpu"),
+    grad_name=base.name_by_number("Copysign", 1, 0),
 )
 nextafter = Elementwise(
     "nextafter",
@@ -299,6 +299,8 @@ nextafter = Elementwise(
 class _Clamp(Elementwise):
     def shape_rule(self, *avals: Any) -> Any:
         if dtypes.result_type(avals).is_complex:
+            if len(avals) == 2 and not avals[1].weak:
+                refuse(f"{self.scalar}_cpu", dtypes.result_type(avals))
             raise NotImplementedError("clamp is not supported for complex types")
         return super().shape_rule(*avals)
 
@@ -518,7 +520,13 @@ absolute = Elementwise(
     dtypes=without("bool", "abs_cpu"),
 )
 sign = Elementwise(
-    "sign", (no_slope,), refuses=refuse_complex("Unlike NumPy, torch.sign")
+    "sign",
+    (no_slope,),
+    dtypes=unordered(
+        "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use "
+        "torch.sgn instead.",
+        NotImplementedError,
+    ),
 )
 
 

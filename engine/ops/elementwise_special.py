@@ -323,6 +323,7 @@ binary_cross_entropy = Elementwise(
         lambda g, x: multiply(g, subtract(log1p(negative(x)), log(x))),
     ),
     result="float",
+    dtypes=without("complex", "binary_cross_entropy"),
 )
 # log(x / (1 - x))
 logit = Elementwise(
@@ -335,6 +336,7 @@ logit = Elementwise(
         ),
     ),
     result="float",
+    dtypes=without("complex", "logit_cpu"),
 )
 logaddexp = Elementwise(
     "logaddexp",

@@ -105,6 +105,7 @@ def _product_by(x: Aval, y: Aval) -> tuple[str, list[Any]]:
 matmul = Op(
     "matmul", _matmul_aval, "matmul.matmul", vjp=(_matmul_left, _matmul_right),
     grad_name=_product_name,
+    compiled=("amx_products.matmul",),
     autocast="lower",
     autocast_cuda="lower",
     dtypes=_product_of_bool,
@@ -163,7 +164,9 @@ def _linear_bias(g: Any) -> Any:
 def _linear_name(avals: Any, params: Any) -> str:
     if len(avals[0].shape) == 2:
         return "MmBackward0" if avals[2] is None else "AddmmBackward0"
-    return "UnsafeViewBackward0" if avals[2] is None else "ViewBackward0"
+    if avals[2] is None:
+        return "SqueezeBackward4" if len(avals[0].shape) == 1 else "UnsafeViewBackward0"
+    return "ViewBackward0"
 
 
 def _linear_by(x: Aval, weight: Aval, bias: Aval | None) -> tuple[str, list[Any]]:
@@ -175,6 +178,7 @@ def _linear_by(x: Aval, weight: Aval, bias: Aval | None) -> tuple[str, list[Any]
 linear = Op(
     "linear", _linear_aval, "matmul.linear", vjp=(_linear_input, _linear_weight, _linear_bias),
     grad_name=_linear_name,
+    compiled=("amx_products.linear",),
     autocast="lower",
     autocast_cuda="lower",
     dtypes=without("bool", "addmm_impl_cpu_"),

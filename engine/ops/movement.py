@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import dtypes
+from ..autograd.tape import named
 from ..aval import Aval, Shape, aval, contiguous_strides
 from ..callbacks import callbacks
 from ..dispatch import state, view_call
@@ -87,7 +88,7 @@ def reshape(x: Tensor, shape: Shape) -> Tensor:
     """``x`` with another shape of as many elements: a view where the layout allows it."""
     if x.aval.contiguous or view_strides(x.aval.shape, x.aval.strides, shape) is not None:
         return view(x, shape=shape)
-    return view(contiguous(x), shape=shape)
+    return named(view(contiguous(x), shape=shape), "UnsafeViewBackward0")
 
 
 def _unsqueeze_aval(x: Aval, *, axis: int) -> Aval:

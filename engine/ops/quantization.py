@@ -10,6 +10,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from .. import dtypes
 from ..aval import Aval, aval
 from ..op import Op, find_kernel, layouts
@@ -32,8 +34,8 @@ def _check(x: Aval, weight: Aval, others: Any, scale: Any, zero: Any) -> None:
     for given, kind in zip(others, kinds, strict=True):
         if given is None or given.shape != (rows,) or given.dtype is not kind:
             raise ValueError("a quantised product has a scale, an offset and a bias for each row")
-    if not all(a.contiguous for a in (x, weight, *others)) or count >= 1 << 16:
-        raise ValueError("the operands of a quantised product lie in C order")
+    if not all(a.contiguous for a in (weight, *others)) or count >= 1 << 16:
+        raise ValueError("the constants of a quantised product lie in C order")
     if not isinstance(scale, float) or not math.isfinite(scale) or scale <= 0:
         raise ValueError(f"{scale!r} is no scale")
     if type(zero) is not int or not 0 <= zero <= 255:
@@ -74,10 +76,23 @@ class _QuantizedOp(Op):
     """One whose kernel makes plans, which take flat arrays."""
 
     def bind(self, avals: Any, in_avals: Any, params: dict[str, Any]) -> Callable[..., Any]:
+        x = in_avals[0]
+        given = in_avals if x.contiguous else (aval(x.shape, x.dtype), *in_avals[1:])
         made: Callable[..., Any] = find_kernel(self, "cpu")(
-            layouts(avals), layouts(in_avals), **params
+            layouts(avals), layouts(given), **params
         )
-        return made
+        return made if x.contiguous else _of_view(made, x)
+
+
+def _of_view(run: Callable[..., Any], x: Aval) -> Callable[..., Any]:
+    """A plan whose first operand lies in another order."""
+    strides = tuple(s * x.dtype.np.itemsize for s in x.strides)
+
+    def run_of_view(out: Any, flat: Any, *constants: Any) -> None:
+        seen = np.lib.stride_tricks.as_strided(flat, x.shape, strides)
+        run(out, np.ascontiguousarray(seen).reshape(-1), *constants)
+
+    return run_of_view
 
 
 # x @ weight^T + bias

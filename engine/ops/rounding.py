@@ -18,4 +18,4 @@ round_ = Elementwise(
 trunc = Elementwise(
     "trunc", (no_slope,), refuses=refuse_complex("trunc"), dtypes=without("bool", "trunc_vml_cpu")
 )
-frac = Elementwise("frac", (lambda g: g,), dtypes=without("whole", "frac_cpu"))
+frac = Elementwise("frac", (lambda g: g,), dtypes=without("whole complex", "frac_cpu"))

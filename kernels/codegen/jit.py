@@ -40,7 +40,8 @@ with gc_paused():  # numba makes some fifty thousand objects, which all stay
 
     from .cache_loader import rebuild, unpickled
     from .linkable import Linked
-    from .numba_pipeline import Compiler, undisturbed, whole_vectors
+    from .numba_pipeline import Compiler, undisturbed
+    from .target import target
 
 logger = logging.getLogger("mindtorch.kernels")
 
@@ -89,21 +90,11 @@ def cache_directory() -> Path:
 
 
 def kind_of_kernels() -> str:
-    """What kernels are for: these versions of Python and numba, and this processor, or the one that
-    ``NUMBA_CPU_NAME`` names."""
-    kind = numba.config.CPU_NAME or llvmlite.binding.get_host_cpu_name()
-    features = numba.config.CPU_FEATURES  # NUMBA_CPU_FEATURES; empty is a choice, too
-    features = _processor_features() if features is None else features
-    processor = hashlib.sha256((kind + whole_vectors(features)).encode()).hexdigest()[:8]
+    """What kernels are for: these versions of Python and numba, and a processor."""
+    chosen = target()
+    processor = f"{chosen.name}-{hashlib.sha256(chosen.features.encode()).hexdigest()[:8]}"
     version = f"py{sys.version_info[0]}{sys.version_info[1]}-numba{numba.__version__}"
     return f"{version}-llvmlite{llvmlite.__version__}-{platform.machine()}-{processor}-{_FORMAT}"
-
-
-def _processor_features() -> str:
-    try:
-        return str(llvmlite.binding.get_host_cpu_features().flatten())
-    except RuntimeError:
-        return ""
 
 
 _directories: tuple[Path, ...] = ()
@@ -258,7 +249,10 @@ class DiskCache(caching._Cache):
     def _name(self, signature: Any) -> str:
         if self._digest is None:
             self._digest = digest(self._function, self._extra)
-        name = hashlib.sha256((self._digest + str(signature)).encode()).hexdigest()[:32]
+        # a call from Python does not say what comes back, a kernel's entry point that nothing does
+        kinds, result = numba.core.sigutils.normalize_signature(signature)
+        given = str(kinds) if result in (None, numba.types.void) else f"{result}{kinds}"
+        name = hashlib.sha256((self._digest + given).encode()).hexdigest()[:32]
         return f"{self._function.__name__[:48]}-{name}.nbc"
 
     def _path(self, signature: Any) -> Path:

@@ -7,20 +7,17 @@ calls it with arrays that are only lent to it.
 from __future__ import annotations
 
 import contextlib
-import functools
 import gc
 import os
 from collections.abc import Iterator
 from typing import Any
 
-import llvmlite.binding
 from llvmlite import ir
 from numba.core import (
     callwrapper,
     codegen,
     compiler,
     compiler_lock,
-    config,
     funcdesc,
     ir_utils,
     lowering,
@@ -32,6 +29,8 @@ from numba.core import untyped_passes as untyped
 from numba.core.postproc import PostProcessor
 
 from ..support.fork_safe_lock import lock
+from .numba_shortcuts import shortcuts
+from .target import machine
 
 _SIMPLE = (types.Integer, types.Float, types.Boolean, types.NoneType)
 
@@ -103,37 +102,14 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_symbols.begin)
 
 
-def whole_vectors(features: str) -> str:
-    """The features of a processor, loops being given vectors as wide as its registers: LLVM takes
-    half of these on Intel's processors with AVX-512, where other code may run slower beside wide
-    ones. Kernels have wide ones anyway, in the tiles of their products. ``+prefer-256-bit`` in
-    ``NUMBA_CPU_FEATURES`` leaves the choice to LLVM."""
-    given = features.split(",")
-    wide = "+avx512vl" in given and "+prefer-256-bit" not in given
-    return f"{features},-prefer-256-bit" if wide else features
-
-
-@functools.cache
-def _machine(code: Any) -> Any:
-    """The processor that LLVM chooses vectors for."""
-    options: dict[str, Any] = {"opt": config.OPT}
-    code._customize_tm_options(options)
-    options["features"] = whole_vectors(options["features"])
-    return llvmlite.binding.Target.from_triple(
-        llvmlite.binding.get_process_triple()
-    ).create_target_machine(**options)
-
-
 class Library(codegen.JITCodeLibrary):
-    """Machine code of a kernel."""
+    """Machine code of a kernel, for the processor that :mod:`.target` names."""
 
-    def _optimize_final_module(self) -> None:
-        code = self._codegen
-        usual, code._tm = code._tm, _machine(code)
-        try:
-            super()._optimize_final_module()
-        finally:
-            code._tm = usual
+    def _finalize_final_module(self) -> None:
+        made = machine(self._codegen, self._final_module).emit_object(self._final_module)
+        self._set_compiled_object(made)
+        super()._finalize_final_module()
+        self._compiled_object = made  # numba gave its reference to LLVM
 
     def _optimize_functions(self, module: Any) -> None:
         """The passes over single functions, for those that have a body."""
@@ -330,6 +306,15 @@ class Compiler(compiler.CompilerBase):
 
     def __init__(self, typing: Any, target: Any, *args: Any) -> None:
         super().__init__(typing, target.subtarget(mangler=_symbols.mangle), *args)
+
+    def _compile_core(self) -> Any:
+        code = self.state.targetctx.codegen()
+        usual, code._tm = code._tm, machine(code)  # numba's lock is held
+        try:
+            with shortcuts():
+                return super()._compile_core()
+        finally:
+            code._tm = usual
 
     def define_pipelines(self) -> list[Any]:
         state = self.state

@@ -9,7 +9,7 @@ import numpy as np
 from mindtorch.kernels.codegen.jit import kernel
 
 from . import float_bits
-from .simd_sums import WIDTHS, rows_adder, short_row
+from .simd_sums import WIDTHS, level_carrier, level_clearer, rows_adder, short_row
 
 _LEVELS = 4
 _SHORT = 64  # fewer numbers make no whole block
@@ -48,58 +48,70 @@ def cascade_of(element: str, width: int, paired: bool = False) -> Any:
     add = rows_adder(wide, 4, width)
     lanes = 4 * width
     ground = _LEVELS * lanes  # places of a strip
+    clear, carry = level_clearer(wide, ground), level_carrier(wide, lanes)
 
     @kernel
     def cascade(
         sums: Any, x: Any, at: int, pitch: int, apart: int, size: int, strips: int, ahead: int
     ) -> None:
+        i: Any
         power = level_power(size)
-        step = 1 << power
-        if size < step:
+        step, i = 1 << power, np.int64(0)
+        if size >= step:
             for s in range(strips):
-                begin(sums, s * ground, False, x, at + s * ahead, pitch, apart, size, 1)
-            return
-        sums[: strips * ground] = 0
-        i = 0
+                clear(sums, s * ground)
         while i + step <= size:
-            together = 1 if strips > 1 else min((size - i) // step, step - (i >> power) % step)
             for s in range(strips):
                 first = at + s * ahead + i * pitch
-                blocks(sums, s * ground + lanes, True, x, first, pitch, apart, step, together)
-            i += step * together
-            if i & ((step - 1) << power):
-                continue
-            for s in range(strips):
-                to = s * ground + lanes
-                add(sums, to + lanes, True, sums, to, 0, width, 1, 1)
-                sums[to : to + lanes] = 0
-            if i & ((step - 1) << (2 * power)):
-                continue
-            for s in range(strips):
-                to = s * ground + 2 * lanes
-                add(sums, to + lanes, True, sums, to, 0, width, 1, 1)
-                sums[to : to + lanes] = 0
+                blocks(sums, s * ground + lanes, True, x, first, pitch, apart, step, 1)
+            i += step
+            for level in range(1, _LEVELS - 1):
+                if i & ((step - 1) << level * power):
+                    break
+                for s in range(strips):
+                    carry(sums, s * ground + level * lanes)
         for s in range(strips):
             to = s * ground
             begin(sums, to, False, x, at + s * ahead + i * pitch, pitch, apart, size - i, 1)
-            add(sums, to, True, sums, to + lanes, lanes, width, 3, 1)
+            if i:
+                add(sums, to, True, sums, to + lanes, lanes, width, 3, 1)
 
     return cascade
 
 
 @functools.cache
 def vector_row_of(element: str, width: int, paired: bool = False) -> Any:
-    """The kernel of ``sums[:width]`` = the sum of ``size`` vectors that are ``pitch`` apart."""
+    """The kernel of ``sums[:width]`` = the sum of ``size`` vectors that are ``pitch`` apart, four
+    of them being a row of a cascade."""
     wide = "float64" if element == "float64" else "float32"
-    cascade = cascade_of(element, width, paired)
+    begin = rows_adder(element, 4, width, False, paired)
+    blocks = rows_adder(element, 4, width, True, paired)
+    levels = rows_adder(wide, 4, width)
     rest = rows_adder(element, 1, width, False, paired)
     add = rows_adder(wide, 1, width)
+    lanes = 4 * width
+    clear, carry = level_clearer(wide, _LEVELS * lanes), level_carrier(wide, lanes)
 
     @kernel
     def vector_row(sums: Any, x: Any, at: int, pitch: int, size: int) -> None:
-        fours = size // 4
-        cascade(sums, x, at, 4 * pitch, pitch, fours, 1, 0)
-        rest(sums, 0, True, x, at + 4 * fours * pitch, pitch, 0, size - 4 * fours, 1)
+        i: Any
+        fours, wide_pitch, i = size // 4, 4 * pitch, np.int64(0)
+        power = level_power(fours)
+        step = 1 << power
+        if fours >= step:
+            clear(sums, 0)
+        while i + step <= fours:
+            together = min((fours - i) // step, step - (i >> power) % step)
+            blocks(sums, lanes, True, x, at + i * wide_pitch, wide_pitch, pitch, step, together)
+            i += step * together
+            for level in range(1, _LEVELS - 1):
+                if i & ((step - 1) << level * power):
+                    break
+                carry(sums, level * lanes)
+        begin(sums, 0, False, x, at + i * wide_pitch, wide_pitch, pitch, fours - i, 1)
+        if i:
+            levels(sums, 0, True, sums, lanes, lanes, width, 3, 1)
+        rest(sums, 0, True, x, at + fours * wide_pitch, pitch, 0, size - 4 * fours, 1)
         add(sums, 0, True, sums, width, width, 0, 3, 1)
 
     return vector_row
@@ -111,30 +123,47 @@ def _itself(x: Any) -> Any:
 
 
 @functools.cache
-def inner_of(dtype: Any, paired: bool) -> Any:
-    """The kernel of sums of ``n`` elements side by side, at least a vector of them.
+def _short_rows_of(dtype: Any, paired: bool) -> Any:
+    """The kernel of sums of ``n`` elements side by side, at least a vector and fewer than 1024.
 
-    ``inner(held, to, b, x, at, t, n, m)`` adds the sums of ``m`` rows, ``t`` apart, to places of
-    ``held`` that are ``b`` apart.
+    Here and below ``picture(held, to, a, b, x, at, s, t, n, m)`` adds ``m`` sums of ``n`` elements
+    to places of ``held`` that are ``b`` apart, from ``to`` on. A sum's elements are ``s`` apart in
+    ``x``, the first ones ``t``, from ``at`` on. ``a`` is 0, but where both axes are kept.
     """
     wide = type_of_sums(dtype)
     width = WIDTHS[wide]
     each = 2 * width if paired else width
-    vector_row = vector_row_of(dtype.name, width, paired)
     short = short_row(dtype.name, width, paired)
+    load, zero = _LOADS.get(dtype, _itself), wide.type(0)
+
+    @kernel
+    def short_rows(
+        held: Any, to: int, a: int, b: int, x: Any, at: int, s: int, t: int, n: int, m: int
+    ) -> None:
+        vectors = n // each
+        for j in range(m):
+            total = zero
+            for k in range(at + j * t + vectors * each, at + j * t + n):
+                total += load(x[k])
+            held[to + j * b] += short(x, at + j * t, each, vectors, total)
+
+    return short_rows
+
+
+@functools.cache
+def _long_rows_of(dtype: Any, paired: bool) -> Any:
+    """The kernel of sums of ``n`` elements side by side, at least a vector."""
+    wide = type_of_sums(dtype)
+    width = WIDTHS[wide]
+    each = 2 * width if paired else width
+    vector_row = vector_row_of(dtype.name, width, paired)
     load, zero, places = _LOADS.get(dtype, _itself), wide.type(0), _LEVELS * 4 * width
 
     @kernel
-    def inner(held: Any, to: int, b: int, x: Any, at: int, t: int, n: int, m: int) -> None:
-        vectors = n // each
-        if vectors < _SHORT_ROW:
-            for j in range(m):
-                total = zero
-                for k in range(at + j * t + vectors * each, at + j * t + n):
-                    total += load(x[k])
-                held[to + j * b] += short(x, at + j * t, each, vectors, total)
-            return
-        sums = np.empty(places, wide)
+    def long_rows(
+        held: Any, to: int, a: int, b: int, x: Any, at: int, s: int, t: int, n: int, m: int
+    ) -> None:
+        vectors, sums = n // each, np.empty(places, wide)
         for j in range(m):
             total = zero
             for k in range(at + j * t + vectors * each, at + j * t + n):
@@ -144,7 +173,7 @@ def inner_of(dtype: Any, paired: bool) -> Any:
                 total += sums[k]
             held[to + j * b] += total
 
-    return inner
+    return long_rows
 
 
 @functools.cache
@@ -219,52 +248,84 @@ def places(dtype: Any) -> int:
 
 
 @functools.cache
-def _singles_of(dtype: Any) -> Any:
-    """The kernel of sums of ``n`` elements that are ``s`` apart; else as :func:`inner_of`'s."""
-    wide, row, load = type_of_sums(dtype), vector_row_of(dtype.name, 1), _LOADS.get(dtype, _itself)
-    zero = wide.type(0)
+def _short_singles_of(dtype: Any) -> Any:
+    """The kernel of sums of ``n`` elements, fewer than 64."""
+    load, zero = _LOADS.get(dtype, _itself), type_of_sums(dtype).type(0)
 
     @kernel
-    def singles(
-        held: Any, to: int, b: int, x: Any, at: int, s: int, t: int, n: int, m: int
+    def short_singles(
+        held: Any, to: int, a: int, b: int, x: Any, at: int, s: int, t: int, n: int, m: int
     ) -> None:
-        if n >= _SHORT:
-            sums = np.empty(4 * _LEVELS, wide)
-            for j in range(m):
-                row(sums, x, at + j * t, s, n)
-                held[to + j * b] += sums[0]
-            return
         whole = n // 4 * 4
         for j in range(m):
             first = at + j * t
-            a, others = zero, (zero, zero, zero)
+            total, others = zero, (zero, zero, zero)
             for i in range(0, whole, 4):
                 place = first + i * s
-                a += load(x[place])
+                total += load(x[place])
                 others = (
                     others[0] + load(x[place + s]), others[1] + load(x[place + 2 * s]),
                     others[2] + load(x[place + 3 * s]),
                 )  # fmt: skip
             for i in range(whole, n):
-                a += load(x[first + i * s])
-            held[to + j * b] += a + others[0] + others[1] + others[2]
+                total += load(x[first + i * s])
+            held[to + j * b] += total + others[0] + others[1] + others[2]
 
-    return singles
+    return short_singles
+
+
+@functools.cache
+def _long_singles_of(dtype: Any) -> Any:
+    """The kernel of sums of ``n`` elements."""
+    wide, row = type_of_sums(dtype), vector_row_of(dtype.name, 1)
+
+    @kernel
+    def long_singles(
+        held: Any, to: int, a: int, b: int, x: Any, at: int, s: int, t: int, n: int, m: int
+    ) -> None:
+        sums = np.empty(4 * _LEVELS, wide)
+        for j in range(m):
+            row(sums, x, at + j * t, s, n)
+            held[to + j * b] += sums[0]
+
+    return long_singles
+
+
+@functools.cache
+def _fours_of(dtype: Any, singles: Any) -> Any:
+    """The kernel that takes four sums at a time, and the rest by ``singles``."""
+    group = cascade_of(dtype.name, 1)
+
+    @kernel
+    def fours(
+        held: Any, to: int, a: int, b: int, x: Any, at: int, s: int, t: int, n: int, m: int
+    ) -> None:
+        j: Any
+        sums, j = np.empty(_STRIPS * 4 * _LEVELS, held.dtype), np.int64(0)
+        while j + 4 <= m:
+            strips = min(_STRIPS, (m - j) // 4)
+            group(sums, x, at + j * t, s, t, n, strips, 4 * t)
+            for k in range(4 * strips):
+                held[to + (j + k) * b] += sums[k // 4 * 4 * _LEVELS + k % 4]
+            j += 4 * strips
+        singles(held, to + j * b, a, b, x, at + j * t, s, t, n, m - j)
+
+    return fours
 
 
 @functools.cache
 def _columns_of(dtype: Any) -> Any:
-    """The kernel of sums of ``m`` columns side by side, of ``n`` numbers that are ``s`` apart."""
+    """The kernel of sums that lie side by side, at least a vector of them."""
     width = WIDTHS[type_of_sums(dtype)]
     lanes, ground = 4 * width, _LEVELS * 4 * width
     cascade, vector_row = cascade_of(dtype.name, width), vector_row_of(dtype.name, width)
-    half, half_row = width // 2, vector_row_of(dtype.name, width // 2)
-    singles = _singles_of(dtype)
 
     @kernel
-    def columns(held: Any, to: int, b: int, x: Any, at: int, s: int, n: int, m: int) -> None:
-        sums = np.empty(min(_STRIPS, m // lanes + 1) * ground, held.dtype)
-        j = 0
+    def columns(
+        held: Any, to: int, a: int, b: int, x: Any, at: int, s: int, t: int, n: int, m: int
+    ) -> None:
+        j: Any
+        sums, j = np.empty(min(_STRIPS, m // lanes + 1) * ground, held.dtype), np.int64(0)
         while j + lanes <= m:
             strips = min(_STRIPS, (m - j) // lanes)
             cascade(sums, x, at + j, s, width, n, strips, lanes)
@@ -272,62 +333,124 @@ def _columns_of(dtype: Any) -> Any:
                 for i in range(lanes):
                     held[to + (j + i) * b] += sums[k * ground + i]
                 j += lanes
-        while j + width <= m:
-            vector_row(sums, x, at + j, s, n)
-            for i in range(width):
-                held[to + (j + i) * b] += sums[i]
-            j += width
-        if j + half <= m:  # the order of what is left does not hang on how many are together
-            half_row(sums, x, at + j, s, n)
-            for i in range(half):
-                held[to + (j + i) * b] += sums[i]
-            j += half
-        if j < m:
-            singles(held, to + j * b, b, x, at + j, s, 1, n, m - j)
+        while j < m:  # the last vector may begin among columns that are done
+            first = min(j, m - width)
+            vector_row(sums, x, at + first, s, n)
+            for i in range(j - first, width):
+                held[to + (first + i) * b] += sums[i]
+            j = first + width
 
     return columns
 
 
 @functools.cache
-def _picture_of(dtype: Any, paired: bool) -> Any:
-    """The kernel of one picture: ``n`` by ``m`` elements, added to what ``held`` holds."""
+def _kept_of(dtype: Any) -> Any:
+    """The kernel that adds elements to the results of both axes, ``a`` and ``b`` apart."""
+    load = _LOADS.get(dtype, _itself)
+
+    @kernel
+    def kept(
+        held: Any, to: int, a: int, b: int, x: Any, at: int, s: int, t: int, n: int, m: int
+    ) -> None:
+        for j in range(m):
+            for i in range(n):
+                held[to + j * b + i * a] += load(x[at + j * t + i * s])
+
+    return kept
+
+
+# the ways through a picture; see ``way_of``
+KEPT, SHORT_ROWS, LONG_ROWS, COLUMNS = range(4)
+SHORT_FOURS, LONG_FOURS, SHORT_SINGLES, LONG_SINGLES = range(4, 8)
+
+
+def _ways_of(dtype: Any, paired: bool) -> Any:
+    """What makes the kernel of each way."""
+    return {
+        KEPT: lambda: _kept_of(dtype),
+        SHORT_ROWS: lambda: _short_rows_of(dtype, paired),
+        LONG_ROWS: lambda: _long_rows_of(dtype, paired),
+        COLUMNS: lambda: _columns_of(dtype),
+        SHORT_FOURS: lambda: _fours_of(dtype, _short_singles_of(dtype)),
+        LONG_FOURS: lambda: _fours_of(dtype, _long_singles_of(dtype)),
+        SHORT_SINGLES: lambda: _short_singles_of(dtype),
+        LONG_SINGLES: lambda: _long_singles_of(dtype),
+    }
+
+
+@functools.cache
+def _way_function(each: int, vector: int) -> Any:
+    """``way_of`` for vectors of ``vector`` elements, rows of which have ``each``."""
+
+    @kernel
+    def way_of(a: int, s: int, t: int, n: int, m: int) -> int:
+        if a != 0:
+            return KEPT
+        if s == 1 and n >= vector:
+            return SHORT_ROWS if n // each < _SHORT_ROW else LONG_ROWS
+        if t == 1 and m >= vector:
+            return COLUMNS
+        if s >= t and m >= 4:
+            return SHORT_FOURS if n < _SHORT else LONG_FOURS
+        return SHORT_SINGLES if n < _SHORT else LONG_SINGLES
+
+    return way_of
+
+
+def _way_function_of(dtype: Any, paired: bool) -> Any:
     width = WIDTHS[type_of_sums(dtype)]
-    vector = 2 * width if dtype not in WIDTHS and paired else width
-    inner, load = inner_of(dtype, paired), _LOADS.get(dtype, _itself)
-    columns, singles, group = _columns_of(dtype), _singles_of(dtype), cascade_of(dtype.name, 1)
+    each = 2 * width if paired else width
+    return _way_function(each, each if dtype not in WIDTHS else width)
+
+
+def way_through(dtype: Any, paired: bool, axes: Any) -> int:
+    """The way through all pictures of a sum along ``axes``: (length, result's stride, input's),
+    the innermost first."""
+    (n, a, s), (m, b, t) = axes[:2]
+    if a != 0 and b == 0:
+        a, s, t, n, m = b, t, s, m, n
+    way: int = _way_function_of(dtype, paired).py_func(a, s, t, n, m)
+    return way
+
+
+@functools.cache
+def _any_picture_of(dtype: Any, paired: bool) -> Any:
+    """The kernel of a picture that finds out its way."""
+    way_of = _way_function_of(dtype, paired)
+    ways = {way: make() for way, make in _ways_of(dtype, paired).items()}
+    kept, short_rows, long_rows, columns = (ways[way] for way in range(4))
+    short_fours, long_fours, short_singles, long_singles = (ways[way] for way in range(4, 8))
 
     @kernel
     def picture(
         held: Any, to: int, a: int, b: int, x: Any, at: int, s: int, t: int, n: int, m: int
     ) -> None:
-        """Strides of ``held`` are (a, b), those of ``x`` (s, t); ``a`` is 0, or nothing is."""
-        if a != 0:
-            for j in range(m):
-                for i in range(n):
-                    held[to + j * b + i * a] += load(x[at + j * t + i * s])
-        elif s == 1 and n >= vector:
-            inner(held, to, b, x, at, t, n, m)
-        elif t == 1 and m >= vector:
-            columns(held, to, b, x, at, s, n, m)
+        way = way_of(a, s, t, n, m)
+        if way == KEPT:
+            kept(held, to, a, b, x, at, s, t, n, m)
+        elif way == SHORT_ROWS:
+            short_rows(held, to, a, b, x, at, s, t, n, m)
+        elif way == LONG_ROWS:
+            long_rows(held, to, a, b, x, at, s, t, n, m)
+        elif way == COLUMNS:
+            columns(held, to, a, b, x, at, s, t, n, m)
+        elif way == SHORT_FOURS:
+            short_fours(held, to, a, b, x, at, s, t, n, m)
+        elif way == LONG_FOURS:
+            long_fours(held, to, a, b, x, at, s, t, n, m)
+        elif way == SHORT_SINGLES:
+            short_singles(held, to, a, b, x, at, s, t, n, m)
         else:
-            j = 0
-            if s >= t and m >= 4:
-                sums = np.empty(_STRIPS * 4 * _LEVELS, held.dtype)
-                while j + 4 <= m:
-                    strips = min(_STRIPS, (m - j) // 4)
-                    group(sums, x, at + j * t, s, t, n, strips, 4 * t)
-                    for k in range(4 * strips):
-                        held[to + (j + k) * b] += sums[k // 4 * 4 * _LEVELS + k % 4]
-                    j += 4 * strips
-            singles(held, to + j * b, b, x, at + j * t, s, t, n, m - j)
+            long_singles(held, to, a, b, x, at, s, t, n, m)
 
     return picture
 
 
 @functools.cache
-def fold_of(dtype: Any, paired: bool) -> Any:
-    """The kernel that adds elements ``first`` to ``last``, in the order of the axes."""
-    picture = _picture_of(dtype, paired)
+def fold_of(dtype: Any, paired: bool, way: int | None) -> Any:
+    """The kernel that adds elements ``first`` to ``last``, in the order of the axes; ``way`` is
+    that of all its pictures, if it is known."""
+    picture = _any_picture_of(dtype, paired) if way is None else _ways_of(dtype, paired)[way]()
 
     @kernel
     def fold(held: Any, x: Any, axes: Any, first: int, last: int) -> None:
@@ -342,7 +465,7 @@ def fold_of(dtype: Any, paired: bool) -> Any:
                 to += i * axes[k, 1]
                 at += i * axes[k, 2]
             begin = first % n
-            count, rows = min(n - begin, last - first), 1
+            count, rows = min(n - begin, last - first), np.int64(1)
             if count == n:
                 rows = min(m - first // n % m, (last - first) // n)
             a, b = axes[0, 1], axes[1, 1]
@@ -353,6 +476,34 @@ def fold_of(dtype: Any, paired: bool) -> Any:
             picture(held, to, a, b, x, at, s, t, count, rows)
 
     return fold
+
+
+@functools.cache
+def pictures_of(dtype: Any, paired: bool, way: int) -> Any:
+    """The kernel that adds all elements, all pictures of which take one way."""
+    picture = _ways_of(dtype, paired)[way]()
+
+    @kernel
+    def pictures(held: Any, x: Any, axes: Any) -> None:
+        """``axes`` as in :func:`fold_of`."""
+        n, m = axes[0, 0], axes[1, 0]
+        a, b = axes[0, 1], axes[1, 1]
+        s, t = axes[0, 2], axes[1, 2]
+        if a != 0 and b == 0:
+            a, b, s, t, n, m = b, a, t, s, m, n
+        many = np.int64(1)
+        for k in range(2, axes.shape[0]):
+            many *= axes[k, 0]
+        for number in range(many):
+            left, to, at = number, np.int64(0), np.int64(0)
+            for k in range(2, axes.shape[0]):
+                i = left % axes[k, 0]
+                left //= axes[k, 0]
+                to += i * axes[k, 1]
+                at += i * axes[k, 2]
+            picture(held, to, a, b, x, at, s, t, n, m)
+
+    return pictures
 
 
 @functools.cache
@@ -370,26 +521,19 @@ def finish_of(dtype: Any) -> Any:
 
 
 @functools.cache
-def total_of(dtype: Any, paired: bool, mean: bool) -> Any:
+def total_of(dtype: Any, paired: bool, mean: bool, way: int) -> Any:
     """The kernel of a whole result."""
-    fold, finish, rounded = fold_of(dtype, paired), finish_of(dtype), dtype not in WIDTHS
+    pictures, finish = pictures_of(dtype, paired, way), finish_of(dtype)
+    rounded = dtype not in WIDTHS
 
     @kernel
-    def total(out: Any, x: Any, axes: Any) -> None:
-        size, count = 1, 1
-        for k in range(axes.shape[0]):
-            size *= axes[k, 0]
-            if mean and axes[k, 1] == 0:
-                count *= axes[k, 0]
-        if rounded:
-            held = np.zeros(out.size, np.float32)
-            fold(held, x, axes, 0, size)
+    def total(out: Any, x: Any, axes: Any, count: int) -> None:
+        held = np.empty(out.size, np.float32) if rounded else out
+        for k in range(held.size):
+            held[k] = 0
+        pictures(held, x, axes)
+        if rounded or mean:
             finish(out, held, count)
-        else:
-            out[:] = 0
-            fold(out, x, axes, 0, size)
-            if mean:
-                finish(out, out, count)
 
     return total
 

@@ -27,7 +27,16 @@ import numpy as np
 from mindtorch.kernels.codegen.jit import bound, entry_point
 
 from . import thread_pool
-from .cascade_loops import carrier_of, finish_of, fold_of, total_of, type_of_sums
+from .cascade_loops import (
+    LONG_ROWS,
+    carrier_of,
+    finish_of,
+    fold_of,
+    pictures_of,
+    total_of,
+    type_of_sums,
+    way_through,
+)
 from .elementwise import Operand, strided
 from .simd_sums import WIDTHS
 from .strided_copy import ordered
@@ -154,34 +163,44 @@ class _Fold:
     def serial(self) -> Callable[..., None]:
         kind = carrier_of(self._dtype)
         total = entry_point(
-            total_of(self._dtype, self._paired, self._count != 1),
-            f"void({kind}[::1], {kind}[::1], int64[:,::1])",
+            total_of(self._dtype, self._paired, self._count != 1, self._way(self._axes)),
+            f"void({kind}[::1], {kind}[::1], int64[:,::1], int64)",
         )
-        axes = np.array(self._axes, np.int64)
+        axes, count = np.array(self._axes, np.int64), self._count
 
         def run(target: Any, source: Any) -> None:
-            total(target, source, axes)
+            total(target, source, axes, count)
 
-        return bound(run, total, axes)
+        return bound(run, total, axes, count)
+
+    def _way(self, axes: list[list[int]]) -> int:
+        return way_through(self._dtype, self._paired, axes)
 
     def on_threads(self) -> Callable[..., None]:
         """Divided as PyTorch divides it, so the sum hangs on the number of threads."""
-        planned = {1: self.serial()}
+        planned: dict[int, Callable[..., None]] = {}
 
         def run(target: Any, source: Any) -> None:
             threads = thread_pool.get_num_threads()
             found = planned.get(threads)
             if found is None:
-                whole = all(a == 0 for _, a, _ in self._axes)
-                found = planned[threads] = self._ranges(threads) if whole else self._split(threads)
+                found = planned[threads] = self._divided(threads)
             found(target, source)
 
         return run
 
+    def _divided(self, threads: int) -> Callable[..., None]:
+        if threads == 1:
+            return self.serial()
+        whole = all(a == 0 for _, a, _ in self._axes)
+        return self._ranges(threads) if whole else self._split(threads)
+
     def _ranges(self, threads: int) -> Callable[..., None]:
         """One result: each thread adds a range of elements, and their sums are added."""
         pieces, each = pieces_of(self._size, threads)
-        fold, again = _fold(self._dtype, self._paired), of_pieces(self._wide, threads)
+        (_, _, s), (rows, _, _) = self._axes[:2]
+        way = LONG_ROWS if s == 1 and rows == 1 else None  # each range is a part of the one row
+        fold, again = _fold(self._dtype, self._paired, way), of_pieces(self._wide, threads)
         axes, finish, count = np.array(self._axes, np.int64), self._finish(), self._count
         size = self._size
 
@@ -213,13 +232,13 @@ class _Fold:
         bounds.append(n)
         if self._size < _WORTH_THREADS and self._picture_bears(axis, n - bounds[-2]):
             return self.serial()
-        parts: list[tuple[int, int, Any, int]] = []
+        parts: list[tuple[int, int, Any, Any]] = []
         for first, last in itertools.pairwise(bounds):
             axes = [list(x) for x in self._axes]
             axes[axis][0] = last - first
-            size = math.prod(length for length, _, _ in axes)
-            parts.append((first * a, first * s, np.array(axes, np.int64), size))
-        fold, finish, count = _fold(self._dtype, self._paired), self._finish(), self._count
+            add = self._pictures(self._way(axes))
+            parts.append((first * a, first * s, np.array(axes, np.int64), add))
+        finish, count = self._finish(), self._count
         rounded = self._dtype not in WIDTHS
 
         def run(target: Any, source: Any) -> None:
@@ -227,8 +246,8 @@ class _Fold:
             held[:] = 0
 
             def part(first: int, last: int) -> None:
-                for to, at, axes, size in parts[first:last]:
-                    fold(held[to:], source[at:], axes, 0, size)
+                for to, at, axes, add in parts[first:last]:
+                    add(held[to:], source[at:], axes)
 
             if self._size < _WORTH_THREADS:
                 part(0, len(parts))
@@ -261,6 +280,10 @@ class _Fold:
                 best = axis
         return best
 
+    def _pictures(self, way: int) -> Any:
+        kinds = f"{self._wide.name}[::1], {carrier_of(self._dtype)}[::1], int64[:,::1]"
+        return entry_point(pictures_of(self._dtype, self._paired, way), f"void({kinds})")
+
     def _finish(self) -> Any:
         kind = carrier_of(self._dtype)
         return entry_point(
@@ -268,9 +291,9 @@ class _Fold:
         )
 
 
-def _fold(dtype: Any, paired: bool) -> Any:
+def _fold(dtype: Any, paired: bool, way: int | None) -> Any:
     return entry_point(
-        fold_of(dtype, paired),
+        fold_of(dtype, paired, way),
         f"void({type_of_sums(dtype).name}[::1], {carrier_of(dtype)}[::1], int64[:,::1], int64, "
         "int64)",
     )

@@ -62,12 +62,44 @@ def rounded(value: Any, inverse: Any, origin: Any) -> Any:
 
 
 @kernel(noalias=True)
-def _row_in(out: Any, x: Any, channels: int, plane: int, at: int, width: int, to: int, pitch: int,
-            inverse: Any, origin: Any) -> None:  # fmt: skip
-    """One row of an image's planes as pixels of bytes."""
+def _to_bytes(out: Any, a: Any, inverse: Any, origin: Any) -> None:
+    for i in range(out.size):
+        out[i] = rounded(a[i], inverse, origin)
+
+
+@kernel(noalias=True)
+def _line_in(out: Any, line: Any, c: int, pitch: int) -> None:
+    """One row of an image's plane, in every pixel's place of the channel."""
+    for i in range(line.size):
+        out[i * pitch + c] = line[i]
+
+
+@kernel(noalias=True)
+def _three_in(out: Any, planes: Any, apart: int, width: int) -> None:
+    """One row of three planes as pixels of three channels."""
+    first, second, third = planes[:width], planes[apart : apart + width], planes[2 * apart :]
+    for i in range(width):
+        out[3 * i] = first[i]
+        out[3 * i + 1] = second[i]
+        out[3 * i + 2] = third[i]
+
+
+@kernel
+def _pixels_in(out: Any, planes: Any, apart: int, channels: int, width: int, pitch: int) -> None:
+    """One row of planes, ``apart`` from one to the next, as pixels."""
+    if pitch == 3:
+        _three_in(out, planes, apart, width)
+        return
     for c in range(channels):
-        for i in range(width):
-            out[to + i * pitch + c] = rounded(x[c * plane + at + i], inverse, origin)
+        _line_in(out, planes[c * apart : c * apart + width], c, pitch)
+
+
+@kernel
+def _clear_around(line: Any, zero: Any, begin: int, end: int, whole: bool) -> None:
+    """Zeros before and behind some numbers of a row, or in all of it."""
+    line[: line.size if whole else begin] = zero
+    if not whole:
+        line[end:] = zero
 
 
 @kernel
@@ -81,40 +113,33 @@ def read_image(row: Any, numbers: Any, x: int, out: int, first: int, last: int) 
     down, across, top, left, as_bytes = row[4], row[5], row[6], row[7], row[8]
     inverse, origin = numbers[2], numbers[3]
     zero = np.uint8(origin)
-    plane = height * width
+    plane, size = height * width, across * pitch
+    held = np.empty(channels * width if as_bytes else 0, np.uint8)
+    right = max(0, min(width, across - left))
+    begin, end = left * pitch, (left + right) * pitch
     for r in range(first, last):
         image, y = r // down, r % down - top
-        size = across * pitch
+        inside = 0 <= y < height
         source = carray(pointer32(x + image * channels * plane * 4), channels * plane)
-        right = max(0, min(width, across - left))
-        if as_bytes:
-            target = carray(pointer8(out + r * size), size)
-            if plane == 1 and down == 1:
-                for c in range(channels):
-                    target[c] = rounded(source[c], inverse, origin)
-                target[channels:] = zero
-                continue
-            target[:] = zero
-            if 0 <= y < height:
-                _row_in(target, source, channels, plane, y * width, right, left * pitch, pitch,
-                        inverse, origin)  # fmt: skip
+        if not as_bytes:
+            line = carray(pointer32(out + r * size * 4), size)
+            _clear_around(line, np.float32(0), begin, end, pitch != channels or not inside)
+            if inside and plane == 1:
+                _line_in(line[begin:], source[: right * channels], 0, 1)
+            elif inside:
+                _pixels_in(line[begin:], source[y * width :], plane, channels, right, pitch)
             continue
-        line = carray(pointer32(out + r * size * 4), size)
-        if plane == 1 and down == 1:  # a row of numbers
+        target = carray(pointer8(out + r * size), size)
+        _clear_around(target, zero, begin, end, pitch != channels or not inside)
+        if inside and (pitch == 1 or plane == 1):
+            given = source[y * width : y * width + right * channels]
+            _to_bytes(target[begin : begin + given.size], given, inverse, origin)
+        elif inside:
             for c in range(channels):
-                line[c] = source[c]
-            line[channels:] = np.float32(0)
-            continue
-        if pitch != channels or y < 0 or y >= height:
-            line[:] = np.float32(0)
-        else:
-            line[: left * pitch] = np.float32(0)
-            line[(left + right) * pitch :] = np.float32(0)
-        if 0 <= y < height:
-            for c in range(channels):
-                given = source[c * plane + y * width : c * plane + y * width + right]
-                for i in range(given.size):
-                    line[(left + i) * pitch + c] = given[i]
+                at = c * plane + y * width
+                _to_bytes(held[c * right : (c + 1) * right], source[at : at + right], inverse,
+                          origin)  # fmt: skip
+            _pixels_in(target[begin:], held, right, channels, right, pitch)
 
 
 @kernel
@@ -169,13 +194,7 @@ def _limit_floats(out: Any, a: Any, low: Any, high: Any) -> None:
         out[i] = _limited(a[i], low, high)
 
 
-@kernel(noalias=True)
-def _to_bytes(out: Any, a: Any, inverse: Any, origin: Any) -> None:
-    for i in range(out.size):
-        out[i] = rounded(a[i], inverse, origin)
-
-
-_TOGETHER = 256
+_TOGETHER, _BLOCK = 256, 2048  # numbers that stay in the first cache
 
 
 @kernel
@@ -204,16 +223,26 @@ def _product_line(out: Any, a: Any, b: Any) -> None:
 
 
 @kernel
-def scale(row: Any, x: int, factors: int, out: int, first: int, last: int) -> None:
-    """Pixels ``first`` to ``last`` times factors, of which there is one pixel for each image;
-    ``row``: pixels of an image, pitch."""
+def scale(
+    row: Any, numbers: Any, x: int, factors: int, out: int, as_bytes: int, first: int, last: int
+) -> None:
+    """Pixels ``first`` to ``last`` times factors, of which there is one pixel for each image, as
+    floats and as bytes; ``row``: pixels of an image, pitch. ``out`` and ``as_bytes`` may be 0."""
     pixels, pitch = row[0], row[1]
-    for p in range(first, last):
-        _product_line(
-            carray(pointer32(out + p * pitch * 4), pitch),
-            carray(pointer32(x + p * pitch * 4), pitch),
-            carray(pointer32(factors + p // pixels * pitch * 4), pitch),
-        )
+    together = max(_BLOCK // pitch, 1)
+    held = np.empty(0 if out else together * pitch, np.float32)
+    for begin in range(first, last, together):
+        count = min(together, last - begin)
+        made = carray(pointer32(out + begin * pitch * 4), count * pitch) if out else held
+        for p in range(count):
+            _product_line(
+                made[p * pitch : (p + 1) * pitch],
+                carray(pointer32(x + (begin + p) * pitch * 4), pitch),
+                carray(pointer32(factors + (begin + p) // pixels * pitch * 4), pitch),
+            )
+        if as_bytes:
+            target = carray(pointer8(as_bytes + begin * pitch), count * pitch)
+            _to_bytes(target, made, numbers[2], numbers[3])
 
 
 @kernel

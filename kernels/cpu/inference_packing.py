@@ -151,7 +151,7 @@ class Places:
 @functools.lru_cache(maxsize=64)
 def places_of(
     images: int, image_bytes: int, size: Any, pixel: int, window: Any, stride: Any, padding: Any,
-    dilation: Any, made: Any, may_be_single: bool,
+    dilation: Any, made: Any, may_be_single: bool, pooled: bool = False,
 ) -> Places:  # fmt: skip
     """The places of a convolution's pixels.
 
@@ -162,6 +162,8 @@ def places_of(
         window, stride, padding, dilation: two numbers each.
         made: height and width of the result.
         may_be_single: whether there are tiles of one row.
+        pooled: whether the pixels of a window of 2 x 2 follow one another, those that fill none
+            being left out.
     """
     lines = []
     for n, step, before, apart, count, length in zip(
@@ -177,6 +179,10 @@ def places_of(
     if every.size and every.max() >= 1 << 31:
         raise ValueError("the images are too large for the tables of inference")
     every = np.where(inside, every, -pixel)
+    if pooled:
+        down, across = (length // 2 for length in made)
+        pairs = every[:, : 2 * down, : 2 * across].reshape(images, down, 2, across, 2, taps)
+        every, may_be_single = pairs.swapaxes(2, 3), False
     return Places(every.reshape(-1, taps).astype(np.int32), may_be_single)
 
 

@@ -28,10 +28,10 @@ from .inference_loops import (
     turn_made,
     write_image,
 )
-from .packed_tile import ARGUMENTS, NUMBERS, panel_widths, tile_code
+from .packed_tile import ARGUMENTS, NUMBERS, POOL, POOLED, panel_widths, tile_code
 from .simd import tile_rows
 
-__all__ = ["CONVOLVE", "STEPS", "WIDTH", "runner"]
+__all__ = ["CONVOLVE", "STEPS", "WIDTH", "pointing", "runner"]
 
 WIDTH = 48  # whole numbers of a step
 # what a step does; the second number of its row is in how many units it can be parted
@@ -43,7 +43,7 @@ KINDS = ("float", "bytes", "depthwise", "depthwise bytes", "largest", "largest b
 
 
 # of a run of tiles: the first one and the one behind, where their rows begin and end at most
-_RUN = ("first", "last", "begin", "most", *ARGUMENTS[:-1], *NUMBERS)
+_RUN = ("first", "last", "begin", "most", "apart", *ARGUMENTS[:-1], *NUMBERS)
 
 
 @functools.cache
@@ -64,7 +64,7 @@ def _tiles(kind: str) -> Any:
 @functools.cache
 def _run(kind: str, rows: int, vectors: int, width: int) -> Any:
     """One tile after another."""
-    names = ", ".join([*ARGUMENTS[1:-1], f"min(begin + t * {rows}, most)", *NUMBERS])
+    names = ", ".join([*ARGUMENTS[1:-1], "min(begin + t * apart, most)", *NUMBERS])
     lines = [
         f"def run({', '.join(_RUN)}):", "    for t in range(first, last):",
         f"        code(places + t * taps * {4 * tile_rows()}, {names})",
@@ -92,6 +92,7 @@ def _convolve(kind: str) -> Any:
             _at(bases, row, 2), _at(bases, row, 14), _at(bases, row, 17), _at(bases, row, 20)
         )  # fmt: skip
         whole, taps = row[6], row[8]
+        apart = rows // POOLED if row[44] == POOL else rows
         if row[42]:
             outside = carray(pointer8(x - row[42]), row[42])
             given = carray(pointer8(row[4]), row[42])
@@ -99,7 +100,7 @@ def _convolve(kind: str) -> Any:
                 outside[i] = given[i]
         count = whole + row[26]
         panels = carray(pointer_long(row[23]), 3 * row[24])
-        most = max(row[7] - rows, 0)
+        most = max(row[7] - apart, 0)
         unit = first
         while unit < last:
             panel = unit // count
@@ -112,18 +113,18 @@ def _convolve(kind: str) -> Any:
             to, to_bytes = out + 4 * channel if out else 0, as_bytes + channel if as_bytes else 0
             if t < whole:
                 tiles(
-                    which, 0, t, min(end, whole), 0, most, row[5], taps, row[9], x + shift,
+                    which, 0, t, min(end, whole), 0, most, apart, row[5], taps, row[9], x + shift,
                     row[10] + distance, row[11] + 4 * channel, row[12] + 4 * channel,
                     row[13] + 4 * channel, more, row[16], to, row[19], to_bytes, row[22],
-                    numbers[0], numbers[1], numbers[2], numbers[3],
+                    row[44], numbers[0], numbers[1], numbers[2], numbers[3],
                 )  # fmt: skip
             if end > whole:
                 tiles(
-                    which, 1, max(t - whole, 0), end - whole, row[7] - row[26], row[7],
+                    which, 1, max(t - whole, 0), end - whole, row[7] - row[26], row[7], 1,
                     row[5] + whole * taps * rows * 4, taps, row[9], x + shift, row[10] + distance,
                     row[11] + 4 * channel, row[12] + 4 * channel, row[13] + 4 * channel, more,
-                    row[16], to, row[19], to_bytes, row[22], numbers[0], numbers[1], numbers[2],
-                    numbers[3],
+                    row[16], to, row[19], to_bytes, row[22], row[44],
+                    numbers[0], numbers[1], numbers[2], numbers[3],
                 )  # fmt: skip
 
     return convolve
@@ -156,9 +157,9 @@ def _winograd(made: int) -> Any:
                     which, channel = panels[3 * panel], panels[3 * panel + 1]
                     right = row[10] + place * row[9] + panels[3 * panel + 2]
                     tiles(
-                        which, 0, 0, (count + rows - 1) // rows, 0, together, row[5], 1, inner,
-                        turned + place * given_step * 4, right, row[4], row[4], row[4], 0, 0,
-                        sums + place * made_step * 4 + 4 * channel, outer * 4, 0, 0,
+                        which, 0, 0, (count + rows - 1) // rows, 0, together, rows, row[5], 1,
+                        inner, turned + place * given_step * 4, right, row[4], row[4], row[4], 0, 0,
+                        sums + place * made_step * 4 + 4 * channel, outer * 4, 0, 0, 0,
                         -np.float32(np.inf), np.float32(np.inf), numbers[2], numbers[3],
                     )  # fmt: skip
             results(sums, patch, row[12], target, numbers, add, out, as_bytes, begin,
@@ -200,8 +201,8 @@ def _runner() -> Any:
             elif kind == MEAN:
                 pool_mean(row[27:], _at(bases, row, 2), _at(bases, row, 17), first, last)
             elif kind == SCALE:
-                scale(row[27:], _at(bases, row, 2), _at(bases, row, 14), _at(bases, row, 17), first,
-                      last)  # fmt: skip
+                scale(row[27:], floats, _at(bases, row, 2), _at(bases, row, 14),
+                      _at(bases, row, 17), _at(bases, row, 20), first, last)  # fmt: skip
             elif kind == PLACE:
                 place_channels(row[27:], _at(bases, row, 2), _at(bases, row, 17), first, last)
             else:
@@ -218,3 +219,14 @@ _SIGNATURE = "void(int64[:, ::1], float32[:, ::1], int64[::1], int64, int64, int
 def runner() -> Any:
     """The compiled ``run_steps(steps, numbers, bases, start, stop, part, parts)``."""
     return entry_point(_runner(), _SIGNATURE)
+
+
+@kernel
+def _point(bases: Any, at: int, flat: Any) -> None:
+    bases[at] = flat.ctypes.data
+
+
+@functools.cache
+def pointing() -> Any:
+    """The compiled ``point(bases, at, flat)``: where an array of floats lies becomes a base."""
+    return entry_point(_point, "void(int64[::1], int64, float32[::1])")

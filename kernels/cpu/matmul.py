@@ -16,9 +16,11 @@ import numpy as np
 from mindtorch.kernels.codegen.fused_loop import Step
 from mindtorch.kernels.codegen.jit import bound, entry_point, kernel
 
-from . import openblas, products
-from .elementwise import Layouts, Operand, broadcast_strides, fused_plan, strided
+from . import amx_products, openblas, product_shapes, products
+from .amx_products import BFLOAT16
+from .elementwise import Layouts, Operand, fused_plan, strided
 from .openblas import gemm, gemv
+from .product_shapes import Matrix
 from .thread_pool import get_num_threads, parallel_for
 from .via_float32 import narrow, widened
 
@@ -267,12 +269,18 @@ def leading(shape: Any, strides: Any) -> tuple[int, int] | None:
 
 def _plan(out_layouts: Layouts, in_layouts: Layouts) -> Callable[..., None] | None:
     out, (a, b) = out_layouts[0], in_layouts
-    if a.dtype not in _FAST or a.dtype != b.dtype or out.dtype != a.dtype:
+    if a.dtype != b.dtype or out.dtype != a.dtype:
+        return None
+    if a.dtype == BFLOAT16:
+        short: Any = amx_products.plan(BFLOAT16, product_shapes.of_matrices(out, a, b))
+        return short
+    if a.dtype not in _FAST:
         return None
     (m, k), n = a.shape[-2:], b.shape[-1]
     if k == 0:
         return _zeros
-    own = _own_plan(out, a, b)
+    shape = product_shapes.of_matrices(out, a, b)
+    own = products.plan(a.dtype, shape.size, shape.a, shape.b, batch=shape.batch)
     if own is not None:
         return own
     left, right = leading(a.shape[-2:], a.strides[-2:]), leading(b.shape[-2:], b.strides[-2:])
@@ -286,8 +294,8 @@ def _plan(out_layouts: Layouts, in_layouts: Layouts) -> Callable[..., None] | No
             step = Step("multiply", (0, 1), out.dtype, out.dtype)
             return fused_plan((step,), (0,), out_layouts, in_layouts)
         return _whole(name, m, n, k, ta, lda, tb, ldb)
-    batch, strides = _batch(out, a, b)
-    if m * n * k and not ta and _folds(batch, strides, m, k, lda):
+    batch, strides = product_shapes.batch_of(out, a, b)
+    if m * n * k and not ta and product_shapes.folds(batch, strides, m, k, lda):
         return _whole(name, m * int(np.prod(batch)), n, k, ta, lda, tb, ldb)
     count = int(np.prod(batch))
     if count == 1:
@@ -298,10 +306,10 @@ def _plan(out_layouts: Layouts, in_layouts: Layouts) -> Callable[..., None] | No
     many = entry_point(_batched, f"void({types})")
     if count * m * n * k < _SERIAL:
 
-        def products(target: Any, x: Any, y: Any) -> None:
+        def together(target: Any, x: Any, y: Any) -> None:
             many(target, x, y, m, n, k, ta, lda, tb, ldb, geometry, 0, count)
 
-        return bound(products, many, m, n, k, ta, lda, tb, ldb, geometry, 0, count)
+        return bound(together, many, m, n, k, ta, lda, tb, ldb, geometry, 0, count)
 
     def shared(target: Any, x: Any, y: Any) -> None:
         def part(first: int, last: int) -> None:
@@ -310,45 +318,6 @@ def _plan(out_layouts: Layouts, in_layouts: Layouts) -> Callable[..., None] | No
         parallel_for(count, part)
 
     return shared
-
-
-def _batch(out: Any, a: Any, b: Any) -> tuple[Any, list[Any]]:
-    """The axes of a batch, and the operands' steps along them."""
-    batch = out.shape[:-2]
-    parts = [_Part(x.shape[:-2], x.strides[:-2]) for x in (a, b)]
-    return batch, [broadcast_strides(part, batch) for part in parts]
-
-
-def _own_plan(out: Any, a: Any, b: Any) -> Callable[..., None] | None:
-    """The plan of our own loops, if they serve these operands."""
-    (m, k), n = a.shape[-2:], b.shape[-1]
-    batch, strides = _batch(out, a, b)
-    left, right = products.Matrix(*a.strides[-2:]), products.Matrix(*b.strides[-2:])
-    count = int(np.prod(batch))
-    if count > 1 and not _folds(batch, strides, m, k, left.down if left.across == 1 else 0):
-        axes = products.Batch(tuple(batch), *map(tuple, strides))
-        return products.plan(a.dtype, (m, n, k), left, right, batch=axes)
-    return products.plan(a.dtype, (count * m, n, k), left, right)
-
-
-def _folds(batch: Any, strides: Any, m: int, k: int, lda: int) -> bool:
-    """One matrix on the right and dense matrices on the left: a single tall product."""
-    if lda != k or any(strides[1]):
-        return False
-    expected = m * k
-    for n, s in zip(reversed(batch), reversed(strides[0]), strict=True):
-        if n != 1 and s != expected:
-            return False
-        expected *= n
-    return True
-
-
-class _Part:
-    """The batch axes of a layout."""
-
-    def __init__(self, shape: Any, strides: Any) -> None:
-        self.shape = shape
-        self.strides = strides
 
 
 def _zeros(target: Any, *operands: Any) -> None:
@@ -389,7 +358,12 @@ def _whole_numbers(out: Any, a: Any, b: Any) -> None:
                 row[j] += factor * other[j]
 
 
-matmul.plan = _plan
+def _matmul_plan(out_layouts: Layouts, in_layouts: Layouts) -> Callable[..., None] | None:
+    run = _plan(out_layouts, in_layouts)
+    return amx_products.where_allowed(run, amx_products.matmul, out_layouts, in_layouts)
+
+
+matmul.plan = _matmul_plan
 
 
 def _through_plan(function: Any, out: Any, operands: Any) -> None:
@@ -425,26 +399,24 @@ def _memory(array: Any) -> Any:
 def _linear_plan(out_layouts: Layouts, in_layouts: Layouts) -> Callable[..., None] | None:
     out, (x, weight, bias) = out_layouts[0], in_layouts
     kinds = {a.dtype for a in (out, *in_layouts) if a is not None}
-    if len(kinds) > 1 or x.dtype not in _FAST:
+    shape = product_shapes.of_linear(x, weight)
+    if len(kinds) > 1 or shape is None or shape.size[2] == 0:
         return None
-    n, k = weight.shape
-    m = int(np.prod(x.shape[:-1], dtype=np.int64))
-    expected, rows_in_order = x.strides[-2] if len(x.shape) > 1 else k, True
-    for length, stride in zip(reversed(x.shape[:-1]), reversed(x.strides[:-1]), strict=True):
-        rows_in_order = rows_in_order and (length == 1 or stride == expected)
-        expected *= length
-    step = x.strides[-2] if len(x.shape) > 1 else k
-    if rows_in_order and k and (bias is None or bias.strides == (1,)):
-        own = products.plan(
-            x.dtype, (m, n, k), products.Matrix(step, x.strides[-1]),
-            products.Matrix(weight.strides[1], weight.strides[0]),
-            start=None if bias is None else products.Matrix(0, 1),
-        )  # fmt: skip
+    if x.dtype == BFLOAT16 and (bias is None or bias.strides == (1,)):
+        start = None if bias is None else Matrix(0, 1)
+        short: Any = amx_products.plan(BFLOAT16, shape, start=start)
+        return short if short is None or bias is not None else _bare(short)
+    if x.dtype not in _FAST:
+        return None
+    (m, n, k), step = shape.size, shape.a.down
+    if bias is None or bias.strides == (1,):
+        start = None if bias is None else Matrix(0, 1)
+        own = products.plan(x.dtype, shape.size, shape.a, shape.b, start=start)
         if own is not None:
             return own if bias is not None else _bare(own)
     left = leading((m, k), (max(step, k) if m == 1 else step, x.strides[-1]))
-    right = leading((k, n), (weight.strides[1], weight.strides[0]))
-    if not rows_in_order or left is None or right is None or k == 0:
+    right = leading((k, n), shape.b)
+    if left is None or right is None:
         return None
     (ta, lda), (tb, ldb) = left, right
     openblas.library()
@@ -500,7 +472,12 @@ def linear(out: Any, x: Any, weight: Any, bias: Any = None) -> None:
         narrow(target, wide)
 
 
-linear.plan = _linear_plan
+def _affine_plan(out_layouts: Layouts, in_layouts: Layouts) -> Callable[..., None] | None:
+    run = _linear_plan(out_layouts, in_layouts)
+    return amx_products.where_allowed(run, amx_products.linear, out_layouts, in_layouts)
+
+
+linear.plan = _affine_plan
 
 
 def addmm(out: Any, bias: Any, a: Any, b: Any, *, alpha: float, beta: float) -> None:

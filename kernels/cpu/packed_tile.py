@@ -16,40 +16,46 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-import llvmlite.binding
-import numba
 from llvmlite import ir
-from numba import types
+from numba import config, types
 from numba.extending import intrinsic
 
+from mindtorch.kernels.codegen.target import features
+
 from .simd import Vectors, long_of, loop, tile_rows, vector_bytes
+from .vector_activations import ACTIVATIONS
 
 _WORD, _LONG, _BYTE, _HALF = ir.IntType(32), ir.IntType(64), ir.IntType(8), ir.IntType(16)
 _FLOAT = ir.FloatType()
 
 ARGUMENTS = (
     "places", "taps", "run", "x", "weights", "start", "bias", "factor", "add",
-    "add_pitch", "out", "out_pitch", "bytes", "bytes_pitch", "row",
+    "add_pitch", "out", "out_pitch", "bytes", "bytes_pitch", "after", "row",
 )  # fmt: skip
 NUMBERS = ("low", "high", "inverse", "origin")
 _AHEAD = 4096  # bytes from the weights that are read to those that are asked for
 PITCH = 8  # pixels have a multiple of so many channels
+POOLED = 4  # rows that stand together where only the largest of them is stored
+# what "after" asks for: nothing, the largest of every four rows, or an activation
+POOL, FIRST_ACTIVATION = 1, 2
 
 
 @functools.cache
 def byte_form() -> str:
     """How this processor multiplies bytes: "vnni", "pairs" or "plain"."""
-    if numba.config.CPU_NAME or numba.config.CPU_FEATURES is not None:
+    if config.CPU_NAME or config.CPU_FEATURES is not None:
         return "plain"  # code for another processor, whose instructions are not known here
-    try:
-        features = llvmlite.binding.get_host_cpu_features()
-    except RuntimeError:
-        return "plain"
-    if features.get("avxvnni") or (features.get("avx512vnni") and features.get("avx512vl")):
+    has = features()
+    if has.get("avxvnni") or (has.get("avx512vnni") and has.get("avx512vl")):
         return "vnni"
     if vector_bytes() == 64:
-        return "pairs" if features.get("avx512bw") else "plain"
-    return "pairs" if features.get("sse2") else "plain"
+        return "pairs" if has.get("avx512bw") else "plain"
+    return "pairs" if has.get("sse2") else "plain"
+
+
+def pools() -> bool:
+    """Whether tiles of all rows are made of windows of four pixels."""
+    return tile_rows() % POOLED == 0
 
 
 def panel_widths() -> tuple[tuple[int, int], ...]:
@@ -60,7 +66,7 @@ def panel_widths() -> tuple[tuple[int, int], ...]:
     return (*narrow, *((v, lanes) for v in range(1, most + 1)))
 
 
-class _Code:
+class Tile:
     """The code of one tile."""
 
     def __init__(self, builder: Any, values: dict[str, Any], shape: Any, kind: str, form: str):
@@ -153,10 +159,8 @@ class _Code:
             for a, b in zip(values, weights, strict=True):
                 total = builder.add(total, builder.mul(a, b))
             return total
-        name = {4: "sse2.pmadd.wd", 8: "avx2.pmadd.wd", 16: "avx512.pmaddw.d.512"}[self.width]
         for a, b in zip(values, weights, strict=True):
-            both = builder.bitcast(a, b.type)
-            total = builder.add(total, self.call(f"llvm.x86.{name}", kind, both, b))
+            total = builder.add(total, self.pairs(a, b))
         return total
 
     def lines(self, tap: Any, count: int) -> list[Any]:
@@ -207,25 +211,62 @@ class _Code:
                     few = ir.VectorType(_BYTE, self.width)
                     value = self.load(self.plus(line, v * self.width), few, 1)
                     value = builder.zext(value, self.word_vector)
-                    made.append(builder.add(total, builder.mul(value, held[v])))
+                    made.append(self.word_product(total, value, held[v]))
         return made
 
+    def word_product(self, total: Any, value: Any, weight: Any) -> Any:
+        """The sum and products of words of at most 15 bits: the products of their lower halves,
+        since the upper ones of values are 0."""
+        builder, kind = self.builder, self.word_vector
+        if self.form == "vnni":
+            halves = ir.VectorType(_HALF, 2 * self.width)
+            name = f"llvm.x86.avx512.vpdpwssd.{32 * self.width}"
+            return self.call(
+                name, kind, total, builder.bitcast(value, halves), builder.bitcast(weight, halves)
+            )
+        if self.form == "plain":
+            return builder.add(total, builder.mul(value, weight))
+        return builder.add(total, self.pairs(value, weight))
+
+    def pairs(self, a: Any, b: Any) -> Any:
+        """The products of halves of words, and the sum of two."""
+        halves = ir.VectorType(_HALF, 2 * self.width)
+        name = {4: "sse2.pmadd.wd", 8: "avx2.pmadd.wd", 16: "avx512.pmaddw.d.512"}[self.width]
+        builder = self.builder
+        return self.call(f"llvm.x86.{name}", self.word_vector, builder.bitcast(a, halves),
+                         builder.bitcast(b, halves))  # fmt: skip
+
+    def larger(self, best: Any, value: Any) -> Any:
+        """The larger of two vectors' numbers; NaN if one is."""
+        builder = self.builder
+        if self.is_float:
+            keep = builder.fcmp_ordered(">=", best, value)
+            keep = builder.or_(keep, builder.fcmp_unordered("uno", best, best))
+        else:
+            keep = builder.icmp_signed(">=", best, value)
+        return builder.select(keep, best, value)
+
     def largest(self, lines: list[Any], held: list[Any]) -> list[Any]:
-        """The larger of what is held and a tap's number; NaN if one is."""
+        """The larger of what is held and a tap's number."""
         builder, made = self.builder, []
         for j, line in enumerate(lines):
             for v in range(self.vectors):
-                best = held[j * self.vectors + v]
                 if self.is_float:
                     value = self.load(self.plus(line, 4 * v * self.width), self.vector)
-                    keep = builder.fcmp_ordered(">=", best, value)
-                    keep = builder.or_(keep, builder.fcmp_unordered("uno", best, best))
                 else:
                     few = ir.VectorType(_BYTE, self.width)
                     value = self.load(self.plus(line, v * self.width), few, 1)
                     value = builder.zext(value, self.word_vector)
-                    keep = builder.icmp_signed(">=", best, value)
-                made.append(builder.select(keep, best, value))
+                made.append(self.larger(held[j * self.vectors + v], value))
+        return made
+
+    def pooled(self, sums: list[Any]) -> list[Any]:
+        """The largest of every four rows."""
+        across, made = self.vectors, []
+        for j in range(0, self.rows, POOLED):
+            for v in range(across):
+                rows = [sums[(j + k) * across + v] for k in range(POOLED)]
+                made.append(functools.reduce(self.larger, rows))
         return made
 
     def sums(self) -> list[Any]:
@@ -247,7 +288,9 @@ class _Code:
                 builder.add(of["weights"], builder.mul(tap, long_of(panel))), held,
             ), "taps")  # fmt: skip
         if self.rows == 1:
-            return self.one_row(initial, panel)
+            return self.sums_apart(initial, panel, 4)
+        if not self.is_float and self.vectors == 1 and vector_bytes() == 64:
+            return self.sums_apart(initial, panel, 2)
 
         def each_tap(tap: Any, held: list[Any]) -> list[Any]:
             lines = self.lines(tap, self.rows)
@@ -260,15 +303,15 @@ class _Code:
 
         return loop(self.builder, of["taps"], initial, each_tap, "taps")
 
-    def one_row(self, initial: list[Any], panel: int, apart: int = 4) -> list[Any]:
-        """A single row: every fourth word has sums of its own, so that none waits for another."""
+    def sums_apart(self, initial: list[Any], panel: int, apart: int) -> list[Any]:
+        """Of few sums: every second or fourth word has its own, so that none waits for another."""
         builder, of = self.builder, self.of
         zero = self.floats.zero if self.is_float else self.constant(0, self.word_vector)
         first = [*initial, *[zero] * (len(initial) * (apart - 1))]
         size = len(initial)
 
         def each_tap(tap: Any, held: list[Any]) -> list[Any]:
-            lines = self.lines(tap, 1)
+            lines = self.lines(tap, self.rows)
             whole = builder.mul(builder.mul(tap, of["run"]), long_of(panel))
             right = builder.add(of["weights"], whole)
 
@@ -300,10 +343,12 @@ class _Code:
         held = loop(self.builder, of["taps"], first, each_tap, "taps")
         plus = builder.fadd if self.is_float else builder.add
         parts = [held[k * size : (k + 1) * size] for k in range(apart)]
-        pairs = [
-            [plus(a, b) for a, b in zip(parts[k], parts[k + 1], strict=True)] for k in (0, 2)
-        ]
-        return [plus(a, b) for a, b in zip(*pairs, strict=True)]
+        while len(parts) > 1:
+            parts = [
+                [plus(a, b) for a, b in zip(*parts[k : k + 2], strict=True)]
+                for k in range(0, len(parts), 2)
+            ]
+        return parts[0]
 
     # --- the results ---
 
@@ -313,27 +358,103 @@ class _Code:
         value = builder.select(builder.fcmp_ordered("<", value, low), low, value)
         return builder.select(builder.fcmp_ordered(">", value, high), high, value)
 
-    def finish(self, sums: list[Any]) -> None:
-        """Scale, add, limit and store."""
+    def end(self, sums: list[Any]) -> None:
+        """Store results of all rows, or of the largest of every four, or through an activation."""
+        if self.kind.startswith("largest"):
+            self.finish(sums)
+            return
+        of = self.of["after"]
+        self.unless(of, 0, lambda: self.finish(sums), lambda: self.end_with(sums))
+
+    def end_with(self, sums: list[Any]) -> None:
+        if pools() and self.kind in ("float", "bytes") and self.rows % POOLED == 0:
+            self.unless(
+                self.of["after"], POOL, lambda: self.finish(self.pooled(sums), adds=False),
+                lambda: self.activate(sums),
+            )
+        else:
+            self.activate(sums)
+
+    def unless(self, value: Any, number: int, act: Any, other: Any) -> None:
+        """``act()`` where a value is a number, else ``other()``."""
+        builder = self.builder
+        equal, differs, ended = (builder.append_basic_block(n) for n in ("equal", "other", "ended"))
+        builder.cbranch(builder.icmp_signed("==", value, long_of(number)), equal, differs)
+        for block, call in ((equal, act), (differs, other)):
+            builder.position_at_end(block)
+            call()
+            builder.branch(ended)
+        builder.position_at_end(ended)
+
+    def activate(self, sums: list[Any]) -> None:
+        """Store results through an activation, row by row: code for all rows at once would be
+        long."""
         builder, of = self.builder, self.of
+        made = self.scaled(sums)
+        with builder.goto_entry_block():
+            held = builder.alloca(ir.ArrayType(made[0].type, len(made)))
+        for i, value in enumerate(made):
+            builder.store(value, builder.gep(held, [long_of(0), long_of(i)]), align=4)
+        blocks = [builder.append_basic_block(name) for name in ACTIVATIONS]
+        ended = builder.append_basic_block("activated")
+        choice = builder.switch(of["after"], ended)
+        for number, block in enumerate(blocks):
+            choice.add_case(long_of(FIRST_ACTIVATION + number), block)
+        for block, activation in zip(blocks, ACTIVATIONS.values(), strict=True):
+            builder.position_at_end(block)
+            loop(builder, long_of(self.rows), [], functools.partial(self.row, held, activation))
+            builder.branch(ended)
+        builder.position_at_end(ended)
+
+    def row(self, held: Any, activation: Any, j: Any, _: Any) -> list[Any]:
+        """One row of :meth:`activate`."""
+        builder, of = self.builder, self.of
+        made = []
+        for v in range(self.vectors):
+            at = builder.add(builder.mul(j, long_of(self.vectors)), long_of(v))
+            value = builder.load(builder.gep(held, [long_of(0), at]), align=4)
+            made.append(activation(self.floats, value))
+        line = builder.add(of["row"], j)
+
+        def store(name: str, act: Any) -> None:
+            self.when(of[name], lambda: act(
+                builder.add(of[name], builder.mul(line, of[f"{name}_pitch"])), made
+            ))  # fmt: skip
+
+        store("out", self.store_line)
+        store("bytes", self.store_line_of_bytes)
+        return []
+
+    def scaled(self, sums: list[Any]) -> list[Any]:
+        """Sums as floats: those of bytes times a factor, and a bias."""
+        builder, of = self.builder, self.of
+        if self.is_float:
+            return sums
+        floats, made = ir.VectorType(_FLOAT, self.width), []
+        for j, total in enumerate(sums):
+            at = 4 * (j % self.vectors) * self.width
+            factor = self.load(self.plus(of["factor"], at), floats)
+            bias = self.load(self.plus(of["bias"], at), floats)
+            value = builder.fmul(builder.sitofp(total, floats), factor)
+            made.append(builder.fadd(value, bias))
+        return made
+
+    def finish(self, sums: list[Any], adds: bool = True) -> None:
+        """Scale, add, limit and store."""
+        of = self.of
         floats = ir.VectorType(_FLOAT, self.width)
         low, high = self.spread(of["low"], floats), self.spread(of["high"], floats)
-        if not self.is_float:
-            for j in range(self.rows * self.vectors):
-                at = 4 * (j % self.vectors) * self.width
-                factor = self.load(self.plus(of["factor"], at), floats)
-                bias = self.load(self.plus(of["bias"], at), floats)
-                value = builder.fmul(builder.sitofp(sums[j], floats), factor)
-                sums[j] = builder.fadd(value, bias)
-        made = [self.limited(value, low, high) for value in self.with_added(sums, floats)]
-        self.when(of["out"], lambda: self.store_floats(made))
-        self.when(of["bytes"], lambda: self.store_bytes(made))
+        sums = self.scaled(sums)
+        sums = self.with_added(sums, floats) if adds else sums
+        made = [self.limited(value, low, high) for value in sums]
+        self.when(of["out"], lambda: self.store(made, "out", self.store_line))
+        self.when(of["bytes"], lambda: self.store(made, "bytes", self.store_line_of_bytes))
 
-    def lines_of(self, base: Any, pitch: Any) -> list[Any]:
+    def lines_of(self, base: Any, pitch: Any, rows: int) -> list[Any]:
         """Where each row's numbers are."""
         builder, of = self.builder, self.of
         made = [builder.add(base, builder.mul(of["row"], pitch))]
-        for _ in range(1, self.rows):
+        for _ in range(1, rows):
             made.append(builder.add(made[-1], pitch))
         return made
 
@@ -345,7 +466,7 @@ class _Code:
         builder.cbranch(builder.icmp_signed("!=", of["add"], long_of(0)), inside, done)
         builder.position_at_end(inside)
         added = []
-        for j, line in enumerate(self.lines_of(of["add"], of["add_pitch"])):
+        for j, line in enumerate(self.lines_of(of["add"], of["add_pitch"], self.rows)):
             for v in range(self.vectors):
                 other = self.load(self.plus(line, 4 * v * self.width), floats)
                 added.append(builder.fadd(sums[j * self.vectors + v], other))
@@ -369,31 +490,34 @@ class _Code:
         builder.branch(done)
         builder.position_at_end(done)
 
-    def store_floats(self, made: list[Any]) -> None:
-        builder, of = self.builder, self.of
-        for j, to in enumerate(self.lines_of(of["out"], of["out_pitch"])):
-            for v in range(self.vectors):
-                value = made[j * self.vectors + v]
-                place = self.pointer(self.plus(to, 4 * v * self.width), value.type)
-                builder.store(value, place, align=4)
+    def store(self, made: list[Any], name: str, line: Any) -> None:
+        """Store all rows."""
+        of, across = self.of, self.vectors
+        rows = len(made) // across
+        for j, to in enumerate(self.lines_of(of[name], of[f"{name}_pitch"], rows)):
+            line(to, made[j * across : (j + 1) * across])
 
-    def store_bytes(self, made: list[Any]) -> None:
+    def store_line(self, to: Any, made: list[Any]) -> None:
+        for v, value in enumerate(made):
+            place = self.pointer(self.plus(to, 4 * v * self.width), value.type)
+            self.builder.store(value, place, align=4)
+
+    def store_line_of_bytes(self, to: Any, made: list[Any]) -> None:
         builder, of = self.builder, self.of
         floats = ir.VectorType(_FLOAT, self.width)
         inverse, origin = self.spread(of["inverse"], floats), self.spread(of["origin"], floats)
         least, most = self.floats.constant(0.0), self.floats.constant(255.0)
-        for j, to in enumerate(self.lines_of(of["bytes"], of["bytes_pitch"])):
-            for v in range(self.vectors):
-                value = builder.fmul(made[j * self.vectors + v], inverse)
-                value = self.call(f"llvm.rint.v{self.width}f32", floats, value)
-                value = builder.fadd(value, origin)
-                # what is not greater than 0 is 0, NaN too
-                value = builder.select(builder.fcmp_ordered(">", value, least), value, least)
-                value = builder.select(builder.fcmp_ordered("<", value, most), value, most)
-                few = ir.VectorType(_BYTE, self.width)
-                value = builder.trunc(builder.fptosi(value, self.word_vector), few)
-                place = self.pointer(self.plus(to, v * self.width), few)
-                builder.store(value, place, align=1)
+        for v, given in enumerate(made):
+            value = builder.fmul(given, inverse)
+            value = self.call(f"llvm.rint.v{self.width}f32", floats, value)
+            value = builder.fadd(value, origin)
+            # what is not greater than 0 is 0, NaN too
+            value = builder.select(builder.fcmp_ordered(">", value, least), value, least)
+            value = builder.select(builder.fcmp_ordered("<", value, most), value, most)
+            few = ir.VectorType(_BYTE, self.width)
+            value = builder.trunc(builder.fptosi(value, self.word_vector), few)
+            place = self.pointer(self.plus(to, v * self.width), few)
+            builder.store(value, place, align=1)
 
 
 @functools.cache
@@ -409,71 +533,31 @@ def tile_code(kind: str, rows: int, vectors: int, width: int, form: str = "") ->
         out[row] = value                                     unless ``out`` is 0
         bytes[row] = min(max(rint(value * inverse) + origin, 0), 255)   unless ``bytes`` is 0
 
+    With ``after``, nothing is added: the largest of every four rows is one row of the results
+    (floats and bytes, where :func:`pools`), or an activation takes the place of the limits.
+
     Args:
         kind: "float", "bytes", "depthwise" or "depthwise bytes"; "largest" or "largest bytes":
             the largest number takes the place of the sum.
         form: of products of bytes; this processor's where it is empty.
     """
 
+    used = form or byte_form()  # a name of the kernel's file
+
     @intrinsic
     def tile(
         context: Any, places: Any, taps: Any, run: Any, x: Any, weights: Any, start: Any,
          bias: Any, factor: Any, add: Any, add_pitch: Any, out: Any, out_pitch: Any,
-        bytes_: Any, bytes_pitch: Any, row: Any, low: Any, high: Any,
+        bytes_: Any, bytes_pitch: Any, after: Any, row: Any, low: Any, high: Any,
         inverse: Any, origin: Any,
     ) -> Any:  # fmt: skip
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             values = dict(zip((*ARGUMENTS, *NUMBERS), arguments, strict=True))
-            code = _Code(builder, values, (rows, vectors, width), kind, form or byte_form())
-            code.finish(code.sums())
+            code = Tile(builder, values, (rows, vectors, width), kind, used)
+            code.end(code.sums())
             return context.get_dummy_value()
 
         whole, real = [types.int64] * len(ARGUMENTS), [types.float32] * len(NUMBERS)
         return types.void(*whole, *real), generate
 
     return tile
-
-
-@functools.cache
-def dot_code(rows: int, channels: int, form: str = "") -> Any:
-    """The kernel of some sums of products along rows of bytes that are not packed.
-
-    ``dot(sums, x, weight, size)``: ``sums[j * channels + o]``, int32 at an address, is the sum of
-    ``x[j * size + k] * weight[o * size + k]``, unsigned times signed. ``size`` is a multiple of a
-    vector's bytes.
-
-    Args:
-        form: of products of bytes; this processor's where it is empty.
-    """
-
-    @intrinsic
-    def dot(context: Any, sums: Any, x: Any, weight: Any, size: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            to, left, right, length = arguments
-            code = _Code(builder, {}, (rows, 1, vector_bytes() // 4), "bytes", form or byte_form())
-            lines = [builder.add(left, builder.mul(length, long_of(j))) for j in range(rows)]
-            others = [builder.add(right, builder.mul(length, long_of(o))) for o in range(channels)]
-
-            def step(i: Any, held: list[Any]) -> list[Any]:
-                at = builder.mul(i, long_of(vector_bytes()))
-                weights = [code.byte_weights(code.load(builder.add(line, at), code.vector, 1))
-                           for line in others]  # fmt: skip
-                made = []
-                for j, line in enumerate(lines):
-                    values = code.byte_parts(code.load(builder.add(line, at), code.vector, 1))
-                    for o, each in enumerate(weights):
-                        made.append(code.byte_product(held[j * channels + o], values, each))
-                return made
-
-            zero = code.constant(0, code.word_vector)
-            count = builder.udiv(length, long_of(vector_bytes()))
-            made = loop(builder, count, [zero] * (rows * channels), step, "bytes")
-            for i, vector in enumerate(made):
-                name = f"llvm.vector.reduce.add.v{code.width}i32"
-                builder.store(code.call(name, _WORD, vector),
-                              code.pointer(code.plus(to, 4 * i), _WORD), align=4)  # fmt: skip
-            return context.get_dummy_value()
-
-        return types.void(*[types.int64] * 4), generate
-
-    return dot

@@ -1,4 +1,4 @@
-"""What is known of the processor, as the kernel's list of it says."""
+"""What is known of the processor: the system's list, or what ``MINDTORCH_PROCESSOR`` names."""
 
 from __future__ import annotations
 
@@ -6,23 +6,17 @@ import functools
 import os
 from pathlib import Path
 
+from mindtorch.kernels.support.processors import PROCESSORS, V4, cpuinfo, maker, named
+
 _AVX512 = {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd"}
 _AVX2 = {"avx2", "fma", "bmi1", "bmi2"}
 
 
-@functools.cache
-def _facts() -> dict[str, str]:
-    try:
-        text = Path("/proc/cpuinfo").read_text()
-    except OSError:
-        return {}
-    lines = (line.partition(":") for line in text.partition("\n\n")[0].splitlines())
-    return {name.strip(): value.strip() for name, _, value in lines}
-
-
 def flags() -> set[str]:
     """The names of what it can do; none where nothing is known."""
-    return set(_facts().get("flags", "").split())
+    found = set(cpuinfo().get("flags", "").split())
+    given = named()
+    return found - _AVX512 if given and PROCESSORS[given][1] != V4 else found
 
 
 def has_avx512() -> bool:
@@ -32,7 +26,7 @@ def has_avx512() -> bool:
 
 def vendor() -> str:
     """Who made it, as the list names them ("GenuineIntel", "AuthenticAMD"); empty if not known."""
-    return _facts().get("vendor_id", "")
+    return maker()
 
 
 @functools.cache

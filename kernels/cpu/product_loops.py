@@ -99,7 +99,7 @@ def _pack(
 
 
 @kernel
-def _share(g: Any, first: int, last: int, i: int) -> Any:
+def share(g: Any, first: int, last: int, i: int) -> Any:
     """Where product ``i`` of some shares has its result, operands and start; its rows, columns."""
     m, n, begin = g[M], g[N], first * g[UNIT]
     if g[DIVIDED] == COLUMNS:
@@ -153,7 +153,7 @@ def _tiles(rows: int, vectors: int, width: int, dtype: Any) -> Any:
         out_data, a_data, b_data = address_of(out), address_of(a), address_of(b)
         start_data, packed_data = address_of(start), address_of(packed)
         for number in range(last - first if g[DIVIDED] == BATCH else 1):
-            out_at, a_at, b_at, start_at, m, n = _share(g, first, last, number)
+            out_at, a_at, b_at, start_at, m, n = share(g, first, last, number)
             across = (n + width - 1) // width
             for v0 in range(0, across, breadth):
                 panels = (min(breadth, across - v0) + vectors - 1) // vectors
@@ -206,7 +206,7 @@ def _dots(width: int) -> Any:
         """Products whose terms lie along the vectors."""
         made = np.empty(width, out.dtype)
         for number in range(last - first if g[DIVIDED] == BATCH else 1):
-            out_at, a_at, b_at, start_at, m, n = _share(g, first, last, number)
+            out_at, a_at, b_at, start_at, m, n = share(g, first, last, number)
             for j in range(0, n, columns):
                 across = min(columns, n - j)
                 for i in range(0, m, rows):

@@ -12,7 +12,7 @@ import bisect
 import functools
 import os
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from mindtorch.kernels.codegen.jit import bound
 from . import product_loops as loops
 from . import simd
 from .processor import cache_bytes, mkl_kernels
+from .product_shapes import Batch, Matrix
 from .product_table import FORMS, LIMITS
 from .product_tile import tile_shape
 from .thread_pool import get_num_threads, parallel_for
@@ -32,21 +33,6 @@ _INTEL = "intel-avx512"  # in the table: AVX-512 where MKL's products have it, t
 _WIDE = 128  # columns that are divided, be there more rows or not
 _FEWEST = 5  # terms; fewer ones are rounded apart elsewhere
 _LETTERS = {"d": loops.DOTS, "r": loops.READ, "p": loops.PACKED}
-
-
-class Matrix(NamedTuple):
-    """Where an operand's elements lie: from one row, and from one column, to the next."""
-
-    down: int
-    across: int
-
-
-class Batch(NamedTuple):
-    """Axes of products of one shape: their lengths, and the steps of both operands."""
-
-    shape: tuple[int, ...]
-    a: tuple[int, ...]
-    b: tuple[int, ...]
 
 
 def enabled() -> bool:

@@ -19,7 +19,7 @@ import numpy as np
 from mindtorch.kernels.codegen.jit import entry_point, kernel
 from mindtorch.kernels.support.workspace import workspace
 
-from .packed_tile import dot_code
+from .packed_dot import dot_code
 from .simd import vector_bytes
 from .thread_pool import parallel_for
 

@@ -186,7 +186,7 @@ def normal_single(key: Any, control: Any, out: Any, mean: Any, std: Any, skips: 
     if whole != n:
         if skips:
             skip_words(key, control, n - whole)
-        draw_words(key, control, words, 16)
+        draw_words(key, control, words, np.int64(16))
         _blocks_single(words, out[n - 16 :], first, second, m, s)
 
 
@@ -214,7 +214,7 @@ def normal_double(key: Any, control: Any, out: Any, mean: Any, std: Any) -> None
         _blocks_double(words, part, mean, std)
     if whole != n:
         skip_words(key, control, 2 * (n - whole))
-        draw_words(key, control, words, 32)
+        draw_words(key, control, words, np.int64(32))
         _blocks_double(words, out[n - 16 :], mean, std)
 
 
@@ -361,7 +361,7 @@ def rrelu_slopes(key: Any, control: Any, out: Any, x: Any, low: Any, high: Any) 
     width = high - low
     for i in range(out.shape[0]):
         if x[i] <= 0:
-            draw_words(key, control, words, 2)
+            draw_words(key, control, words, np.int64(2))
             out[i] = low + _uniform53(words, 0) * width
         else:
             out[i] = 1

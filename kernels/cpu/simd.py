@@ -11,11 +11,12 @@ import functools
 import itertools
 from typing import Any
 
-import llvmlite.binding
 import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
+
+from mindtorch.kernels.codegen.target import features
 
 _WORD = ir.IntType(32)
 _LONG = ir.IntType(64)
@@ -32,13 +33,10 @@ def long_of(value: int) -> Any:
 @functools.cache
 def vector_bytes() -> int:
     """The width of this processor's vector registers."""
-    try:
-        features = llvmlite.binding.get_host_cpu_features()
-    except RuntimeError:
-        return 16
-    if features.get("avx512f") and features.get("avx512vl"):
+    has = features()
+    if has.get("avx512f") and has.get("avx512vl"):
         return 64
-    return 32 if features.get("avx2") and features.get("fma") else 16
+    return 32 if has.get("avx2") and has.get("fma") else 16
 
 
 def lanes(dtype: Any) -> int:

@@ -125,6 +125,41 @@ def rows_adder(
 
 
 @functools.cache
+def level_carrier(wide: str, lanes: int) -> Any:
+    """The kernel that adds ``lanes`` sums at ``at`` to as many behind them, and sets them to 0."""
+
+    @intrinsic
+    def carry(context: Any, sums: Any, at: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            form = Vectors(builder, _KINDS[wide], lanes)
+            source = data_of(context, builder, signature.args[0], *arguments)
+            target = builder.gep(source, [long_of(lanes)])
+            form.store(builder.fadd(form.load(target), form.load(source)), target)
+            form.store(form.zero, source)
+            return context.get_dummy_value()
+
+        return types.void(sums, types.int64), generate
+
+    return carry
+
+
+@functools.cache
+def level_clearer(wide: str, count: int) -> Any:
+    """The kernel that sets ``count`` numbers at ``at`` to 0."""
+
+    @intrinsic
+    def clear(context: Any, sums: Any, at: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            form = Vectors(builder, _KINDS[wide], count)
+            form.store(form.zero, data_of(context, builder, signature.args[0], *arguments))
+            return context.get_dummy_value()
+
+        return types.void(sums, types.int64), generate
+
+    return clear
+
+
+@functools.cache
 def short_row(element: str, width: int, paired: bool = False) -> Any:
     """The kernel of the sum of fewer than 1024 vectors, by blocks of 64, without memory.
 

@@ -18,6 +18,7 @@ from mindtorch.engine.ops import convolution, linear_algebra
 from mindtorch.engine.symbolic_sizes import has_amounts
 from mindtorch.engine.tensor import Tensor, make
 from mindtorch.torch import no_grad
+from mindtorch.torch._higher_order_ops.cond import selecting
 from mindtorch.torch.nn import Module
 
 from .arguments import Arguments, tensors_in
@@ -147,7 +148,7 @@ def trace(
     call = model.function if isinstance(model, Jitted) else model
 
     def function(*tensors: Tensor) -> list[Tensor]:
-        with no_grad():
+        with no_grad(), selecting():
             found = list(tensors_in(given.call(call, tensors)))
         names[:] = [name for name, _ in found]
         return [tensor for _, tensor in found]

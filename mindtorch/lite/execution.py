@@ -34,9 +34,9 @@ class _Followed(GraphOp):
     """
 
     def __init__(self, node: LiteNode, arity: int) -> None:
-        op = engine_op(node.op)
-        quick = getattr(op, "compiled", None)
-        self.op = op if quick is None else SubstitutedOp(op, quick)
+        self.op = engine_op(node.op)
+        kernels = getattr(self.op, "compiled", ())
+        self.others = [SubstitutedOp(self.op, kernel) for kernel in kernels]
         self.arity, self.steps = arity, node.then
         self.name = "+".join([node.op, *[step.op for step in node.then]])
 
@@ -62,6 +62,10 @@ class _Followed(GraphOp):
     def plan_for(self, inputs: Any, params: dict[str, Any]) -> Plan:
         own, places = self._parts(inputs)
         base = self.op.plan_for(own, params)
+        for other in self.others:  # the first kernel that suits, as in compiled functions
+            if other.suits(base, params) is not None:
+                base = other.plan_for(own, params)
+                break
         value = Value(-1, base.aval)
         steps = []
         for step, where in zip(self.steps, places, strict=True):
@@ -147,6 +151,9 @@ class Program:
         threads: that kernels may use; 0: as many as the process is set to.
         arena: of other programs of the graph, which run one after another.
         fuses: whether elementwise nodes become one loop.
+
+    Attributes:
+        run: of the inputs' flat arrays the outputs' ones, which are the caller's.
 
     Raises:
         LiteFileError: the nodes do not fit together.
@@ -238,6 +245,20 @@ class Program:
         self.executable = Executable(ir, ir.inputs, ir.outputs, self._constants, arena)
         self.output_avals = [v.aval for v in ir.outputs]
         self.input_avals = [v.aval for v in ir.inputs]
+        self.run = self._only_steps() or self._run_all
+
+    def _only_steps(self) -> Any:
+        """What runs the graph where it is nothing but steps of one call; else None."""
+        ir, executable = self._ir, self.executable
+        if executable.refused or len(executable.nodes) != 1:
+            return None
+        (node,), ((_, arguments),) = executable.nodes, executable.steps
+        steps: Any = getattr(node.op, "run", None)
+        if not getattr(steps, "is_one_call", False) or (
+            [*node.inputs, *node.outputs] != [*ir.inputs, *ir.outputs]
+        ):
+            return None
+        return steps.caller(arguments[-1], executable.lock)
 
     def _check_views(self) -> None:
         """Raise where a view leaves the memory that it is a view of."""
@@ -264,7 +285,7 @@ class Program:
         finally:
             thread_pool.limit_of_this_thread(before)
 
-    def run(self, flats: Sequence[np.ndarray]) -> list[Any]:
+    def _run_all(self, flats: Sequence[np.ndarray]) -> list[Any]:
         """The outputs' flat arrays, which are the caller's, for those of the inputs."""
         executable = self.executable
         with executable.lock:

@@ -34,6 +34,8 @@ class Model:
 
     def __init__(self) -> None:
         self._graph: LiteGraph | None = None
+        self._program: Any = None
+        self._call: Any = None
         self._programs: dict[tuple[int, ...], Program] = {}
         self._constants: dict[Any, Any] = {}
 
@@ -85,6 +87,11 @@ class Model:
             raise RuntimeError("the model is not built: call build_from_file first")
         return self._graph
 
+    def _running(self) -> Program:
+        self._built()
+        program: Program = self._program
+        return program
+
     def _use(self, lengths: tuple[int, ...]) -> None:
         """Let the model run for these lengths of the open axes."""
         program = self._programs.get(lengths)
@@ -97,6 +104,12 @@ class Model:
             self._programs[lengths] = program
         self._program = program
         self._inputs = self._empty(program.input_avals, self._built().inputs)
+        takes = [(each.dtype.np, each.shape) for each in program.input_avals]
+        gives = [
+            (tensor.name, tensor.format, described)
+            for tensor, described in zip(self.get_outputs(), program.output_avals, strict=True)
+        ]
+        self._call = program.run, takes, gives  # at once: another thread may be in predict
 
     def _empty(self, avals: Any, places: Any) -> list[Tensor]:
         made = []
@@ -122,7 +135,7 @@ class Model:
 
     def get_outputs(self) -> list[Tensor]:
         """What the model gives: names, types and shapes; the elements are zeros."""
-        return self._empty(self._program.output_avals, self._built().outputs)
+        return self._empty(self._running().output_avals, self._built().outputs)
 
     def resize(self, inputs: Sequence[Tensor], dims: Sequence[Sequence[int]]) -> None:
         """Let the inputs have other shapes.
@@ -182,33 +195,35 @@ class Model:
         """
         if before is not None or after is not None:
             raise NotImplementedError("predict(before=, after=): nodes are not called back here")
-        program = self._program if self._built() else None
-        assert program is not None
-        if len(inputs) != len(program.input_avals):
-            raise RuntimeError(
-                f"predict takes {len(program.input_avals)} inputs, but got {len(inputs)}"
-            )
+        if self._call is None:
+            self._running()
+        run, takes, gives = self._call
+        if len(inputs) != len(takes):
+            raise RuntimeError(f"predict takes {len(takes)} inputs, but got {len(inputs)}")
+        # a call of a small model is mostly what stands here
         flats = []
-        for x, described in zip(inputs, program.input_avals, strict=True):
-            self._name(x)
+        for x, (dtype, shape) in zip(inputs, takes, strict=True):
+            if not isinstance(x, Tensor):
+                self._name(x)
             data = x._data
-            if data.dtype != described.dtype.np or data.shape != described.shape:
+            if data.shape != shape or data.dtype != dtype:
                 raise RuntimeError(
                     f"the input {x.name!r} is {data.dtype} {list(data.shape)}, the model takes "
-                    f"{described.dtype.np} {list(described.shape)}: call resize for other shapes"
+                    f"{dtype} {list(shape)}: call resize for other shapes"
                 )
-            flats.append(data.reshape(-1))
+            flats.append(data.ravel())
         made = []
-        graph = self._built()
-        for flat, described, place in zip(
-            program.run(flats), program.output_avals, graph.outputs, strict=True
-        ):
+        for flat, (name, form, described) in zip(run(flats), gives, strict=True):
             tensor = Tensor.__new__(Tensor)
-            tensor.name, tensor.format = graph.tensors[place].name, self._inputs[0].format
-            tensor._data = _in_order(flat, described)
+            tensor.name, tensor.format = name, form
+            tensor._data = (
+                flat.reshape(described.shape) if described.contiguous
+                else _in_order(flat, described)
+            )  # fmt: skip
             made.append(tensor)
-        for into, tensor in zip(outputs or (), made, strict=False):
-            into._data = tensor._data
+        if outputs:
+            for into, tensor in zip(outputs, made, strict=False):
+                into._data = tensor._data
         return made
 
     def get_model_info(self, key: str) -> str:
@@ -218,8 +233,7 @@ class Model:
     @property
     def arena_bytes(self) -> int:
         """The memory of all intermediate results."""
-        self._built()
-        return int(self._program.executable.arena_bytes)
+        return int(self._running().executable.arena_bytes)
 
     def seconds(self, inputs: Sequence[Tensor], loops: int, warm_up: int = 3) -> list[float]:
         """How long each of ``loops`` calls of :meth:`predict` took."""
@@ -238,11 +252,7 @@ class Model:
 
 def _in_order(flat: Any, described: Any) -> np.ndarray:
     """A result's array in C order."""
-    if described.contiguous:
-        return np.asarray(flat).reshape(described.shape)
     step = described.dtype.np.itemsize
     strides = tuple(s * step for s in described.strides)
     array = np.lib.stride_tricks.as_strided(flat, described.shape, strides)
     return np.ascontiguousarray(array).reshape(described.shape)
-
-

@@ -146,6 +146,68 @@ def _even_padding(pads: Any, spatial: int) -> tuple[int, ...] | None:
     return found if min(found) >= 0 else None
 
 
+def recognise_activations(graph: LiteGraph) -> int:
+    """What other systems' files write in several nodes becomes one: ``clamp(x / 6 + 1/2, 0, 1)``,
+    and a value times its sigmoid or hardsigmoid."""
+    uses = graph.uses()
+    makers = {i: node for node in graph.nodes for i in node.outputs}
+    count = 0
+    for node in graph.nodes:
+        if node.op == "clamp" and not node.params:
+            x = _sixth(graph, node, makers, uses)
+            if x is not None:
+                node.op, node.inputs = "hardsigmoid", (x,)
+                count += 1
+        elif node.op == "multiply" and not node.params and len(node.inputs) == 2:
+            for x, other in (node.inputs, node.inputs[::-1]):
+                part = None if other is None else makers.get(other)
+                if part is None or part.op not in _GATES or part.inputs != (x,) or part.params:
+                    continue
+                if graph.tensors[x or 0].dtype != "float32":
+                    continue
+                node.op, node.inputs = _GATES[part.op], (x,)
+                count += 1
+                break
+    if count:
+        _drop_unread(graph)
+    return count
+
+
+_GATES = {"sigmoid": "silu", "hardsigmoid": "hardswish"}
+
+
+def _sixth(graph: LiteGraph, node: LiteNode, makers: Any, uses: Any) -> int | None:
+    """The x of ``clamp(x / 6 + 1/2, 0, 1)``; None for other nodes."""
+    x, *limits = node.inputs
+    if [_number(graph, i) for i in limits] != [0, 1] or graph.tensors[x or 0].dtype != "float32":
+        return None
+    for op, wanted in (("add", 0.5), ("multiply", float(np.float32(1 / 6)))):
+        before = None if x is None else makers.get(x)
+        if before is None or before.op != op or before.params or uses[x] != 1:
+            return None
+        numbers = [_number(graph, i) for i in before.inputs]
+        if [number for number in numbers if number is not None] != [wanted]:
+            return None
+        x = before.inputs[numbers.index(None)]
+    return x
+
+
+def _number(graph: LiteGraph, place: int | None) -> float | None:
+    """The one element of a constant of no axes, as float32 has it; None for what is none."""
+    held = _data(graph, place)
+    return float(np.float32(held)) if held is not None and held.ndim == 0 else None
+
+
+def _drop_unread(graph: LiteGraph) -> None:
+    """Nodes whose results nobody reads any more."""
+    needed, kept = set(graph.outputs), []
+    for node in reversed(graph.nodes):
+        if needed.intersection(node.outputs):
+            needed.update(node.reads())
+            kept.append(node)
+    graph.nodes = kept[::-1]
+
+
 def fuse_activations(graph: LiteGraph) -> int:
     """An elementwise op after a product or convolution is computed in the same place."""
     uses = graph.uses()
@@ -173,14 +235,10 @@ def fuse_activations(graph: LiteGraph) -> int:
 
 def drop_unused(graph: LiteGraph) -> int:
     """Nodes whose results nobody reads, and tensors that nothing names."""
-    needed = set(graph.outputs)
-    kept = []
-    for node in reversed(graph.nodes):
-        if needed.intersection(node.outputs):
-            needed.update(node.reads())
-            kept.append(node)
-    dropped = len(graph.nodes) - len(kept)
-    graph.nodes = kept[::-1]
+    before = len(graph.nodes)
+    _drop_unread(graph)
+    dropped = before - len(graph.nodes)
+    needed = {i for node in graph.nodes for i in node.reads()} | set(graph.outputs)
     needed.update(graph.inputs, *[node.outputs for node in graph.nodes])
     order = [i for i in range(len(graph.tensors)) if i in needed]
     at = {old: new for new, old in enumerate(order)}
@@ -198,7 +256,8 @@ def drop_unused(graph: LiteGraph) -> int:
 
 
 PASSES = (
-    products_of_constants, fuse_bias, fold_batch_norms, fold_padding, fuse_activations, drop_unused,
+    products_of_constants, fuse_bias, fold_batch_norms, fold_padding, recognise_activations,
+    fuse_activations, drop_unused,
 )  # fmt: skip
 
 

@@ -241,9 +241,35 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *_LAZY, *_LAZY_NAMES})
 
 
+# what scripts do not expect from a star import: modules, torch's own names for constants, logs
+_UNSTARRED = {
+    "Any", "BFloat16Tensor", "FUNCTIONS", "HalfTensor", "METHODS", "TYPE_CHECKING", "annotations",
+    "cast_to_adapter_tensor", "cast_to_ms_tensor", "channels_last", "channels_last_3d",
+    "compiled_with_cxx11_abi", "contiguous_format", "critical", "debug", "eig", "error",
+    "fork_rng", "from_dlpack", "info", "jagged", "legacy_contiguous_format", "lstsq",
+    "matrix_rank", "preserve_format", "set_default_dtype", "solve", "symeig", "to_dlpack",
+    "warning",
+}  # fmt: skip
+
+
+def _star_names() -> list[str]:
+    """``__all__``: functions, classes and types, those that are imported later among them."""
+    known = globals()
+    kinds = ("Bool", "Byte", "Char", "Double", "Float", "Int", "Long", "Short")
+    later = {*_LAZY_NAMES, *(f"{kind}Storage" for kind in kinds)}
+    return ["export"] + sorted(
+        name for name in {*known, *later}
+        if name[0] != "_" and name not in _UNSTARRED and name not in _LAZY
+        and type(known.get(name)).__name__ not in ("module", "layout", "qscheme")
+    )  # fmt: skip
+
+
 def _found_later(name: str) -> Any:
     """Sub-packages and what lives in them are imported when first used."""
     import importlib
+
+    if name == "__all__":
+        return _star_names()
 
     if name in _LAZY:
         try:

@@ -79,6 +79,6 @@ def __getattr__(name: str) -> _Namespace:
     namespace = globals()[name] = _Namespace(name, functions)
     if name == "higher_order":
         whole = torch._higher_order_ops
-        for each in whole.__all__:
-            setattr(namespace, each, getattr(whole, each))
+        for each in whole.__all__:  # operators do not check what they are given
+            setattr(namespace, each, getattr(whole, f"{each}_op", getattr(whole, each)))
     return namespace

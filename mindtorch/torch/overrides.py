@@ -14,6 +14,7 @@ from typing import Any
 
 from mindtorch.torch._api.public_names import own_names as _own_names
 
+from ._api.overridable import every_function, ignored, stand_ins
 from ._api.torch_function import BaseTorchFunctionMode as BaseTorchFunctionMode
 from ._api.torch_function import TorchFunctionMode as TorchFunctionMode
 from ._api.torch_function import handler_of
@@ -21,7 +22,8 @@ from ._C import DisableTorchFunctionSubclass
 from ._tensor.tensor import Tensor
 
 __all__ = [
-    "TorchFunctionMode", "handle_torch_function", "has_torch_function",
+    "TorchFunctionMode", "get_ignored_functions", "get_overridable_functions",
+    "get_testing_overrides", "handle_torch_function", "has_torch_function",
     "has_torch_function_unary", "has_torch_function_variadic", "is_tensor_like",
     "is_tensor_method_or_property", "resolve_name", "wrap_torch_function",
 ]  # fmt: skip
@@ -76,6 +78,24 @@ def handle_torch_function(
         f"no implementation found for '{name}' on types that implement __torch_function__: "
         f"{list(types)}"
     )
+
+
+def get_overridable_functions() -> dict[Any, list[Any]]:
+    """The functions that classes of tensors are asked for, by the module or class that has them.
+
+    The getters of a tensor's properties stand under the properties.
+    """
+    return {holder: list(several) for holder, several in every_function().items()}
+
+
+def get_ignored_functions() -> set[Any]:
+    """The public functions that no class is asked for: none of their arguments is a tensor."""
+    return set(ignored())
+
+
+def get_testing_overrides() -> dict[Any, Callable[..., Any]]:
+    """For each function of `get_overridable_functions` one of its signature that returns -1."""
+    return dict(stand_ins())
 
 
 def is_tensor_like(inp: Any) -> bool:

@@ -118,8 +118,8 @@ def is_deterministic_algorithms_warn_only_enabled() -> bool:
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """The least precision of float32 products: below "highest" cuBLAS may use tf32; the CPU's are
-    always of the highest."""
+    """The least precision of float32 products: below "highest" cuBLAS may use tf32, and the CPU
+    products by bfloat16 parts, whose errors are smaller but whose sums have another order."""
     if precision not in ("highest", "high", "medium"):
         raise RuntimeError(
             f"float32_matmul_precision must be one of 'highest', 'high' or 'medium', got "

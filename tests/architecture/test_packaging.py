@@ -168,9 +168,25 @@ def test_sdist_holds_every_file_once(distributions: tuple[Path, Path]) -> None:
         members = [member for member in sdist.getmembers() if not member.isdir()]
     assert all(member.isfile() for member in members)
     names = [member.name.partition("/")[2] for member in members]
-    others = {"pyproject.toml", "LICENSE", "README.md", "constraints.txt", ".gitignore", "PKG-INFO"}
+    others = {"pyproject.toml", "LICENSE", "README.md", "constraints.txt", ".gitignore", "PKG-INFO",
+              "hatch_build.py"}  # fmt: skip
     assert len(names) == len(set(names))
     assert set(names) == expected_files() | others
+
+
+def test_a_wheel_may_hold_kernels(tmp_path: Path) -> None:
+    """They are installed where `mindtorch warm --installed` would write them."""
+    kernels = tmp_path / "kernels" / "py3-of-a-processor"
+    kernels.mkdir(parents=True)
+    (kernels / "exp.nbc").write_bytes(b"code")
+    run(*(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path),
+        cwd=REPOSITORY, MINDTORCH_WHEEL_KERNELS=str(kernels.parent))  # fmt: skip
+    (path,) = tmp_path.glob("*.whl")
+    tag = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+    assert path.name.endswith(f"-py3-none-{tag}.whl")
+    with zipfile.ZipFile(path) as wheel:
+        (name,) = [each for each in wheel.namelist() if each.endswith(".nbc")]
+    assert name.endswith(".data/data/share/mindtorch/kernels/py3-of-a-processor/exp.nbc")
 
 
 IMPORT_ALL = """

@@ -20,6 +20,7 @@ from mindtorch.engine.compile.runtime.partition import Partition
 from mindtorch.engine.op import forget_plans
 from mindtorch.engine.settings import policy
 from mindtorch.engine.switches import DESCRIPTIONS, Switches, off, switches, variable
+from mindtorch.kernels.cpu import amx
 
 SAID = """
 import mindtorch.torch as torch
@@ -113,7 +114,7 @@ def test_without_fusion_each_op_is_a_loop() -> None:
 
 
 def test_without_kernel_substitution_convolutions_have_eager_bits() -> None:
-    """Winograd adds in another order; without it a compiled call is the eager one."""
+    """Quick kernels add in another order; without them a compiled call is the eager one."""
     torch.manual_seed(0)
     layer = torch.nn.Conv2d(32, 32, 3, padding=1, bias=False)
     x = torch.randn(4, 32, 28, 28)
@@ -124,7 +125,8 @@ def test_without_kernel_substitution_convolutions_have_eager_bits() -> None:
     with torch.no_grad():
         other(x)
     names = [[n.op.name for s in _partitions(f) for n in s.graph.nodes] for f in (plain, other)]
-    assert names == [["convolution"], ["convolution by winograd"]]
+    quick = "amx_convolution" if amx.available() else "winograd"
+    assert names == [["convolution"], [f"convolution by {quick}"]]
 
 
 @pytest.mark.parametrize("on", [True, False])

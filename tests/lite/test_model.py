@@ -176,7 +176,7 @@ def test_threads_are_those_of_the_context_during_a_call_only(tmp_path: Path) -> 
         predicted(model, images(1)), predicted(loaded(path, 1), images(1)), rtol=1e-5, atol=1e-6
     )
     assert thread_pool.get_num_threads() == before
-    graph = read(path)
+    graph = read(converted(lenet(), [images(1)], tmp_path, optimize="none"))  # has several steps
     for count in (1, 3):
         program = Program(graph, graph.lengths, {}, threads=count)
         seen: list[int] = []
@@ -228,3 +228,50 @@ def test_unsupported_options_are_refused() -> None:
         context.cpu.precision_mode = "preferred_fp16"
     with pytest.raises(lite.ConvertError, match="fmk TF is not supported"):
         converter.convert(lite.FmkType.TF, __file__, "/tmp/never")
+
+
+class _InParts(nn.Module):
+    """Activations as other systems' files write them, and what only looks like one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b = nn.Conv2d(3, 8, 1), nn.Conv2d(8, 8, 1)
+
+    def forward(self, x: Any) -> Any:
+        x = self.a(x)
+        x = x * torch.sigmoid(x)
+        y = self.b(x)
+        gate = torch.clamp(y * (1 / 6) + 0.5, 0, 1)
+        z = gate * y + x * torch.sigmoid(y) + torch.clamp(y * 0.2 + 0.5, 0, 1)
+        part = self.b(z)
+        return torch.sigmoid(part) * part, torch.clamp(part * (1 / 6) + 0.5, 0, 2)
+
+
+def test_activations_of_several_nodes_become_one(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    net, x = _InParts().eval(), np.random.default_rng(0).standard_normal((2, 3, 5, 4)) * 3
+    x = x.astype(np.float32)
+    path = converted(net, [x], tmp_path)
+    kinds = [op for n in read(path).nodes for op in (n.op, *[t.op for t in n.then])]
+    wanted = {"silu": 2, "hardswish": 1, "hardsigmoid": 0, "sigmoid": 1, "clamp": 2}
+    assert {kind: kinds.count(kind) for kind in wanted} == wanted
+    inputs = loaded(path).get_inputs()
+    inputs[0].set_data_from_numpy(x)
+    with torch.no_grad():
+        expected = net(torch.from_numpy(x))
+    for found, wanted in zip(loaded(path).predict(inputs), expected, strict=True):
+        np.testing.assert_allclose(found.get_data_to_numpy(), wanted.numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_mindir_files_that_pad_with_a_number(tmp_path: Path) -> None:
+    """Pooling of odd sizes with ceil_mode does, by a constant of the file."""
+    net = nn.Sequential(nn.Conv2d(1, 4, 3), nn.MaxPool2d(3, 2, ceil_mode=True)).eval()
+    x = images(2)[:, :, :26, :23]
+    mindspore.export(net, mindspore.Tensor(x), file_name=str(tmp_path / "net"),
+                     file_format="MINDIR")  # fmt: skip
+    lite.Converter().convert(
+        lite.FmkType.MINDIR, str(tmp_path / "net.mindir"), str(tmp_path / "net")
+    )
+    np.testing.assert_allclose(
+        predicted(loaded(tmp_path / "net.ms"), x), eager(net, x), rtol=1e-5, atol=1e-6
+    )

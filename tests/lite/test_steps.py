@@ -10,6 +10,7 @@ import pytest
 from mindtorch import lite, torch
 from mindtorch.engine.switches import off
 from mindtorch.kernels.cpu import thread_pool
+from mindtorch.kernels.cpu.packed_tile import pools
 from mindtorch.lite.config import Config
 from mindtorch.lite.converter import finished
 from mindtorch.lite.importing import from_model
@@ -68,6 +69,71 @@ def test_convolutions(settings: Any, images: int) -> None:
     others = {name: settings[name] for name in names if name in settings}
     net = nn.Sequential(nn.Conv2d(given, made, settings["window"], **others), nn.ReLU())
     _check(net, _x(images, given, *settings["size"]))
+
+
+class _Halves(nn.Module):
+    """Layers before windows of 2 x 2, also such as a tile must not take together."""
+
+    def __init__(self, given: int) -> None:
+        super().__init__()
+        self.first, self.second = nn.Conv2d(given, 6, 5, padding=2), nn.Conv2d(6, 20, (3, 5))
+        self.third, self.fourth = nn.Conv2d(20, 20, 2), nn.Conv2d(20, 37, 3, padding=1)
+        self.last = nn.Linear(37, 5)
+
+    def forward(self, x: Any) -> Any:
+        pool = nn.functional.max_pool2d
+        x = pool(torch.relu(self.first(x)), 2)
+        x = torch.relu(pool(self.second(x), 2))
+        y = self.third(nn.functional.pad(x, (0, 1, 0, 1)))
+        x = pool(y, 2, ceil_mode=True) + pool(torch.relu(self.third(x) + y[:, :, 1:, 1:]), 2, 2, 1)
+        x = pool(torch.tanh(self.fourth(x)), 2)
+        return self.last(x.mean((2, 3)))
+
+
+@pytest.mark.parametrize("images", [1, 3])
+@pytest.mark.parametrize("size", [(28, 30), (23, 25)])
+def test_the_largest_of_a_window_is_taken_with_its_layer(images: int, size: Any) -> None:
+    torch.manual_seed(0)
+    net, x = _Halves(images).eval(), _x(images, images, *size)
+    graph = finished(from_model(net, [x]))
+    for threads in (1, 2):
+        found, expected = predicted(_model(graph, threads), x), eager(net, x)
+        assert np.abs(found - expected).max() <= ROUNDED * np.abs(expected).max()
+    quantize(graph, Config(quant_type="FULL_QUANT", min_quant_weight_channel=0), [[x]])
+    with off("kernel_substitution"):
+        expected = predicted(_model(graph), x)
+    found = predicted(_model(graph), x)
+    assert np.abs(found - expected).max() <= ROUNDED * np.abs(expected).max()
+
+
+@pytest.mark.parametrize("quantised", [False, True])
+def test_lenet_is_one_call_without_steps_that_pool(quantised: bool) -> None:
+    torch.manual_seed(0)
+    net = nn.Sequential(
+        nn.Conv2d(1, 6, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(6, 16, 5), nn.ReLU(),
+        nn.MaxPool2d(2), nn.Flatten(), nn.Linear(400, 10),
+    ).eval()  # fmt: skip
+    x = _x(2, 1, 28, 28)
+    x[1, 0, 11, 13] = 300
+    graph = finished(from_model(net, [x]))
+    expected = eager(net, x)
+    if quantised:
+        quantize(graph, Config(quant_type="FULL_QUANT", min_quant_weight_channel=0), [[x]])
+        with off("kernel_substitution"):
+            expected = predicted(_model(graph), x)
+    model = _model(graph)
+    (node,) = model._program.executable.nodes
+    # reads and writes, two convolutions and a product
+    assert len(node.op.run.table) == (5 if pools() else 7)
+    assert model._program.run != model._program._run_all
+    found = predicted(model, x)
+    if quantised:
+        assert np.array_equal(found, expected)
+    else:
+        assert np.abs(found - expected).max() <= ROUNDED * np.abs(expected).max()
+        model.resize(model.get_inputs(), [[3, 1, 28, 28]])
+        assert predicted(model, _x(3, 1, 28, 28)).shape == (3, 10)
+        assert np.array_equal(predicted(model, x), found)
 
 
 @pytest.mark.parametrize(("channels", "size"), [(32, (13, 9)), (64, (6, 30)), (128, (7, 7))])
@@ -185,6 +251,40 @@ def test_functions_and_factors() -> None:
     assert np.abs(found - expected).max() <= 0.02 * np.abs(expected).max()
 
 
+@pytest.mark.parametrize("name", ["SiLU", "Sigmoid", "Hardswish", "Hardsigmoid", "Tanh"])
+def test_activations_of_layers(name: str) -> None:
+    """In a tile's registers, or by a kernel of its own (Tanh); factors end as bytes, too."""
+    torch.manual_seed(0)
+    act = getattr(nn, name)
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first = nn.Sequential(nn.Conv2d(3, 24, 3, 2, 1), act())
+            self.each = nn.Sequential(nn.Conv2d(24, 24, 5, 1, 2, groups=24), act())
+            self.few = nn.Sequential(nn.Conv2d(24, 6, 1), act(), nn.Conv2d(6, 24, 1), nn.Sigmoid())
+            self.last = nn.Sequential(nn.Conv2d(24, 5, 1), act(), nn.MaxPool2d(2))
+            wide = nn.Conv2d(24, 32, 1), act(), nn.Conv2d(32, 32, 3, 1, 1), act()
+            self.wide = nn.Sequential(*wide)
+
+        def forward(self, x: Any) -> Any:
+            x = self.each(self.first(x))
+            x = self.few(x.mean((2, 3), keepdim=True)) * x
+            return torch.cat([self.last(x).mean((2, 3)), self.wide(x).mean((2, 3))], 1)
+
+    net, x = Net().eval(), _x(2, 3, 17, 14)
+    graph = finished(from_model(net, [x]))
+    expected = eager(net, x)
+    for threads in (1, 2):
+        found = predicted(_model(graph, threads), x)
+        assert np.abs(found - expected).max() <= ROUNDED_BY_WINOGRAD * np.abs(expected).max()
+    quantize(graph, Config(quant_type="FULL_QUANT", min_quant_weight_channel=0), [[x]])
+    with off("kernel_substitution"):
+        expected = predicted(_model(graph), x)
+    found = predicted(_model(graph), x)
+    assert np.abs(found - expected).max() <= 0.02 * np.abs(expected).max()
+
+
 def test_sums_of_several_and_flattened_images() -> None:
     """A second sum has its own operand; a flattened image is added in the order that it has."""
     torch.manual_seed(0)
@@ -272,3 +372,33 @@ def test_threads_are_as_many_as_the_context_says() -> None:
     one, two = (predicted(_model(graph, count), x) for count in (1, 2))
     assert np.array_equal(one, two)
     assert thread_pool.get_num_threads() == before
+
+
+@pytest.mark.parametrize("images", [1, 3])
+def test_quantised_layers_of_parts_of_an_image(images: int) -> None:
+    """Channels that were cut out or shuffled do not lie in one run."""
+    torch.manual_seed(0)
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.a, self.b, self.c = nn.Conv2d(3, 8, 3), nn.Conv2d(4, 4, 1), nn.Conv2d(8, 5, 1)
+            self.d = nn.Linear(5, 3)
+
+        def forward(self, x: Any) -> Any:
+            one, two = torch.relu(self.a(x)).chunk(2, dim=1)
+            y = torch.cat([one, torch.relu(self.b(two))], 1)
+            n, c, h, w = y.shape
+            y = y.view(n, 2, c // 2, h, w).transpose(1, 2).reshape(n, c, h, w)
+            return self.d(self.c(y).mean(2).transpose(1, 2))
+
+    net, x = Net().eval(), _x(images, 3, 9, 8)
+    expected = eager(net, x)
+    graph = finished(from_model(net, [x]))
+    assert len(quantize(graph, Config(quant_type="FULL_QUANT", min_quant_weight_channel=0),
+                        [[x]])) == 4  # fmt: skip
+    found = predicted(_model(graph), x)
+    with off("kernel_substitution"):
+        plain = predicted(_model(graph), x)
+    assert np.abs(found - expected).max() <= 0.05 * np.abs(expected).max()
+    assert np.abs(found - plain).max() <= ROUNDED * np.abs(expected).max()

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import torch
 
-from mindtorch.kernels.cpu import processor
+from mindtorch.kernels.support.processors import cpuinfo
 
 
 def pretend() -> None:
@@ -29,7 +29,7 @@ def pretend() -> None:
     if remembered.value == 0:
         raise RuntimeError("MKL has looked up the processor's maker already")
     remembered.value = 1
-    processor._facts()["vendor_id"] = "GenuineIntel"
+    cpuinfo()["vendor_id"] = "GenuineIntel"
 
 
 pretend()

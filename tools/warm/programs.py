@@ -250,6 +250,34 @@ def generators() -> None:
            lambda out: f.binary_cross_entropy_with_logits(judge(out), real))  # fmt: skip
 
 
+@_program("first lessons: small tensors joined, compared, filled, summed, printed; derivatives")
+def basics() -> None:
+    x = torch.arange(12, dtype=torch.float32).reshape(3, 4)
+    y = torch.tensor([[2.0, 1, 4, 3], [1, 2, 3, 4], [4, 3, 2, 1]])
+    torch.cat((x, y), 0), torch.cat((x, y), 1), (x == y).sum().item()
+    x[1, 2] = 17
+    x[0:2, :] = 12
+    str(x), x + torch.arange(3).reshape(3, 1), y.T @ x, y.std(), y[y > 2]
+    for rows, columns in ((3, 4), (5, 3), (100, 5), (100, 3)):
+        z = torch.rand(rows, columns)
+        z.sum(0), z.sum(1), z.mean(0), z.mean(1), z.sum(), z.mean()
+        z[:, ::2].sum(), z.double().sum(0), z.double().mean(1)
+    v = torch.arange(4.0, requires_grad=True)
+    (2 * torch.dot(v, v)).backward()
+    str(v.grad == 4 * v)
+    v.grad.zero_()
+    ((v * v).detach() * v).sum().backward()
+    number = torch.randn((), requires_grad=True)
+    (number * 2 if number.norm() < 1 else number * 3).backward()
+    str(number.grad == 2 / number.detach())
+    picture = torch.ones((6, 8))
+    picture[:, 2:6] = 0
+    (picture[1:3, 2:4] * y[:2, :2]).sum()
+    layer = nn.Conv2d(1, 1, (1, 2), bias=False)
+    ((layer(picture[None, None]) - picture[None, None, :, 1:]) ** 2).sum().backward()
+    layer.weight.data[:] -= 3e-2 * layer.weight.grad
+
+
 _UNARY = (
     "abs exp log sqrt rsqrt sin cos tan tanh sigmoid relu neg square reciprocal floor ceil round "
     "sign log1p expm1 erf isnan isfinite"
@@ -386,11 +414,16 @@ def half_precision() -> None:
         optimizer.step()
 
 
-@_program("compiled functions (torch.compile): a step of a linear network and of a transformer")
+@_program("compiled functions (torch.compile): linear networks, transformers and convolutions")
 def compiled() -> None:
     net = nn.Sequential(nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 10))
     words = _Words(65, 32, 64, 4, False)
+    seen = nn.Sequential(
+        nn.Conv2d(3, 64, 3, 1, 1), nn.ReLU(), nn.Conv2d(64, 64, 3, 1, 1), nn.ReLU(),
+        nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 10),
+    )  # fmt: skip
     x, y = torch.randn(64, 784), torch.randint(0, 10, (64,))
+    images = torch.randn(4, 3, 32, 32)
     tokens = torch.randint(0, 65, (4, 32))
 
     def step(model: Any, optimizer: Any, inputs: Tensor, target: Tensor) -> Tensor:
@@ -401,10 +434,11 @@ def compiled() -> None:
         optimizer.step()
         return loss
 
-    run = torch.compile(step)
     for model, optimizer, inputs, target in (
         (net, _momentum(net.parameters()), x, y),
         (words, torch.optim.AdamW(words.parameters()), tokens, tokens),
+        (seen, _momentum(seen.parameters()), images, y[:4]),
     ):
+        run = torch.compile(step)
         for _ in range(3):
             run(model, optimizer, inputs, target)

@@ -55,14 +55,17 @@ def _substituted(op: Op, kernel: str) -> SubstitutedOp:
 
 
 def substitute_kernels(graph: Graph) -> int:
-    """Let nodes of the CPU run the kernels that their ops name for it; how many do."""
+    """Let nodes of the CPU run the first kernel that suits of those that their ops name for it; how
+    many do."""
     count = 0
     for node in graph.nodes:
-        kernel = getattr(node.op, "compiled", None)
-        if kernel is None or any(v.aval.device is not cpu for v in node.outputs):
+        kernels = getattr(node.op, "compiled", ())
+        if not kernels or any(v.aval.device is not cpu for v in node.outputs):
             continue
-        other = _substituted(node.op, kernel)
-        if other.suits(node.plan(), node.params) is not None:
-            node.op = other
-            count += 1
+        for kernel in kernels:
+            other = _substituted(node.op, kernel)
+            if other.suits(node.plan(), node.params) is not None:
+                node.op = other
+                count += 1
+                break
     return count

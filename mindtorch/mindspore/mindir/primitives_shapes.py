@@ -204,7 +204,8 @@ def _pad_v3(
         numbers = [n for pair in zip(numbers[:half], numbers[half:], strict=True) for n in pair]
     if mode != "constant":
         return F.pad(x, numbers, "replicate" if mode == "edge" else mode)
-    filled = value.item() if isinstance(value, EngineTensor) else value
+    # of a constant, which a tracer knows
+    filled = value.array().item() if isinstance(value, EngineTensor) else value
     return F.pad(x, numbers, "constant", filled or 0)
 
 

@@ -21,9 +21,12 @@ class Out:
         recorded: a composition of torch's: writing its result is a copy that autodiff records.
         untracked: it has no derivative, or torch does not track it.
         no_overlap: torch forbids to write over what it reads, whole or in part.
+        c_order: where it gets another shape, it lies in C order, whatever the result's is.
     """
 
-    __slots__ = ("cast", "no_overlap", "of_dtype", "recorded", "same", "shown", "untracked")
+    __slots__ = (
+        "c_order", "cast", "no_overlap", "of_dtype", "recorded", "same", "shown", "untracked",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -35,6 +38,7 @@ class Out:
         recorded: bool = False,
         untracked: bool = False,
         no_overlap: bool = False,
+        c_order: bool = False,
     ) -> None:
         self.same = same
         self.cast = cast or CANNOT_CAST
@@ -43,6 +47,7 @@ class Out:
         self.recorded = recorded
         self.untracked = untracked
         self.no_overlap = no_overlap
+        self.c_order = c_order
 
 
 CANNOT_CAST = "result type {result} can't be cast to the desired output type {out}"

@@ -68,7 +68,8 @@ def store_out(
         inplace.check_overlap(out)
     if result.aval.size >= out.aval.size:
         _check_memory(out, inputs, rule)
-    fit(out, result.aval.shape, result.aval.strides if result.aval.dense else None)
+    as_result = result.aval.dense and not rule.c_order
+    fit(out, result.aval.shape, result.aval.strides if as_result else None)
     _check_memory(out, inputs, rule)
     if tracked:
         inplace.copy_(out, result)

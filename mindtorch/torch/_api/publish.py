@@ -7,7 +7,6 @@ from the registries when ``mindtorch.torch`` is imported.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -218,21 +217,25 @@ def operand(value: Any, name: str, position: str, dtype_name: str = "Tensor") ->
         ) from None
 
 
-_NOT_GIVEN: Any = object()
+NOT_GIVEN: Any = object()
 
 
-def _given(
-    name: str, named: dict[str, Any], *places: tuple[Any, tuple[str, ...]]
-) -> list[Any]:
-    """Arguments, each in its place or by one of numpy's names; torch's TypeError otherwise."""
-    left, found = dict(named), []
-    for value, others in places:
-        by_name = (left.pop(other) for other in others if other in left)
-        found.append(next(by_name, _NOT_GIVEN) if value is _NOT_GIVEN else value)
-    if left or any(x is _NOT_GIVEN for x in found):
-        given = itertools.takewhile(lambda x: x is not _NOT_GIVEN, (x for x, _ in places))
-        wrong = wrong_call(name, tuple(given), named)
-        raise wrong or TypeError(f"{name}() misses required positional arguments")
+_FIRST, _SECOND = ("input", "x", "a", "x1"), ("other", "x2")
+
+
+def _operands(
+    name: str, args: tuple[Any, ...], named: dict[str, Any], places: tuple[tuple[str, ...], ...],
+    method: bool = False,
+) -> list[Any]:  # fmt: skip
+    """Arguments, each in its place or by torch's or numpy's name; torch's TypeError otherwise."""
+    left, found = dict(named), list(args)
+    for names in places[len(args) :]:
+        found += [left.pop(each) for each in names if each in left][:1]
+    if left or len(found) != len(places):
+        given = args[1:] if method else args
+        raise wrong_call(name, given, named, method) or TypeError(
+            f"{name}() misses required positional arguments"
+        )
     return found
 
 
@@ -275,19 +278,33 @@ def unary_function(
     others = Implementations()
     call = call_of(op, 1, others=others)
 
-    def body(input: Any = _NOT_GIVEN, *, out: Any = None, x: Any = _NOT_GIVEN) -> Any:  # noqa: A002
-        if not isinstance(input, EngineTensor):
-            named = {} if x is _NOT_GIVEN else {"x": x}
-            (input,) = _given(name, named, (input, ("x",)))  # noqa: A001
-            if not isinstance(input, EngineTensor):
-                raise TypeError(
-                    f"{name}(): argument 'input' (position 1) must be Tensor, not "
-                    f"{type_name(input)}"
-                )
-        result = call(input)
-        return result if out is None else store_out(result, out, name, (input,), rule)
+    def body(
+        given: Any = NOT_GIVEN, /, *rest: Any, out: Any = None, input: Any = NOT_GIVEN,  # noqa: A002
+        x: Any = NOT_GIVEN,
+    ) -> Any:  # fmt: skip
+        if rest or input is not x or not isinstance(given, EngineTensor):  # x: both not given
+            given = _tensor_of(name, _present(given, *rest), input, x)
+        result = call(given)
+        return result if out is None else store_out(result, out, name, (given,), rule)
 
     return _elementwise_function(body, name, _UNARY_TEXT.format(formula), _OF_ONE, others)
+
+
+def _present(*values: Any) -> tuple[Any, ...]:
+    """Those arguments that were given by place."""
+    return tuple(x for x in values if x is not NOT_GIVEN)
+
+
+def _tensor_of(name: str, args: tuple[Any, ...], by_name: Any, by_numpys_name: Any) -> Any:
+    """The one tensor that a function takes; torch's TypeError where it is something else."""
+    pairs = (("input", by_name), ("x", by_numpys_name))
+    named = {key: value for key, value in pairs if value is not NOT_GIVEN}
+    (found,) = _operands(name, args, named, (_FIRST[:2],))
+    if not isinstance(found, EngineTensor):
+        raise wrong_call(name, args, named) or TypeError(
+            f"{name}(): argument 'input' (position 1) must be Tensor, not {type_name(found)}"
+        )
+    return found
 
 
 def _elementwise_function(
@@ -304,9 +321,9 @@ _OF_TWO = ShownSignature(lambda input, other: None, out=True)
 _OVER_FIRST = ShownSignature(lambda self, other: None)
 
 
-def _second(name: str, by_numpys_name: Any) -> Any:
+def second(name: str, by_numpys_name: Any) -> Any:
     """The second operand of a method, where it was not given by its own name."""
-    if by_numpys_name is _NOT_GIVEN:
+    if by_numpys_name is NOT_GIVEN:
         raise wrong_call(name, (), {}, method=True) or TypeError(f"{name}() misses 'other'")
     return by_numpys_name
 
@@ -335,7 +352,11 @@ def elementwise(
         body = public.as_function(name, _NAMESPACE)
     ELEMENTWISE.append(name)
 
+    to_real = getattr(op, "result", "") == "real"
+
     def variant(self: Any) -> Any:
+        if to_real and self.aval.dtype.is_complex:
+            raise RuntimeError(f"In-place {name} is not supported for complex tensors.")
         return inplace.apply_in_place(op, self, self)
 
     _publish(body, variant, name, aliases, in_place, method)
@@ -343,13 +364,15 @@ def elementwise(
 
 
 def check_numbers(
-    name: str, numbers: str, first: Any, second: Any, method: bool = False
-) -> None:
+    name: str, numbers: str, first: Any, second: Any, method: bool = False,
+    written: tuple[tuple[Any, ...], dict[str, Any]] | None = None,
+) -> None:  # fmt: skip
     """TypeError, as torch words it, where an argument may not be what it is.
 
     Args:
         numbers: as :func:`binary` has it.
         method: ``first`` is the tensor whose method was called.
+        written: the call's arguments by place and by name; None: both by place.
     """
     given = [isinstance(x, EngineTensor) for x in (first, second)]
     known = [t or isinstance(x, _SCALARS) for x, t in zip((first, second), given, strict=True)]
@@ -358,7 +381,8 @@ def check_numbers(
     }  # fmt: skip
     if all(known) and allowed[numbers]:
         return
-    wrong = wrong_call(name, (second,) if method else (first, second), {}, method)
+    args, named = ((first, second), {}) if written is None else written
+    wrong = wrong_call(name, args[1:] if method else args, named, method)
     if wrong is not None:
         raise wrong
     place, x = next((i, x) for i, x in enumerate((first, second)) if not given[i])
@@ -382,22 +406,24 @@ def binary_function(
     call = call_of(op, 2, others=others)
 
     def body(
-        input: Any = _NOT_GIVEN, other: Any = _NOT_GIVEN, *, out: Any = None,  # noqa: A002
+        first: Any = NOT_GIVEN, second: Any = NOT_GIVEN, /, *rest: Any, out: Any = None,
         **named: Any,
     ) -> Any:  # fmt: skip
-        if not named and other.__class__ in _NUMBERS and isinstance(input, EngineTensor) and (
-            numbers != "none"
-        ):
-            other = constant(other)
-        elif named or not isinstance(other, EngineTensor) or not isinstance(input, EngineTensor):
-            first = (input, ("x", "a", "x1"))
-            input, other = _given(name, named, first, (other, ("x2",)))  # noqa: A001
-            check_numbers(name, numbers, input, other, method)
-            input, other = of_numbers(input, other)  # noqa: A001
-            input = operand(input, name, "input")  # noqa: A001
-            other = operand(other, name, "other")
-        result = call(input, other)
-        return result if out is None else store_out(result, out, name, (input, other), rule)
+        if rest or named:
+            args = _present(first, second, *rest)
+            first, second = _operands(name, args, named, (_FIRST, _SECOND), method)
+            check_numbers(name, numbers, first, second, method, (args, named))
+        if second.__class__ in _NUMBERS and isinstance(first, EngineTensor) and numbers != "none":
+            second = constant(second)
+        elif not isinstance(second, EngineTensor) or not isinstance(first, EngineTensor):
+            args = _present(first, second)
+            first, second = _operands(name, args, {}, (_FIRST, _SECOND), method)
+            check_numbers(name, numbers, first, second, method)
+            first, second = of_numbers(first, second)
+            first = operand(first, name, "input")
+            second = operand(second, name, "other")
+        result = call(first, second)
+        return result if out is None else store_out(result, out, name, (first, second), rule)
 
     about = _BINARY_TEXT.format(formula, _MAY_BE_NUMBERS[numbers])
     return _elementwise_function(body, name, about, _OF_TWO, others)
@@ -423,10 +449,10 @@ def binary(
     body = binary_function(name, op, formula, numbers, rule=out)
     ELEMENTWISE.append(name)
 
-    def variant(self: Any, other: Any = _NOT_GIVEN, *, x2: Any = _NOT_GIVEN) -> Any:
+    def variant(self: Any, other: Any = NOT_GIVEN, *, x2: Any = NOT_GIVEN) -> Any:
         if not isinstance(other, EngineTensor):
-            if other is _NOT_GIVEN:
-                other = _second(name + "_", x2)
+            if other is NOT_GIVEN:
+                other = second(name + "_", x2)
             check_numbers(name + "_", numbers, self, other, method=True)
             other = operand(other, name + "_", "other")
         return inplace.apply_in_place(op, self, self, other)

@@ -1,19 +1,22 @@
 """``__torch_function__`` of our own functions: classes of tensors that answer for them.
 
 Functions are called directly until a program defines a class of tensors that is not ours, or a
-:class:`TorchFunctionMode`. Then they are wrapped, once: each call looks for such arguments.
+:class:`TorchFunctionMode`. Then they are wrapped: each call looks for such arguments. Where calls
+are only written down for a while (:func:`asking_for_a_while`) they are put back afterwards.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from mindtorch.engine.compile.guards.global_state import intercepting
+from mindtorch.kernels.support.fork_safe_lock import reentrant_lock
 
 from .._tensor.conversion import Conversions
 from .._tensor.inplace import Writing
@@ -24,13 +27,16 @@ from .public import record_of
 from .torch_function_mode import DisableTorchFunctionSubclass as Disabled
 from .torch_function_mode import disabled_torch_function_impl
 
-__all__ = ["TorchFunctionMode", "as_operator", "handler_of", "install"]
+__all__ = ["TorchFunctionMode", "as_operator", "asking_for_a_while", "handler_of", "install"]
 
 # compiled calls run op by op where there is one
 modes: list[TorchFunctionMode] = intercepting
 # what calls functions where ``__torch_dispatch__`` is to see them, once there is such a class
 dispatching: list[Any] = []
-_installed = False
+_installed = False  # for good
+_borrowers = 0  # blocks in which they ask
+_borrowed, _OFTEN = 0, 100  # how many there were; behind so many they ask for good
+_exchanging = reentrant_lock()
 _handlers: dict[type, Any] = {}
 _ASKED_FOR = (list, tuple)
 # methods that are no functions of tensors, or that calls themselves need
@@ -55,6 +61,37 @@ _DESCRIBING = {
     "requires_grad_", "size", "stride",
 }  # fmt: skip
 _PROPERTIES = ("data", "T", "H", "mT", "mH", "real", "imag")
+
+
+class _Place:
+    """An attribute that has a function which asks, for a while or for good.
+
+    Args:
+        owner: a module or class.
+        plain, made: the function that is there else, and the one that asks.
+    """
+
+    __slots__ = ("inherited", "made", "name", "owner", "plain")
+
+    def __init__(self, owner: Any, name: str, plain: Any, made: Any) -> None:
+        self.owner, self.name, self.plain, self.made = owner, name, plain, made
+        self.inherited = name not in vars(owner)  # or loaded when it is asked for
+
+    def exchange(self, asks: bool) -> None:
+        """Set the one or the other, unless somebody else has set the attribute meanwhile."""
+        now = vars(self.owner).get(self.name)
+        if asks and (now is self.plain or (now is None and self.inherited)):
+            setattr(self.owner, self.name, self.made)
+        elif not asks and now is self.made:
+            if self.inherited:
+                delattr(self.owner, self.name)
+            else:
+                setattr(self.owner, self.name, self.plain)
+
+
+_Names = list[tuple[Any, tuple[str, str], tuple[str, str]]]
+_places: list[_Place] = []
+_renamed: _Names = []  # functions with their module and name, before and after
 
 
 def handler_of(kind: type) -> Any:
@@ -145,7 +182,7 @@ def as_operator(name: str, args: Any) -> Any:
     return None
 
 
-def _leave_to_file(function: Any) -> None:
+def _leave_to_file(function: Any, names: _Names) -> None:
     """Let pickle find a function that layers hold, and whose public name another has from now on,
     in the file that defines it."""
     public = record_of(function)
@@ -154,7 +191,7 @@ def _leave_to_file(function: Any) -> None:
     name: str = function.__name__
     found: Any = vars(sys.modules[home]).get(name) if home in sys.modules else None
     if found is not None and found is function:
-        found.__module__, found.__qualname__ = home, name
+        names.append((found, (found.__module__, found.__qualname__), (home, name)))
 
 
 def _wrap_namespaces() -> None:
@@ -170,8 +207,8 @@ def _wrap_namespaces() -> None:
             if module in modules[:2]:  # where pickle finds it
                 made.__module__, made.__qualname__ = module.__name__, name
             if module is modules[1]:
-                _leave_to_file(function)
-        setattr(module, name, made)
+                _leave_to_file(function, _renamed)
+        _places.append(_Place(module, name, function, made))
 
     names = [*torch.FUNCTIONS, *torch._LAZY_NAMES]
     for name in names:
@@ -190,23 +227,26 @@ def _wrap_methods() -> None:
     for part in (Conversions, Writing, Operators):
         names |= {n for n, f in vars(part).items() if callable(f)}
     every = names - _LEFT_ALONE | _SPECIAL | _DESCRIBING
+    methods: dict[str, Any] = {}
     for name in sorted(every, key=_OPERATORS.__contains__):
         found = getattr(Tensor, name, None)
         private = name.startswith("_") and not name.startswith("__")
         if found is not None and not private and not isinstance(found, type):
             if name in _OPERATORS:
-                public, name_ = getattr(Tensor, _OPERATORS[name]), _OPERATORS[name]
-                made = _asking(found, name_, public, "Tensor.")
+                name_ = _OPERATORS[name]
+                made = _asking(found, name_, methods[name_], "Tensor.")
                 made.__name__ = name
             else:
                 made = _asking(found, _DIVISION.get(name, name), place="Tensor.")
+            methods[name] = made
             asking.setdefault(found, made)
-            setattr(Tensor, name, made)
+            _places.append(_Place(Tensor, name, found, made))
     for name in _PROPERTIES:
         found = getattr(Tensor, name)
         getter = _asking(found.fget, name, place="Tensor.")
         getter.__name__ = "__get__"
-        setattr(Tensor, name, property(getter, found.fset, found.fdel, found.__doc__))
+        asks = property(getter, found.fset, found.fdel, found.__doc__)
+        _places.append(_Place(Tensor, name, found, asks))
 
 
 # what has taken a function's public name; others may hold the function itself
@@ -222,10 +262,53 @@ def needed_by(kind: type) -> None:
 def install() -> None:
     """Let functions and methods ask their arguments' classes from now on."""
     global _installed
-    if not _installed:
-        _installed = True
+    with _exchanging:
+        if not _installed:
+            _installed = True
+            _exchange(True)
+
+
+def begin_asking() -> None:
+    """Let them ask until :func:`end_asking` is called as often. Behind it they do not, unless
+    :func:`install` was called: what others took meanwhile asks on."""
+    global _borrowers, _borrowed
+    with _exchanging:
+        _borrowed += 1
+        if _borrowed > _OFTEN:  # an exchange takes a millisecond
+            install()
+        _borrowers += 1
+        if _borrowers == 1 and not _installed:
+            _exchange(True)
+
+
+def end_asking() -> None:
+    """The end of what :func:`begin_asking` began."""
+    global _borrowers
+    with _exchanging:
+        _borrowers -= 1
+        if not (_borrowers or _installed):
+            _exchange(False)
+
+
+@contextlib.contextmanager
+def asking_for_a_while() -> Iterator[None]:
+    """A block in which functions and methods ask."""
+    begin_asking()
+    try:
+        yield
+    finally:
+        end_asking()
+
+
+def _exchange(asks: bool) -> None:
+    """Put functions that ask in the place of those that do not, or the other way round."""
+    if not _places:
         _wrap_namespaces()
         _wrap_methods()
+    for place in _places:
+        place.exchange(asks)
+    for function, before, after in _renamed:
+        function.__module__, function.__qualname__ = after if asks else before
 
 
 def answer_for(*kinds: Any) -> None:

@@ -93,6 +93,14 @@ class Receiver(Interpreter):
         """What ``func(*args, **kwargs)`` is, below autograd."""
         raise NotImplementedError
 
+    def choose(self, pred: Any, true_fn: Any, false_fn: Any, operands: Any) -> Any:
+        """What `torch.cond` is; NotImplemented: what one of the functions gives."""
+        return NotImplemented
+
+    def repeat(self, cond_fn: Any, body_fn: Any, carried: Any, more: Any = ()) -> Any:
+        """What `while_loop` is; NotImplemented: what its rounds give."""
+        return NotImplemented
+
 
 def receiver() -> Receiver | None:
     """The innermost interpreter, where it takes overloads."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 from collections.abc import Callable
@@ -16,7 +17,7 @@ from .dispatcher import Dispatcher, answer_for_classes, outside_modes
 from .entire import entire_of
 from .overloads import is_inside, receiver, wrapped_in
 
-__all__ = ["Stage", "start", "start_classes"]
+__all__ = ["Stage", "entered", "for_a_while", "left", "start", "start_classes"]
 
 _SUBJECTS = (composites_layers, composites_reductions)  # which register their functions
 
@@ -79,9 +80,19 @@ _stage = Stage()
 
 def start() -> None:
     """Let public functions ask from now on."""
+    _listen()
+    torch_function.install()
+
+
+def _listen() -> None:
     if not torch_function.dispatching:
         torch_function.dispatching.append(_stage)
-        torch_function.install()
+
+
+def for_a_while() -> contextlib.AbstractContextManager[None]:
+    """A block in which public functions ask."""
+    _listen()
+    return torch_function.asking_for_a_while()
 
 
 def start_classes() -> None:
@@ -91,7 +102,18 @@ def start_classes() -> None:
     start()
 
 
-def dispatcher_of(mode: Any) -> Dispatcher:
-    """An interpreter that hands overloads to ``mode``."""
-    start()
-    return Dispatcher(mode)
+def entered(mode: Any) -> Dispatcher:
+    """An interpreter that hands overloads to ``mode``, and takes calls until :func:`left`."""
+    _listen()
+    torch_function.begin_asking()
+    made = Dispatcher(mode)
+    made.enter()
+    return made
+
+
+def left(made: Dispatcher) -> None:
+    """The end of what :func:`entered` began."""
+    try:
+        made.leave()
+    finally:
+        torch_function.end_asking()

@@ -73,7 +73,9 @@ def _native_batch_norm_legit(
         raise TypeError("_native_batch_norm_legit() takes 6 or 8 arguments")
     mean, variance = arguments[:2] if len(arguments) == 5 else (None, None)
     training, momentum, eps = arguments[-3:]
-    return native_batch_norm(input, weight, bias, mean, variance, training, momentum, eps)
+    made = native_batch_norm(input, weight, bias, mean, variance, training, momentum, eps)
+    tape.named(made[0], "NativeBatchNormLegitBackward0")
+    return made
 
 
 def _batch_norm_with_update(
@@ -84,6 +86,7 @@ def _batch_norm_with_update(
     made = _native_batch_norm_legit(
         input, weight, bias, running_mean, running_var, True, momentum, eps
     )
+    tape.named(made[0], "BatchNormWithUpdateBackward0")
     return *made, input.new_empty((0,), dtype=dtypes.uint8)
 
 
@@ -128,13 +131,14 @@ def _safe_places(x: Any, mask: Any, indices: Any) -> list[Any]:
 def _unsafe_masked_index(self: Any, mask: Any, indices: Any, fill: Any) -> Any:
     """``self[indices]`` where ``mask``, else ``fill``; other indices may lie outside."""
     found = self[tuple(_safe_places(self, mask, indices))]
-    return found.masked_fill(~mask, fill)
+    return tape.named(found.masked_fill(~mask, fill), "UnsafeMaskedIndexBackward0")
 
 
 def _unsafe_masked_index_put_accumulate(self: Any, mask: Any, indices: Any, values: Any) -> Any:
     """``self`` with the ``values`` where ``mask`` added at ``indices``."""
     places = _safe_places(self, mask, indices)
-    return self.index_put(places, where(mask, values, constant(False)), accumulate=True)
+    made = self.index_put(places, where(mask, values, constant(False)), accumulate=True)
+    return tape.named(made, "UnsafeMaskedIndexPutAccumulateBackward0")
 
 
 # --- joining ------------------------------------------------------------------------------------

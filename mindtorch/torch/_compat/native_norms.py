@@ -91,4 +91,5 @@ def native_dropout(input: Any, p: float, train: bool | None) -> tuple[Any, Any]:
 
 def native_dropout_backward(grad_output: Any, mask: Any, scale: float) -> Any:
     """``grad_output * mask * scale``."""
-    return grad_output * (mask.to(grad_output.dtype) * scale)
+    made = grad_output * (mask.to(grad_output.dtype) * scale)
+    return tape.named(made, "NativeDropoutBackwardBackward0")

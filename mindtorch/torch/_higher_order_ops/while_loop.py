@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from mindtorch.torch._aten.overloads import receiver
 from mindtorch.torch._tensor.tensor import Tensor
 from mindtorch.torch.utils._pytree import tree_flatten
 
-__all__ = ["while_loop"]
+__all__ = ["while_loop", "while_loop_op"]
 
 
 def while_loop(
@@ -32,9 +33,27 @@ def while_loop(
             "Expect carried_inputs to be a tuple of possibly nested dict/list/tuple that only"
             f"consists of tensor or int leaves, but got {carried_inputs}."
         )
-    carried = tuple(carried_inputs)
-    while _holds(cond_fn(*carried)):
-        made = body_fn(*carried)
+    return while_loop_op(cond_fn, body_fn, tuple(carried_inputs), ())
+
+
+def while_loop_op(
+    cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried_inputs: Any,
+    additional_inputs: Any,
+) -> Any:  # fmt: skip
+    """`torch.ops.higher_order.while_loop`: :func:`while_loop` of functions that take more.
+
+    Args:
+        cond_fn, body_fn: functions or graphs of the carried and the additional inputs.
+        carried_inputs: what each round changes; additional_inputs: what stays.
+    """
+    top = receiver()
+    if top is not None:
+        found = top.repeat(cond_fn, body_fn, carried_inputs, tuple(additional_inputs))
+        if found is not NotImplemented:
+            return found
+    carried, more = tuple(carried_inputs), tuple(additional_inputs)
+    while _holds(cond_fn(*carried, *more)):
+        made = body_fn(*carried, *more)
         if not isinstance(made, (tuple, list)) or len(made) != len(carried):
             raise RuntimeError(
                 f"body_fn should return a tuple of {len(carried)} values, but got {made}"
@@ -49,3 +68,8 @@ def _holds(found: Any) -> bool:
             f"cond_fn must return a boolean scalar tensor or a boolean but got {found}"
         )
     return bool(found)
+
+
+while_loop_op.__module__, while_loop_op.__name__ = "torch._ops.higher_order", "while_loop"
+# what files of exported programs call it
+while_loop_op.file_word = "torch.ops.higher_order.while_loop"  # type: ignore[attr-defined]

@@ -111,6 +111,10 @@ def _cast(x: Any, dtype: DType) -> Any:
     return movement.cast(x, dtype=dtype)
 
 
+def _named_copy(copy: Any) -> Any:
+    return tape.named(copy, "ToCopyBackward0")
+
+
 class Conversions(EngineTensor):
     """to, type, item, numpy, DLPack and storages."""
 
@@ -136,9 +140,9 @@ class Conversions(EngineTensor):
         ):
             strides = strides_for(result, memory_format)
             if result is self or result.aval.strides != strides:
-                result = movement.clone(result, strides=strides)
+                result = _named_copy(movement.clone(result, strides=strides))
         if copy_ and result is self:
-            result = movement.clone(self)
+            result = _named_copy(movement.clone(self))
         return result
 
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:

@@ -138,6 +138,7 @@ class Writing(EngineTensor):
             described = aval(shape, self.aval.dtype, steps)
             source = _part(whole, storage_offset, described, source._shared)
         inplace.set_data(self, source)
+        self._shared.version += 1
         return self
 
     def resize_(self, *sizes: Any, memory_format: Any = None, size: Any = None) -> Any:

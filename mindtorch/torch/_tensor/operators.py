@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 NUMBERS = (float, int, bool, complex)
 
 
-def _operator(op: Any, reflected: bool = False) -> Callable[[Any, Any], Tensor]:
+def _operator(op: Any, name: str) -> Callable[[Any, Any], Tensor]:
     """``self op other``: other may be a tensor or a number."""
     call = call_of(op, 2)
 
-    def method(self: Any, other: Any) -> Any:
+    def method(self: Any, other: Any = None) -> Any:
         if not isinstance(other, EngineTensor):
             if type(other) in NUMBERS:
                 other = constant(other)
@@ -38,7 +38,35 @@ def _operator(op: Any, reflected: bool = False) -> Callable[[Any, Any], Tensor]:
                 other = _as_operand(other)
                 if other is None:
                     return NotImplemented
-        return call(other, self) if reflected else call(self, other)
+        try:
+            return call(self, other)
+        except AttributeError:
+            if isinstance(self, EngineTensor):
+                raise
+        raise TypeError(
+            f"descriptor '{name}' for 'torch._C.TensorBase' objects doesn't apply to a "
+            f"'{type(self).__name__}' object"
+        )
+
+    return method
+
+
+def _reflected_operator(op: Any, numbers: bool) -> Callable[[Any, Any], Tensor]:
+    """``other op self``; ``numbers``: of ``self`` as a number, too, as torch's functions are."""
+    call = call_of(op, 2)
+
+    def method(self: Any, other: Any = None) -> Any:
+        if type(other) in NUMBERS:
+            other = constant(other)
+        elif not isinstance(other, EngineTensor):
+            other = _as_operand(other)
+            if other is None:
+                return NotImplemented
+        if not isinstance(self, EngineTensor):
+            if not numbers:
+                return NotImplemented
+            self = constant(self)
+        return call(other, self)
 
     return method
 
@@ -50,10 +78,10 @@ def _as_operand(other: Any) -> Any:
     return None
 
 
-_equal = _operator(comparisons.equal)
+_equal = _operator(comparisons.equal, "__eq__")
 
 
-def _is_equal(self: Any, other: Any) -> Any:
+def _is_equal(self: Any, other: Any = None) -> Any:
     """``self == other``, the one operator that takes numpy's arrays as tensors."""
     if isinstance(other, np.ndarray):
         other = from_array(np.asarray(other, order="C"))
@@ -63,7 +91,7 @@ def _is_equal(self: Any, other: Any) -> Any:
 def _in_place_operator(op: Any) -> Callable[[Any, Any], Any]:
     others = Implementations()
 
-    def method(self: Any, other: Any) -> Any:
+    def method(self: Any, other: Any = None) -> Any:
         if others and (found := others.call((self, other), {})) is not NotImplemented:
             return found
         if not isinstance(other, EngineTensor):
@@ -84,7 +112,10 @@ _negative = call_of(pointwise.negative, 1)
 
 def _divided_by(self: Any, other: Any) -> Any:
     """``other / self`` with torch's two roundings."""
-    return _reciprocal(self) * other
+    try:
+        return _reciprocal(self) * other
+    except TypeError:
+        return NotImplemented
 
 
 def _raise(self: Any, other: Any) -> Any:
@@ -105,13 +136,15 @@ class Operators(EngineTensor):
 
     __slots__ = ()
 
-    __add__ = __radd__ = _operator(pointwise.add)
-    __sub__ = _operator(pointwise.subtract)
-    __rsub__ = _operator(pointwise.subtract, reflected=True)
-    __mul__ = __rmul__ = _operator(pointwise.multiply)
-    __truediv__ = _operator(pointwise.divide)
+    __add__ = _operator(pointwise.add, "__add__")
+    __radd__ = _operator(pointwise.add, "__radd__")
+    __sub__ = _operator(pointwise.subtract, "__sub__")
+    __rsub__ = _reflected_operator(pointwise.subtract, numbers=False)
+    __mul__ = _operator(pointwise.multiply, "__mul__")
+    __rmul__ = _operator(pointwise.multiply, "__rmul__")
+    __truediv__ = _operator(pointwise.divide, "__div__")
     __rdiv__ = __rtruediv__ = _divided_by
-    _power = _operator(pointwise.power)
+    _power = _operator(pointwise.power, "__pow__")
 
     def __pow__(self, other: Any) -> Any:
         if type(other) in NUMBERS:
@@ -121,13 +154,13 @@ class Operators(EngineTensor):
     def __delitem__(self, item: Any) -> None:
         raise TypeError("Tensor does not support deleting items")
 
-    __rpow__ = _operator(pointwise.power, reflected=True)
+    __rpow__ = _reflected_operator(pointwise.power, numbers=True)
     __eq__ = _is_equal
-    __ne__ = _operator(comparisons.not_equal)  # type: ignore[assignment]
-    __lt__ = _operator(comparisons.less)
-    __le__ = _operator(comparisons.less_equal)
-    __gt__ = _operator(comparisons.greater)
-    __ge__ = _operator(comparisons.greater_equal)
+    __ne__ = _operator(comparisons.not_equal, "__ne__")  # type: ignore[assignment]
+    __lt__ = _operator(comparisons.less, "__lt__")
+    __le__ = _operator(comparisons.less_equal, "__le__")
+    __gt__ = _operator(comparisons.greater, "__gt__")
+    __ge__ = _operator(comparisons.greater_equal, "__ge__")
     __iadd__ = _in_place_operator(pointwise.add)
     __isub__ = _in_place_operator(pointwise.subtract)
     __imul__ = _in_place_operator(pointwise.multiply)

@@ -18,11 +18,10 @@ from mindtorch.torch._aten.autograd import COMPOSITES, NOT_MADE
 from mindtorch.torch._aten.lowerings import call, described, overload, packet
 from mindtorch.torch._aten.overloads import OpOverload
 from mindtorch.torch._aten.schemas import lines_of, tensors_in
-from mindtorch.torch._aten.stage import start
+from mindtorch.torch._aten.stage import for_a_while
 from mindtorch.torch.functions.creation import new_empty
 from mindtorch.torch.fx.graph_module import GraphModule
 from mindtorch.torch.fx.node import Node
-from mindtorch.torch.nn import Module
 
 from ._decomposition_rules import RULES, WRITES
 from ._program_graph import Inputs, drop_unused
@@ -77,6 +76,8 @@ class _Functional(Recorder):
     Args:
         table: operators and what they are made of; None: all that are not of the core.
     """
+
+    _books = (*Recorder._books, "_of")
 
     def __init__(self, program: Any, table: dict[Any, Callable[..., Any]] | None) -> None:
         self._of: dict[int, _Value] = {}
@@ -221,6 +222,8 @@ class _Functional(Recorder):
             value = call("_to_copy", value, dtype=target.aval.dtype)
         if value.aval.shape != target.aval.shape:
             value = call("expand", value, list(target.aval.shape))
+        if self.within():
+            self.check_write(target)
         node = self.node_of(value)
         self.node_of(target)
         self._write(self._of[id(target)], node)
@@ -320,7 +323,6 @@ def decomposed(traced: Traced, table: dict[Any, Callable[..., Any]] | None) -> T
     Raises:
         ExportError: an operator writes in a way that has no value.
     """
-    start()
     values = [n.meta["val"] for n in traced.graph_module.graph.find_nodes(op="placeholder")]
     tensors = [v for v in values if isinstance(v, Tensor)]
     axes = [
@@ -332,7 +334,7 @@ def decomposed(traced: Traced, table: dict[Any, Callable[..., Any]] | None) -> T
     }
     run = _Run(traced, list(symbols.values()), table)
     try:
-        with no_grad():
+        with no_grad(), for_a_while():
             _, sizes = trace_for_sizes(
                 run, [_example(v) for v in tensors], axes, SymbolicTracer()
             )
@@ -340,7 +342,7 @@ def decomposed(traced: Traced, table: dict[Any, Callable[..., Any]] | None) -> T
         raise ExportError(f"run_decompositions: {error}") from error
     if sizes.reasons:
         raise ExportError(f"run_decompositions: an open length is fixed: {sizes.reasons[0]}")
-    module = GraphModule(Module(), run.program.graph)
+    module = GraphModule(run.program.root, run.program.graph)
     return Traced(
         module, ExportGraphSignature(list(traced.signature.input_specs), run.outputs),
         traced.in_spec, traced.out_spec, traced.constants, traced.ranges, traced.sources,

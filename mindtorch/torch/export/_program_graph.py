@@ -68,12 +68,13 @@ class Inputs:
 
     Attributes:
         traced: the traced tensors of the parameters, with their nodes.
+        root: has the graphs that nodes call.
     """
 
     traced: list[tuple[Tensor, Node]]
 
     def __init__(self, symbols: list[Expression]) -> None:
-        self.graph = Graph()
+        self.graph, self.root = Graph(), Module()
         self.sizing = Sizing(symbols)
         self._lengths: dict[int, Node] = {}
         self._places: dict[Expression, tuple[Node, int]] = {}
@@ -261,7 +262,7 @@ class GraphOfProgram(Inputs):
 
     def module_of_graph(self) -> GraphModule:
         """The module that runs the graph."""
-        return GraphModule(Module(), self.graph)
+        return GraphModule(self.root, self.graph)
 
 
 def drop_unused(graph: Graph) -> None:

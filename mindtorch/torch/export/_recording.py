@@ -20,6 +20,7 @@ from mindtorch.torch._aten.schemas import tensors_in
 from mindtorch.torch._subclasses.fake_tensor import fake
 from mindtorch.torch.fx.node import Node
 
+from ._control_flow import ControlFlow
 from ._symbols import Expression, SymInt
 
 __all__ = ["Recorder"]
@@ -30,7 +31,7 @@ _OPERATORS: dict[str, Any] = {
 }  # fmt: skip
 
 
-class Recorder(Receiver):
+class Recorder(ControlFlow, Receiver):
     """Writes overloads down and lets the tracer around it go on.
 
     Args:
@@ -41,7 +42,8 @@ class Recorder(Receiver):
     draws = True
 
     def __init__(self, program: Any) -> None:
-        self.graph = program.graph
+        super().__init__()
+        self.graph, self.root = program.graph, program.root
         self.constant = program.constant
         self.length = program.length
         self.sizing = program.sizing
@@ -77,9 +79,12 @@ class Recorder(Receiver):
         of_value = self._values.get(id(tensor.flat))
         if of_value is not None:
             return of_value[1]
-        if waits(tensor):
+        if self.within():
+            node = self.tensor_from_around(tensor, lambda: self.node_of(tensor))
+        elif waits(tensor):
             raise TracingError("a tensor that no operator made is in the forward")
-        node = self.constant(tensor)
+        else:
+            node = self.constant(tensor)
         self.note(tensor, node)
         return node
 
@@ -105,6 +110,8 @@ class Recorder(Receiver):
 
     def _number(self, sizes: Any, place: int) -> Node:
         found = self._numbers.get(place)
+        if found is None and self.within():
+            found = self._numbers[place] = self.from_around(lambda: self._number(sizes, place))
         if found is None:
             expression = self.sizing.expression(sizes, place)
             hint = int(plain(sizes.values[place]))
@@ -150,6 +157,8 @@ class Recorder(Receiver):
         result = self.outside(func.kernel, *args, **kwargs)
         schema = func._schema
         written = schema is not None and schema.is_mutable
+        if written and self.within() and args and isinstance(args[0], Tensor):
+            self.check_write(args[0])
         made = list(tensors_in(result if isinstance(result, (list, tuple)) else (result,)))
         if not made and not written:
             return result
@@ -188,12 +197,17 @@ class Recorder(Receiver):
 
     def _lifted(self, tensor: Tensor) -> Tensor:
         """A tensor of numbers that the forward has just made: a constant of the program, copied."""
-        node = self.emit(overload("lift_fresh_copy.default"), (self.constant(tensor),), {})
+        node = self.emit(overload("lift_fresh_copy.default"), (self._constant(tensor),), {})
         self._describe(node, tensor)
         ended = self.emit(overload("detach_.default"), (node,), {})
         self._describe(ended, tensor)
         self.note(tensor, ended)
         return tensor
+
+    def _constant(self, tensor: Tensor) -> Any:
+        if self.within():
+            return self.from_around(lambda: self._constant(tensor))
+        return self.constant(tensor)
 
     def _fake(self, tensor: Any) -> Any:
         a, shown = tensor.aval, self.sizing.shown

@@ -20,7 +20,7 @@ from mindtorch.engine.result_strides import preserved_strides
 from mindtorch.engine.tensor import Tensor
 from mindtorch.exporting.errors import ExportError
 from mindtorch.torch import enable_grad
-from mindtorch.torch._aten.stage import start
+from mindtorch.torch._aten.stage import for_a_while
 from mindtorch.torch._dynamo.exc import UserError
 from mindtorch.torch.func import functional_call
 from mindtorch.torch.fx.graph_module import GraphModule
@@ -235,7 +235,7 @@ def _graph_of(call: _Call) -> tuple[Any, Any]:
     while True:
         axes = [*({} for _ in call.held), *opened.axes]
         try:
-            with enable_grad():
+            with enable_grad(), for_a_while():
                 graph, sizes = trace_for_sizes(call, call.examples(), axes, SymbolicTracer())
         except TracingError as error:
             raise ExportError(
@@ -342,7 +342,6 @@ def trace_module(
             arguments, or uses what has no place in a program.
         UserError: ``dynamic_shapes`` does not fit, or the model fixes an open length.
     """
-    start()
     arguments = combined(module.forward, args, kwargs)
     kwargs = {name: kwargs[name] for name in arguments if name in kwargs}
     leaves = _leaves(arguments)

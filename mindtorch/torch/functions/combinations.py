@@ -179,11 +179,11 @@ def ldexp(input: Any, other: Any) -> Any:  # noqa: A002
     check_numbers("ldexp", "none", input, other)
     kind = input.aval.dtype
     if kind.category == dtypes.FLOAT and other.aval.dtype.category < dtypes.FLOAT:
-        return _scaled_by_power(input, other)
+        return tape.named(_scaled_by_power(input, other), "LdexpBackward0")
     base = constant(2.0)
     if input.aval.dtype.category >= dtypes.FLOAT:
         base = movement.cast(base, dtype=input.aval.dtype)
-    return ops.multiply(input, ops.power(base, other))
+    return tape.named(ops.multiply(input, ops.power(base, other)), "LdexpBackward0")
 
 
 @function(
@@ -199,6 +199,7 @@ def mvlgamma(input: Any, p: int) -> Any:  # noqa: A002
     x = input
     if x.aval.dtype is dtypes.bool_:
         raise RuntimeError("The input tensor may not be a boolean tensor.")
+    refuse_kinds("arange_cpu", x.aval, "complex")
     if x.aval.dtype.category < dtypes.FLOAT:
         x = movement.cast(x, dtype=dtypes.default)
     if not x.aval.size:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from mindtorch.engine.autograd import inplace, tape
+from mindtorch.engine.aval import contiguous_strides
 from mindtorch.engine.ops import movement as ops
 from mindtorch.engine.ops.base import normalize_axis
 from mindtorch.engine.tensor import DetachedStorage, make
@@ -19,8 +20,10 @@ from .parts import chunk, narrow, select, split, split_with_sizes
 from .shape import as_strided, diagonal
 
 
-def _fresh(view: Any) -> Any:
-    return ops.clone(ops.contiguous(view)) if view.aval.contiguous else ops.contiguous(view)
+def _fresh(view: Any, name: str) -> Any:
+    """A copy of a view in C order, on the tape the node ``name``."""
+    source = ops.contiguous(view) if view.aval.contiguous else view
+    return tape.named(ops.clone(source, strides=contiguous_strides(view.aval.shape)), name)
 
 
 def _check_narrow(x: Any, dim: int, start: int, length: int) -> None:
@@ -40,6 +43,8 @@ def _check_narrow(x: Any, dim: int, start: int, length: int) -> None:
 
 
 def _define_copy(name: str, is_method: bool, arguments: str, rule: Out) -> None:
+    node = "".join(word.capitalize() for word in name.split("_")) + "Backward0_copy"
+
     def body(input: Any, *args: Any, out: Any = None, **kwargs: Any) -> Any:  # noqa: A002
         require_tensor(input, f"{name}_copy", "input", 1)
         if name == "narrow":
@@ -48,13 +53,13 @@ def _define_copy(name: str, is_method: bool, arguments: str, rule: Out) -> None:
             input, *args, **kwargs
         )
         if isinstance(made, tuple):
-            copies = tuple(_fresh(x) for x in made)
+            copies = tuple(_fresh(x, node) for x in made)
             if out is None:
                 return copies
             for copy, target in zip(copies, out, strict=True):
                 store_out(copy, target, f"{name}_copy", (), rule)
             return None
-        result = _fresh(made)
+        result = _fresh(made, node)
         return result if out is None else store_out(result, out, f"{name}_copy", (), rule)
 
     body.__name__ = body.__qualname__ = f"{name}_copy"
@@ -86,7 +91,7 @@ def narrow_copy(input: Any, dim: int, start: int, length: int) -> Any:  # noqa: 
         raise RuntimeError(
             f"start ({start}) + length ({length}) exceeds dimension size ({size})."
         )
-    return _fresh(narrow(input, dim, start, length))
+    return _fresh(narrow(input, dim, start, length), "NarrowCopyBackward0")
 
 
 for _name, _is_method, _arguments in (
@@ -110,7 +115,7 @@ for _name, _is_method, _arguments, _rule in (
 @function(out=Out(EXACT, shown="aten::alias_copy"), method=False)
 def alias_copy(input: Any) -> Any:  # noqa: A002
     """A tensor of its own with the elements of ``input``."""
-    return _fresh(input)
+    return _fresh(input, "AliasBackward0_copy")
 
 
 @function(method=False, out=True)
@@ -122,7 +127,7 @@ def slice_copy(
     step: int = 1,
 ) -> Any:
     """``input[start:end:step]`` along ``dim``, as a tensor of its own."""
-    return _fresh(sliced_along(input, dim, start, end, step))
+    return _fresh(sliced_along(input, dim, start, end, step), "SliceBackward0_copy")
 
 
 def sliced_along(x: Any, dim: int, start: Any, end: Any, step: int) -> Any:
@@ -134,8 +139,8 @@ def sliced_along(x: Any, dim: int, start: Any, end: Any, step: int) -> Any:
     return ops.slice_(x, axis=axis, start=first, length=length, step=step)
 
 
-def _replaced(x: Any, src: Any, view_of: Any) -> Any:
-    """A copy of ``x`` whose view ``view_of(copy)`` holds ``src``."""
+def _replaced(x: Any, src: Any, view_of: Any, name: str) -> Any:
+    """A copy of ``x`` whose view ``view_of(copy)`` holds ``src``; on the tape ``name``."""
     whole = ops.clone(x)
     view = view_of(whole)
     if view.aval.shape != src.aval.shape:
@@ -144,13 +149,13 @@ def _replaced(x: Any, src: Any, view_of: Any) -> Any:
             f"{list(src.aval.shape)}, slice size = {list(view.aval.shape)}"
         )
     inplace.copy_(view, src)
-    return whole
+    return tape.named(whole, f"{name}ScatterBackward0")
 
 
 @function()
 def select_scatter(input: Any, src: Any, dim: int, index: int) -> Any:  # noqa: A002
     """``input`` with ``src`` in the place of its slice ``index`` along ``dim``."""
-    return _replaced(input, src, lambda x: select(x, dim, index))
+    return _replaced(input, src, lambda x: select(x, dim, index), "Select")
 
 
 @function(out=Out(EXACT, shown="aten::slice_scatter"))
@@ -163,7 +168,7 @@ def slice_scatter(
     step: int = 1,
 ) -> Any:
     """``input`` with ``src`` in the place of ``input[start:end:step]`` along ``dim``."""
-    return _replaced(input, src, lambda x: sliced_along(x, dim, start, end, step))
+    return _replaced(input, src, lambda x: sliced_along(x, dim, start, end, step), "Slice")
 
 
 @function()
@@ -171,7 +176,7 @@ def diagonal_scatter(
     input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2: int = 1  # noqa: A002
 ) -> Any:
     """``input`` with ``src`` in the place of a diagonal."""
-    return _replaced(input, src, lambda x: diagonal(x, offset, dim1, dim2))
+    return _replaced(input, src, lambda x: diagonal(x, offset, dim1, dim2), "Diagonal")
 
 
 @function()
@@ -187,15 +192,16 @@ def as_strided_scatter(
     def view_of(x: Any) -> Any:
         return as_strided(x, size, stride, 0 if storage_offset is None else storage_offset)
 
-    return _replaced(input, src, view_of)
+    return _replaced(input, src, view_of, "AsStrided")
 
 
-def _apart(views: Any) -> tuple[Any, ...]:
+def _apart(views: Any, name: str = "Split") -> tuple[Any, ...]:
     """``views`` that may be written to: neither the others' nor the base's gradients see it."""
     found = []
     for view in views:
         x = make(view.flat, view.aval, DetachedStorage(view._shared), view._offset)
         x._node, x._output_index = tape.node_of(view), view._output_index
+        tape.named(x, f"Unsafe{name}Backward0")
         found.append(x)
     return tuple(found)
 
@@ -219,6 +225,6 @@ def unsafe_split(tensor: Any, split_size: int, dim: int = 0) -> Any:
 @function()
 def unsafe_split_with_sizes(input: Any, split_sizes: Any, dim: int = 0) -> Any:  # noqa: A002
     """:func:`split_with_sizes`."""
-    return _apart(split_with_sizes(input, split_sizes, dim))
+    return _apart(split_with_sizes(input, split_sizes, dim), "SplitWithSizes")
 
 

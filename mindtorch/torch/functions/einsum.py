@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mindtorch.engine.autograd import tape
 from mindtorch.engine.ops import elementwise as el
 from mindtorch.engine.ops import linear_algebra as ops
 from mindtorch.engine.ops import movement
@@ -189,7 +190,7 @@ def _diagonals(x: Any, term: list[str]) -> tuple[Any, list[str]]:
 def _summed(x: Any, term: list[str], dropped: Any) -> tuple[Any, list[str]]:
     axis = tuple(i for i, label in enumerate(term) if label in dropped)
     if axis:
-        x = sum_(x, axis=axis, keepdims=False)
+        x = tape.named(sum_(x, axis=axis, keepdims=False), "SumBackward1")
     return x, [label for label in term if label not in dropped]
 
 

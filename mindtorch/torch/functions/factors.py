@@ -39,7 +39,7 @@ def slogdet(input: Any) -> Any:  # noqa: A002
     return return_types.slogdet(*ops.slogdet(input))
 
 
-@function(out=Out(cast=CASTABLE), autocast=FULL)
+@function(out=Out(cast=CASTABLE, c_order=True), autocast=FULL, checked=True)
 def cholesky(input: Any, upper: bool = False) -> Any:  # noqa: A002
     """The Cholesky factor."""
     ops.check_square("cholesky", input.aval)
@@ -56,7 +56,7 @@ def qr(input: Any, some: bool = True) -> Any:  # noqa: A002
     return return_types.qr(*factors.qr(input, mode="reduced" if some else "complete"))
 
 
-@function(out=Out(EXACT, recorded=True), autocast=FULL)
+@function(out=Out(EXACT, recorded=True), autocast=FULL, checked=True)
 def svd(input: Any, some: bool = True, compute_uv: bool = True) -> Any:  # noqa: A002
     """The singular values and vectors; V, not its adjoint.
 
@@ -66,7 +66,7 @@ def svd(input: Any, some: bool = True, compute_uv: bool = True) -> Any:  # noqa:
     factors.check_matrix("linalg.svd", input.aval)
     if compute_uv:
         u, s, vh = factors.svd(input, full_matrices=not some, name="linalg.svd")
-        return return_types.svd(u, s, ops.adjoint(vh))
+        return return_types.svd(u, s, tape.named(ops.adjoint(vh), "TransposeBackward0"))
     values: Any = factors.svd_values(input)
     m, n = input.aval.shape[-2:]
     batch, dtype = input.aval.shape[:-2], input.aval.dtype
@@ -218,7 +218,8 @@ def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool =
         tau: the reflectors' factors, as geqrf returns them.
         left: multiply ``other`` from the left.
     """
-    return _factorizations.ormqr(input, tau, other, left, transpose)
+    product = _factorizations.ormqr(input, tau, other, left, transpose)
+    return tape.named(product, "OrmqrBackward0")
 
 
 def _range_of(A: Any, q: int, niter: int, M: Any) -> Any:  # noqa: N803
@@ -287,7 +288,9 @@ def lobpcg(
         raise NotImplementedError("lobpcg(tracker): there is no iteration to follow")
     if method not in (None, "ortho", "basic"):
         raise ValueError(f"unknown method: {method!r}")
-    rows = A.aval.shape[-1]
+    lines, rows = A.aval.shape[-2:]
+    if lines != rows:
+        raise AssertionError(f"A must be square, got shape {A.shape}")
     k = (1 if X is None else X.aval.shape[-1]) if k is None else k
     columns = (k if n is None else n) if X is None else X.aval.shape[-1]
     if rows < 3 * columns:

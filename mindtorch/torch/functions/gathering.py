@@ -82,7 +82,8 @@ def scatter(
     source = _source(input, value if src is None else src, "scatter")
     _check_filling(input, value if src is None else src)
     if reduce is None:
-        return ops.scatter(input, index, source, axis=_axis(input, dim))
+        made = ops.scatter(input, index, source, axis=_axis(input, dim))
+        return made if isinstance(src, EngineTensor) else tape.named(made, "ScatterBackward1")
     if reduce not in _OLD_REDUCE:
         raise RuntimeError("reduce argument must be either add or multiply.")
     if not source.aval.shape:
@@ -137,7 +138,8 @@ def index_reduce(
         )
     axis = _axis(input, dim)
     _check_slices(input, axis, index, source)
-    refuse_kinds("index_func_", input.aval, "bool complex")
+    kernel = "index_func_" if include_self else "index_reduce_func_exclude_input_init"
+    refuse_kinds(kernel, input.aval, "bool complex")
     if not input.aval.ndim:
         whole = (input.reshape(1), index.reshape(-1), source.reshape(-1))
         found = ops.scatter_reduce(
@@ -259,7 +261,7 @@ def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:  # noqa: A0
     return tape.named(found, f"IndexFillBackward{int(isinstance(value, EngineTensor))}")
 
 
-@function(in_place=True, apart=True)
+@function(in_place=True, apart=True, checked=True)
 def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:  # noqa: A002
     """``input`` with ``values`` written (added) at ``indices``, a tuple of index tensors."""
     given = _as_places(input, indices)
@@ -376,6 +378,14 @@ def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Any:  
             "put_(): Expected source and index to have the same number of elements, but got "
             f"source.numel() = {source.aval.size}, index.numel() = {index.aval.size}"
         )
+    if source.aval.dtype is not input.aval.dtype:
+        raise RuntimeError(
+            "put_(): self and source expected to have the same dtype, but got self.dtype = "
+            f"{dtypes.scalar_type_name(input.aval.dtype)} and source.dtype = "
+            f"{dtypes.scalar_type_name(source.aval.dtype)}"
+        )
+    if index.aval.size and not input.aval.size:
+        raise IndexError("put_(): Tried to put elements into an empty tensor")
     return ops.put(input, index, source, accumulate=bool(accumulate))
 
 
@@ -522,7 +532,8 @@ def diag(input: Any, diagonal: int = 0) -> Any:  # noqa: A002
     if input.aval.ndim == 1:
         return ops.diag_embed(input, offset=diagonal, first=0, second=1)
     if input.aval.ndim == 2:
-        return movement.clone(movement.diagonal(input, offset=diagonal, first=0, second=1))
+        found = movement.diagonal(input, offset=diagonal, first=0, second=1)
+        return tape.named(movement.clone(found), "DiagonalBackward0_copy")
     raise RuntimeError(
         f"diag(): Supports 1D or 2D tensors. Got {input.aval.ndim}D"
     )

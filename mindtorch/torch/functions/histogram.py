@@ -24,7 +24,8 @@ def _checked(input: Any, weight: Any, edges: list[Any] | None) -> None:  # noqa:
     """torch's errors for types and shapes."""
     if input.aval.dtype not in (dtypes.float32, dtypes.float64):
         kind = dtypes.scalar_type_name(input.aval.dtype)
-        raise NotImplementedError(f"\"histogramdd\" not implemented for '{kind}'")
+        kernel = "histogramdd" if edges is None else "histogram_cpu"
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{kind}'")
     own = _C_NAMES[input.aval.dtype.name]
     for i, each in enumerate(edges or ()):
         if each.aval.dtype is not input.aval.dtype:

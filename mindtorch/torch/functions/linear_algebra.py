@@ -87,17 +87,19 @@ def _by_rank(input: Any, other: Any) -> Any:  # noqa: A002
         if m == 2:
             return mv(input, other)
         _check_vector(input, other)
-        return movement.reshape(matmul(input, _column(other)), input.aval.shape[:-1])
+        product = movement.reshape(matmul(input, _column(other)), input.aval.shape[:-1])
+        return tape.named(product, "UnsafeViewBackward0")
     if m == 1:
         if input.aval.shape[0] != other.aval.shape[-2]:
             raise RuntimeError(
                 f"mat1 and mat2 shapes cannot be multiplied (1x{input.aval.shape[0]} and "
                 f"{other.aval.shape[-2]}x{other.aval.shape[-1]})"
             )
-        return _drop(ops.matmul(_row(input), other), n - 2)
+        product = _drop(ops.matmul(_row(input), other), n - 2)
+        return tape.named(product, "SqueezeBackward4" if n == 2 else "UnsafeViewBackward0")
     if n == 2:
         return _folded(input, other)
-    return ops.matmul(input, other)
+    return tape.named(ops.matmul(input, other), "UnsafeViewBackward0")
 
 
 def _check_vector(x: Any, y: Any) -> None:
@@ -185,6 +187,13 @@ def mv(input: Any, vec: Any) -> Any:  # noqa: A002
     Args:
         vec: as long as the matrix has columns.
     """
+    if not input.aval.ndim:
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
+    if input.aval.dtype is not vec.aval.dtype:
+        kinds = [scalar_type_name(x.aval.dtype) for x in (vec, input, vec)]
+        raise RuntimeError(
+            "addmv input tensors must have the same dtype, but got {}, {}, and {}".format(*kinds)
+        )
     if input.aval.ndim != 2 or vec.aval.ndim != 1:
         raise RuntimeError(
             "vector + matrix @ vector expected, got "
@@ -239,7 +248,8 @@ def inner(input: Any, other: Any) -> Any:  # noqa: A002
             f"{list(input.aval.shape)} and {list(other.aval.shape)}"
         )
     if input.aval.ndim == other.aval.ndim == 1:
-        return FUNCTIONS["dot"](input, other)
+        product = FUNCTIONS["dot"](input, other)
+        return tape.named(product, "ViewBackward0")
     return tensordot(input, other, ([-1], [-1]))
 
 
@@ -517,7 +527,8 @@ def kron(input: Any, other: Any) -> Any:  # noqa: A002
     left = movement.reshape(input, tuple(n for m in a for n in (m, 1)))
     right = movement.reshape(other, tuple(n for m in b for n in (1, m)))
     shape = tuple(m * n for m, n in zip(a, b, strict=True))
-    return movement.reshape(el.multiply(left, right), shape)
+    whole = movement.reshape(el.multiply(left, right), shape)
+    return tape.named(whole, "UnsafeViewBackward0")
 
 
 @function(out=Out(EXACT, shown="linalg_cross"), cacheable=True, autocast_cuda=WIDEST)

@@ -23,22 +23,26 @@ _OPERATORS = {
 
 
 def _define(name: str, op: Any) -> None:
-    def forward(self: Any, other: Any) -> Any:
+    def forward(self: Any, other: Any = None) -> Any:
         try:
             return op(self, operand(other, name, "other"))
         except TypeError:
             return NotImplemented
 
-    def reflected(self: Any, other: Any) -> Any:
+    def reflected(self: Any, other: Any = None) -> Any:
         try:
-            return op(operand(other, name, "other"), self)
+            return op(operand(other, name, "other"), operand(self, name, "input"))
         except TypeError:
             return NotImplemented
 
-    def in_place(self: Any, other: Any) -> Any:
+    def in_place(self: Any, other: Any = None) -> Any:
         if isinstance(other, np.ndarray):
             return NotImplemented
-        return inplace.apply_in_place(op, self, self, operand(other, name, "other"))
+        try:
+            other = operand(other, name, "other")
+        except TypeError:
+            return NotImplemented
+        return inplace.apply_in_place(op, self, self, other)
 
     for prefix, body in (("", forward), ("r", reflected), ("i", in_place)):
         body.__name__ = body.__qualname__ = f"__{prefix}{name}__"
@@ -54,9 +58,10 @@ def _matmul(self: Any, other: Any) -> Any:
     return matmul(self, other) if isinstance(other, EngineTensor) else NotImplemented
 
 
-def _reflected_matmul(self: Any, other: Any) -> Any:
+def _reflected_matmul(self: Any, other: Any = None) -> Any:
     """``other @ self``."""
-    return matmul(other, self) if isinstance(other, EngineTensor) else NotImplemented
+    both = isinstance(other, EngineTensor) and isinstance(self, EngineTensor)
+    return matmul(other, self) if both else NotImplemented
 
 
 def _in_place_matmul(self: Any, other: Any) -> Any:

@@ -38,7 +38,7 @@ Raises:
     def along(x: Any, axis: int, keepdims: bool) -> Any:
         return result(*op(x, axis=axis, keepdims=keepdims))
 
-    @function(out=True, not_none=True, name=name, about=about)
+    @function(out=True, not_none=True, checked=True, name=name, about=about)
     def body(input: Any, dim: Any = None, keepdim: bool = False) -> Any:  # noqa: A002
         require_order("median_cpu" if dim is None else "median_out", input)
         if dim is None:
@@ -67,7 +67,9 @@ _middle("median", reduction.median_with_index, return_types.median)
 _middle("nanmedian", reduction.nanmedian_with_index, return_types.nanmedian)
 
 
-@function(out=Out("expected scalar type '{result}' but got '{out}' for values output"))
+@function(
+    out=Out("expected scalar type '{result}' but got '{out}' for values output"), checked=True
+)
 def mode(input: Any, dim: int = -1, keepdim: bool = False) -> Any:  # noqa: A002
     """The commonest value along ``dim`` and its last place."""
     require_order("mode_cpu", input)
@@ -80,7 +82,7 @@ def _quantile(
     name: str, input: Any, q: Any, dim: Any, keepdim: bool, interpolation: str, skip_nan: bool  # noqa: A002
 ) -> Any:
     if input.aval.dtype not in (dtypes.float32, dtypes.float64):
-        raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
+        raise RuntimeError("quantile() input tensor must be either float or double dtype")
     x = input
     if dim is None:
         x, axis = movement.reshape(x, (x.aval.size,)), 0
@@ -110,7 +112,7 @@ def _quantile(
         ]
     lead = (points.aval.size,) if points.aval.ndim else ()
     shaped = movement.reshape(result, (*lead, *shape))
-    return shaped if keepdim else tape.named(shaped, "SqueezeBackward4")
+    return tape.named(shaped, "SqueezeBackward4")
 
 
 def _last(x: Any, axis: int) -> Any:

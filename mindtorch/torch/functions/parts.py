@@ -27,9 +27,9 @@ def narrow(input: Any, dim: int, start: Any, length: int) -> Any:  # noqa: A002
         start.aval.ndim or start.aval.dtype.category != dtypes.INTEGER
     ):
         raise RuntimeError("start must be an 0-dim integral Tensor.")
-    axis = normalize_axis(dim, input.aval.ndim)
     if not input.aval.ndim:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    axis = normalize_axis(dim, input.aval.ndim)
     size = input.aval.shape[axis]
     start, length = as_int(start), as_int(length)
     if length < 0:
@@ -272,8 +272,12 @@ def at_least(x: Any, ndim: int) -> Any:
     shape = x.aval.shape
     if len(shape) >= ndim:
         return x
+    if shape and (ndim == 2 or len(shape) == 2):
+        return ops.unsqueeze(x, axis=0 if ndim == 2 else 2)
+    if shape:
+        return ops.unsqueeze(ops.unsqueeze(x, axis=0), axis=2)
     if ndim == 3:
-        target = {0: (1, 1, 1), 1: (1, *shape, 1), 2: (*shape, 1)}[len(shape)]
+        target = (1, 1, 1)
     else:
         target = (1,) * (ndim - len(shape)) + shape
     return ops.reshape(x, target)
@@ -355,7 +359,8 @@ def repeat_interleave(
             f"repeat_interleave: Invalid output_size, expected {places.size} but got {output_size}"
         )
     kept = from_array if counted else places_of
-    return input.index_select(axis, kept(places, input.aval.device))
+    found = input.index_select(axis, kept(places, input.aval.device))
+    return found if counted else tape.named(found, "ViewBackward0")
 
 
 @function(method=False, home="functional", cacheable=True)

@@ -26,12 +26,14 @@ from .._api.out_rules import FOUND, ONLY_BOOLEAN, Out
 from .._api.public import Public
 from .._api.publish import (
     METHODS,
+    NOT_GIVEN,
     binary,
     check_numbers,
     elementwise,
     function,
     of_numbers,
     operand,
+    second,
     store_out,
     write_result,
 )
@@ -231,8 +233,12 @@ def sub(input: Any, other: Any, *old: Any, alpha: Any = 1) -> Any:  # noqa: A002
 _add_others, _sub_others = Implementations(), Implementations()
 
 
-def _add_(self: Any, other: Any, *old: Any, alpha: Any = 1) -> Any:
+def _add_(
+    self: Any, other: Any = NOT_GIVEN, *old: Any, alpha: Any = 1, x2: Any = NOT_GIVEN
+) -> Any:  # fmt: skip
     """``self += alpha * other``."""
+    if other is NOT_GIVEN:
+        other = second("add_", x2)
     if _add_others:
         found = _add_others.call((self, other, *old), {"alpha": alpha})
         if found is not NotImplemented:
@@ -249,8 +255,12 @@ def _add_(self: Any, other: Any, *old: Any, alpha: Any = 1) -> Any:
     return inplace.apply_in_place(ops.add, self, self, scaled_operand(other, alpha, "add_", self))
 
 
-def _sub_(self: Any, other: Any, *old: Any, alpha: Any = 1) -> Any:
+def _sub_(
+    self: Any, other: Any = NOT_GIVEN, *old: Any, alpha: Any = 1, x2: Any = NOT_GIVEN
+) -> Any:  # fmt: skip
     """``self -= alpha * other``."""
+    if other is NOT_GIVEN:
+        other = second("sub_", x2)
     if _sub_others:
         found = _sub_others.call((self, other, *old), {"alpha": alpha})
         if found is not NotImplemented:
@@ -267,7 +277,7 @@ def _sub_(self: Any, other: Any, *old: Any, alpha: Any = 1) -> Any:
 for _body, _others in ((_add_, _add_others), (_sub_, _sub_others)):
     in_frames_as(_body.__name__[1:], _body)
     _written: Any = cached(_body, others=_others, writes=True)
-    _written.__signature__ = ShownSignature(_body, name=_body.__name__, method=True)
+    _written.__signature__ = ShownSignature(lambda self, other, *, alpha=1: None)
     _written.public = Public(_body.__name__, _body, explained=False, implementations=_others)
     METHODS[_body.__name__] = _written
 METHODS["subtract_"] = METHODS["sub_"]
@@ -420,7 +430,7 @@ def round(input: Any, *, decimals: int = 0) -> Any:  # noqa: A001, A002
     decimals = as_int(decimals)
     if decimals == 0:
         return rounding.round_(input)
-    if input.aval.dtype.category < dtypes.FLOAT:
+    if input.aval.dtype.category != dtypes.FLOAT:
         refuse("round_cpu", input.aval.dtype)
     if input.aval.dtype.itemsize < 4:  # rounded to the type once, at the end
         wide = round(movement.cast(input, dtype=dtypes.float32), decimals=decimals)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine import dtypes
-from mindtorch.engine.autograd import inplace
+from mindtorch.engine.autograd import inplace, tape
 from mindtorch.engine.devices import cuda
 from mindtorch.engine.dtypes import DType
 from mindtorch.engine.ops import movement
@@ -103,7 +103,8 @@ def is_storage(obj: Any) -> bool:
 def fill(input: Any, value: Any) -> Any:  # noqa: A002
     """A tensor like ``input`` whose every element is ``value``."""
     require_tensor(input, "fill", "input", 1)
-    return input.clone().fill_(value)
+    by_tensor = isinstance(value, EngineTensor)
+    return tape.named(input.clone().fill_(value), f"FillBackward{int(by_tensor)}")
 
 
 def _fill_in_place(input: Any, value: Any) -> Any:  # noqa: A002
@@ -170,7 +171,7 @@ def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     chosen = list(choose(range(input.aval.shape[0]), r))
     rows = np.array(chosen, np.int64).reshape(len(chosen), r)
-    return input[from_array(rows, input.aval.device)]
+    return tape.named(input[from_array(rows, input.aval.device)], "StackBackward0")
 
 
 # --- types -----------------------------------------------------------------------------------
@@ -300,7 +301,10 @@ def sum_to_size(self: Any, *size: Any) -> Any:
     axes = tuple(range(lead)) + tuple(
         lead + i for i, n in enumerate(shape) if n == 1 and own[lead + i] != 1
     )
-    return self.sum(axes, keepdim=True).reshape(shape) if axes else self
+    if not axes:
+        return self
+    total = self.sum(axes, keepdim=True)
+    return total.reshape(shape) if lead else tape.named(total, "SumBackward1")
 
 
 @function(namespace=False)
@@ -510,6 +514,11 @@ def to_sparse_bsc(self: Any, blocksize: Any, dense_dim: Any = None) -> Any:
 @function(namespace=False)
 def sparse_mask(self: Any, mask: Any) -> Any:
     """The elements of this tensor at the places of a sparse one."""
+    if not getattr(mask, "_sparse", False):
+        raise NotImplementedError(
+            "Could not run 'aten::sparse_mask' with arguments from the 'CPU' backend: the mask is "
+            "no sparse tensor"
+        )
     if mask.places.aval.ndim > 2 or mask.blocksize is not None:
         raise NotImplementedError("mindtorch has no sparse_mask by blocks or batches of matrices")
     return mask.like(self[tuple(mask.places.unbind(0))])

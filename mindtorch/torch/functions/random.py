@@ -438,7 +438,8 @@ def bernoulli(input: Any, p: Any = None, *, generator: Any = None, out: Any = No
             inplace.check_overlap(out)
         prepare_out(out, "bernoulli", input.aval.shape, shown="bernoulli")
         return redraw(out, fill, *inputs)
-    return _derived(draw(dense_like(input.aval), fill, *inputs), input)
+    made = draw(dense_like(input.aval), fill, *inputs)
+    return _derived("BernoulliBackward0", made, input)
 
 
 def _check_weights(weights: Any, one_by_one: bool) -> None:
@@ -462,7 +463,7 @@ def _check_weights(weights: Any, one_by_one: bool) -> None:
             raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
 
 
-@function()
+@function(checked=True)
 def multinomial(
     input: Any,  # noqa: A002
     num_samples: int,
@@ -550,9 +551,10 @@ def normal(
 
         made = draw(described, fill, std)
         made = made * std.detach() + (mean.detach() if isinstance(mean, EngineTensor) else mean)
-        return _derived(made, mean, std)
+        number = 3 if isinstance(mean, EngineTensor) else 2
+        return _derived(f"NormalBackward{number}", made, mean, std)
     made = draw(described, lambda array: draws.normal(array, 0.0, float(std)))
-    return _derived(made + mean.detach(), mean)
+    return _derived("NormalBackward1", made + mean.detach(), mean)
 
 
 def _normal_out(
@@ -571,12 +573,13 @@ def _normal_out(
     return finish(made, options.get("requires_grad") or False)
 
 
-def _derived(made: Any, *sources: Any) -> Any:
-    """Random numbers as a function, of derivative 0, of the tensors they were drawn by."""
+def _derived(name: str, made: Any, *sources: Any) -> Any:
+    """Random numbers as a function, of derivative 0, of the tensors they were drawn by: a node of
+    this name."""
     for x in sources:
         if isinstance(x, EngineTensor) and tape.requires_grad(x):
             made = elementwise.add(made, comparisons.where(constant(True), constant(0), x))
-    return made
+    return tape.named(made, name)
 
 
 def _described_for(size: Any, options: dict[str, Any]) -> Aval:
@@ -593,4 +596,4 @@ def poisson(input: Any, generator: Any = None) -> Any:  # noqa: A002
     def fill(array: Any, rates: Any) -> None:
         draws.poisson(array, np.ascontiguousarray(np.broadcast_to(rates, array.shape)))
 
-    return _derived(draw(dense_like(input.aval), fill, input), input)
+    return _derived("PoissonBackward0", draw(dense_like(input.aval), fill, input), input)

@@ -10,6 +10,7 @@ import numpy as np
 
 from mindtorch.engine import dtypes
 from mindtorch.engine.autograd import tape
+from mindtorch.engine.dtype_support import refuse_kinds
 from mindtorch.engine.ops import comparison as comparisons
 from mindtorch.engine.ops import elementwise as el
 from mindtorch.engine.ops import movement, reduction
@@ -141,13 +142,18 @@ def _truths(x: Any) -> Any:
     return movement.cast(comparisons.not_equal(x, constant(0)), dtype=kept)
 
 
+def _is_empty(dim: Any) -> bool:
+    """Whether a list of axes has none; of numpy's numbers ``==`` would make an array."""
+    return dim.__class__ in (tuple, list) and not dim
+
+
 def _truth(name: str, op: Any) -> None:
     about = f"Whether {name} of the elements along ``dim`` (of all by default) is not 0; bool."
 
     @function(out=Out(ONLY_BOOL), cacheable=True, name=name, about=about)
     def body(input: Any, dim: Any = None, keepdim: bool = False) -> Any:  # noqa: A002
         require_tensor(input, name, "input", 1)
-        if dim == () or dim == []:  # no axis is folded, unlike in sums
+        if _is_empty(dim):  # no axis is folded, unlike in sums
             return _truths(input)
         return op(input, axis=_axes(input, dim), keepdims=keepdim)
 
@@ -180,7 +186,7 @@ def _bounds(name: str, op: Any) -> None:
     @function(cacheable=True, name=name, about=about)
     def body(input: Any, dim: Any = (), keepdim: bool = False, *, out: Any = None) -> Any:  # noqa: A002
         require_tensor(input, name, "input", 1)
-        if dim == () or dim is None:
+        if dim is None or _is_empty(dim):
             _require_elements(name, input)
         axis = _axes(input, dim)
         for each in axis:
@@ -229,6 +235,7 @@ def _extreme(name: str, whole: Any, indexed: Any, pairwise: Any, result: Any) ->
             found = pairwise(input, other)
         elif dim is None:
             _require_elements(name, input)
+            refuse_kinds(f"{name}_all", input.aval, "complex")
             found = whole(input, axis=tuple(range(input.aval.ndim)), keepdims=False)
             found = tape.named(found, f"{name.capitalize()}Backward1")
         else:
@@ -262,6 +269,7 @@ def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False) -> Any:  # no
             "aminmax(): cannot compute aminmax over an empty dimension as the operation has no "
             "identity."
         )
+    refuse_kinds("aminmax_cpu", input.aval, "complex")
     axis = _axes(input, dim)
     if dim is not None and axis:
         require_length("aminmax", input, axis[0], "")
@@ -327,7 +335,9 @@ def _spread(name: str, op: Any, caller: str = "") -> Callable[..., Any]:
         if isinstance(dim, bool):
             dim, unbiased = None, dim
         if input.aval.dtype.category < dtypes.FLOAT:
-            raise RuntimeError("std and var only support floating point and complex dtypes")
+            raise RuntimeError(
+                f"{caller or 'std and var'} only support floating point and complex dtypes"
+            )
         if correction is None:
             correction = 1 if unbiased is None else int(unbiased)
         axis = _axes(input, dim)
@@ -499,7 +509,7 @@ def hash_tensor(input: Any, dim: Any = (), *, keepdim: bool = False, mode: int =
     require_tensor(input, "hash_tensor", "input", 1)
     if mode != 0:
         raise RuntimeError(f"Unknown hash_tensor mode: {mode}")
-    axis = _axes(input, None if dim == () else dim)
-    if dim == ():
+    axis = _axes(input, None if _is_empty(dim) else dim)
+    if _is_empty(dim):
         _require_elements("hash_tensor", input)
     return reduction.xor_sum(input, axis=axis, keepdims=keepdim)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mindtorch.engine import dtypes
+from mindtorch.engine.autograd import tape
 from mindtorch.engine.ops import comparison as comparisons
 from mindtorch.engine.ops import elementwise as el
 from mindtorch.engine.ops import movement, scan
@@ -87,7 +88,7 @@ def diff(
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
     if n == 0:
-        return movement.clone(input)
+        return tape.named(movement.clone(input), "torch::autograd::CopyBackwards")
     for each in (prepend, append):
         if each is not None:
             _check_beside(input, each, axis)
@@ -144,7 +145,7 @@ def trapezoid(y: Any, x: Any = None, *, dx: Any = 1, dim: int = -1) -> Any:
         return y.new_zeros([n for i, n in enumerate(y.aval.shape) if i != axis])
     if width is not None:
         total = sum_(el.multiply(both, width), axis=(axis,), keepdims=False)
-        return el.divide(total, constant(2.0))
+        return tape.named(el.divide(total, constant(2.0)), "DivBackward1")
     total = sum_(y, axis=(axis,), keepdims=False)
     ends = el.add(*(movement.select(y, axis=axis, index=i) for i in (0, y.aval.shape[axis] - 1)))
     inside = el.subtract(total, el.multiply(ends, constant(0.5)))
@@ -156,5 +157,6 @@ def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = 1, dim: int = -1) -
     """The integrals of ``y`` from the beginning up to every place along ``dim``."""
     both, width, axis = _sides(y, x, dim, "cumulative_trapezoid")
     if width is not None:
-        return el.divide(el.multiply(both, width).cumsum(axis), constant(2.0))
+        total = el.multiply(both, width).cumsum(axis)
+        return tape.named(el.divide(total, constant(2.0)), "DivBackward1")
     return el.multiply(constant(float(dx) / 2.0), both).cumsum(axis)

@@ -560,6 +560,7 @@ def become(target: Any, view: Any) -> Any:
     if node is not None:
         target._node = node
         target._output_index = view._output_index
+    target._shared.version += 1
     return target
 
 
@@ -572,8 +573,7 @@ def _define_in_place(name: str, arguments: str) -> None:
     def variant(self: Any, *args: Any, **kwargs: Any) -> Any:
         if tape.requires_grad(self) and tape.is_leaf(self):
             raise RuntimeError(
-                "a view of a leaf Variable that requires grad is being used in an in-place "
-                "operation."
+                "a leaf Variable that requires grad is being used in an in-place operation."
             )
         capture = graph_under_way()
         if capture is not None and capture.is_from_outside(self):

@@ -307,7 +307,9 @@ def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:  
     bins = operator.index(bins)
     if min > max:
         raise RuntimeError("torch.histc: max must be larger than min")
-    refuse_kinds("histogram_cpu", input.aval, "bool whole complex")
+    refuse_kinds("linspace_cpu", input.aval, "bool")
+    refuse_kinds("aminmax_cpu" if min == max else "histogram_cpu", input.aval, "complex")
+    refuse_kinds("histogram_cpu", input.aval, "whole complex")
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     array = _values(input, "histc").reshape(-1)

@@ -186,6 +186,8 @@ def gradient(input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int =
         spacing: the distance of samples, one for each axis, or a tensor of coordinates for each.
         edge_order: 1 or 2, the order of the one-sided differences at the edges.
     """
+    if input.aval.dtype is dtypes.uint8:
+        raise RuntimeError("torch.gradient does not support uint8 input.")
     if dim is None:
         wanted: Any = tuple(range(input.aval.ndim))
     else:

@@ -98,6 +98,10 @@ class NameSpace:
         """Drop the association; the name stays in use."""
         self._of.pop(id(owner), None)
 
+    def avoid(self, other: NameSpace) -> None:
+        """Take none of the names that another one has."""
+        self._used |= other._used
+
     @staticmethod
     def _taken_by_python(name: str, owner: Any) -> bool:
         if keyword.iskeyword(name) or name in _CUSTOM:

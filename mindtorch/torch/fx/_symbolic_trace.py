@@ -176,6 +176,8 @@ class Tracer(TracerBase):
                 values.append(self._specialized(name, proxy, concrete[name]))
                 continue
             annotation = None if prefix else analyzed.__annotations__.get(name)
+            if annotation == "Any" and analyzed.__globals__["__name__"].startswith("mindtorch."):
+                annotation = None  # of our layers, which are not annotated in torch
             values.append(
                 self.create_proxy("placeholder", prefix + name, default, {}, type_expr=annotation)
             )

@@ -17,11 +17,11 @@ _HINT = (
 
 
 def _refuse(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
-    raise NotImplementedError(f"'{type(self).__name__}' object does not support mutation. {_HINT}")
+    raise TypeError(f"'{type(self).__name__}' object does not support mutation. {_HINT}")
 
 
 def _frozen(base: type[Any], name: str, writers: str) -> type[Any]:
-    """The subclass of a container whose methods that write raise NotImplementedError."""
+    """The subclass of a container whose methods that write raise TypeError."""
     members: dict[str, Any] = dict.fromkeys(writers.split(), _refuse)
     members["__hash__"] = lambda self: hash(tuple(self))
     members["__reduce__"] = lambda self: (type(self), (base(self),))

@@ -22,6 +22,12 @@ from mindtorch.torch.nn.parameter import is_lazy
 
 from ._archives import load
 from ._compiled import ScriptFunction, compiled
+from ._fusion_settings import (
+    enable_onednn_fusion,
+    onednn_fusion_enabled,
+    set_fusion_strategy,
+    strict_fusion,
+)
 from ._saving import save
 from ._script_module import ScriptModule
 from ._torchscript.errors import Error
@@ -41,6 +47,7 @@ __all__ = [
     "ScriptModule",
     "TracerWarning",
     "annotate",
+    "enable_onednn_fusion",
     "export",
     "fork",
     "freeze",
@@ -50,12 +57,15 @@ __all__ = [
     "is_tracing",
     "isinstance",
     "load",
+    "onednn_fusion_enabled",
     "optimize_for_inference",
     "optimized_execution",
     "save",
     "script",
     "script_if_tracing",
     "script_method",
+    "set_fusion_strategy",
+    "strict_fusion",
     "trace",
     "trace_module",
     "unused",
@@ -103,7 +113,10 @@ def script(
 
     Raises:
         RuntimeError: a module that is still without the shape of a parameter or buffer.
+        TypeError: a number, a string or None.
     """
+    if obj is None or _isinstance(obj, (bool, int, float, complex, str, bytes)):
+        raise TypeError(f"{type(obj)} is a built-in class")
     if _isinstance(obj, Module):
         _refuse_lazy(obj)
     return compiled(obj)
@@ -207,8 +220,13 @@ def freeze(mod: Any, preserved_attrs: Any = None, optimize_numerics: bool = True
         preserved_attrs, optimize_numerics: of no effect.
 
     Raises:
-        RuntimeError: the module is in train mode.
+        RuntimeError: the module was not scripted, or is in train mode.
     """
+    if not _isinstance(mod, ScriptModule):
+        raise RuntimeError(
+            "Freezing expects a ScriptModule as input. Please use torch.jit.script or "
+            "torch.jit.trace to script your 'nn.Module'."
+        )
     if mod.training:
         raise RuntimeError(
             "Freezing is currently only implemented for modules in eval mode. Please call .eval() "

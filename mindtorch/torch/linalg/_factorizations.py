@@ -278,7 +278,7 @@ def _check_driver(driver: str | None) -> None:
         )
 
 
-@module_function(out=Out(EXACT, shown="_linalg_svd"), autocast=FULL)
+@module_function(out=Out(EXACT, shown="_linalg_svd"), autocast=FULL, checked=True)
 def svd(A: Any, full_matrices: bool = True, *, driver: str | None = None) -> Any:  # noqa: N803
     """``U``, singular values, ``V^H``.
 

@@ -7,6 +7,7 @@ import operator
 from typing import Any
 
 from mindtorch.engine import dtypes
+from mindtorch.engine.autograd import tape
 from mindtorch.engine.dtypes import scalar_type_name
 from mindtorch.engine.ops import comparison as comparisons
 from mindtorch.engine.ops import elementwise as el
@@ -103,6 +104,7 @@ def matrix_norm(
         last = values.aval.ndim - 1
         if ord == "nuc":
             folded_values = reduction.sum_(values, axis=(last,), keepdims=False)
+            tape.named(folded_values, "SumBackward1")
         else:
             folded_values = (_largest if ord > 0 else _least)(values, last, False)
         if not keepdim:

@@ -81,8 +81,13 @@ def ctc_loss(
     reduction = chosen_reduction(None, None, reduction)
     if not log_probs.numel():
         raise RuntimeError("log_probs tensor must not be empty")
-    single = log_probs.dim() == 2
+    single = log_probs.dim() != 3
     x = log_probs.unsqueeze(1) if single else log_probs
+    if x.aval.ndim != 3:
+        raise RuntimeError(
+            f"Expected 3-dimensional tensor, but got {x.aval.ndim}-dimensional tensor for argument "
+            "#1 'log_probs' (while checking arguments for ctc_loss_allocate_outputs)"
+        )
     steps, batch, classes = x.aval.shape
     if not 0 <= blank < classes:
         raise RuntimeError("blank must be in label range")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import mindtorch.torch as torch
+from mindtorch.engine.autograd import tape
 from mindtorch.engine.dtype_support import refuse_kinds
 from mindtorch.engine.tensor import from_array
 from mindtorch.engine.transforms.autocast import FULL
@@ -121,7 +122,9 @@ def _pool(
     windows = windows.reshape(*outer, *counts, window)
     best, which = windows.max(-1)
     indices = flat.reshape(windows.shape).gather(-1, which.unsqueeze(-1)).squeeze(-1)
-    return (best, indices) if batched else (best.squeeze(0), indices.squeeze(0))
+    if not batched:
+        best, indices = best.squeeze(0), indices.squeeze(0)
+    return tape.named(best, f"FractionalMaxPool{axes}DBackward0"), indices
 
 
 def fractional_max_pool2d_with_indices(

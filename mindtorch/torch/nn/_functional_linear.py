@@ -11,6 +11,7 @@ import mindtorch.torch as torch
 from mindtorch.engine import dtypes
 from mindtorch.engine.autograd import tape
 from mindtorch.engine.dispatch import call_of
+from mindtorch.engine.dtype_support import refuse_kinds
 from mindtorch.engine.implementations import Implementations
 from mindtorch.engine.ops import elementwise as pointwise
 from mindtorch.engine.ops import embedding as embedding_ops
@@ -429,6 +430,7 @@ def pdist(input: Any, p: float = 2.0) -> Any:  # noqa: A002
         )
     if input.aval.dtype.category != dtypes.FLOAT:
         raise RuntimeError("pdist only supports floating-point dtypes")
+    refuse_kinds("pdist", input.aval, "short")
     if p < 0:
         raise RuntimeError("pdist only supports non-negative p values")
     n = input.aval.shape[0]

@@ -214,7 +214,8 @@ def _soft_cross_entropy(
     if weight is not None:
         product = product * _over_classes(weight, x.dim(), axis)
     if reduction == "mean":
-        return -product.sum() / _count(x.numel(), classes)
+        mean = -product.sum() / _count(x.numel(), classes)
+        return tape.named(mean, "DivBackward1")
     return -product.sum() if reduction == "sum" else -product.sum(axis)
 
 
@@ -574,7 +575,8 @@ def soft_margin_loss(
             f"output with shape {list(input.aval.shape)} doesn't match the broadcast shape "
             f"{list(shape)}"
         )
-    return reduced((input * -target.to(input.dtype)).exp().log1p(), reduction)
+    loss = reduced((input * -target.to(input.dtype)).exp().log1p(), reduction)
+    return tape.named(loss, "SoftMarginLossBackward0")
 
 
 @functional(cacheable=True)

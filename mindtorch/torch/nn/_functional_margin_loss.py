@@ -255,7 +255,7 @@ def multi_margin_loss(
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
     rows, classes = _check_multi_margin(input, target, weight)
-    refuse_kinds("multi_margin_loss_cpu_kernel", input.aval, "bool whole half complex")
+    refuse_kinds("multi_margin_loss_cpu_kernel", input.aval, "bool whole short complex")
     x = input.reshape(rows, classes)
     t = target.reshape(rows, 1)
     terms = _positive(margin - x.gather(1, t) + x)
@@ -293,7 +293,7 @@ def multilabel_margin_loss(
     _require_type(target, dtypes.int64)
     _require_within(target, -1, classes, "argument #2 'target' is out of range")
     x, t = input.reshape(rows, classes), target.reshape(rows, classes)
-    refuse_kinds("multilabel_margin_loss_forward_out_frame", x.aval, "bool whole half complex")
+    refuse_kinds("multilabel_margin_loss_forward_out_frame", x.aval, "bool whole short complex")
     listed = ((t < 0).long().cumsum(1) == 0)
     safe = t.clamp(min=0)
     named = torch.arange(classes)

@@ -269,7 +269,7 @@ def avg_pool3d(
     Raises:
         RuntimeError: for other shapes, and where no window fits.
     """
-    refuse_kinds("avg_pool3d_out_frame", input.aval, "half")
+    refuse_kinds("avg_pool3d_out_frame", input.aval, "short")
     return _avg_pool(
         3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
     )

@@ -184,7 +184,8 @@ def grid_sample(
         RuntimeError: shapes or types that do not belong together.
     """
     _check(input, grid, mode, padding_mode)
-    require_floats(input.aval, f"grid_sampler_{input.ndim - 2}d_cpu_kernel_impl")
+    kernel = "grid_sampler_2d_cpu_kernel_impl" if input.ndim == 4 else "grid_sampler3d_cpu"
+    require_floats(input.aval, kernel)
     if grid.dtype != input.dtype:
         raise RuntimeError(
             f"expected scalar type {dtypes.scalar_type_name(input.dtype)} but found "

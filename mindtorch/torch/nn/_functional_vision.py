@@ -151,6 +151,7 @@ def interpolate(
             raise ValueError("Lanczos mode requires antialias=True")
     if antialias:
         smooth = resize_smoothly(input, new, scales, mode, bool(align_corners))
+        tape.named(smooth, f"Upsample{mode.capitalize()}2DAaBackward0")
         return movement.in_format_of(input, smooth)
     if input.aval.dtype is dtypes.uint8 and mode in ("bilinear", "bicubic") and spatial == 2:
         made = resample(input, new, scales, mode, bool(align_corners), smooth=False)

@@ -120,12 +120,15 @@ def dirac_(tensor: Any, groups: int = 1) -> Any:
     for group in range(groups):
         for d in range(min(per_group, shape[1])):
             values[(group * per_group + d, d, *middle)] = 1
-    return _write(tensor, values)
+    return _write(tensor, values, 1 + groups * min(per_group, shape[1]))
 
 
-def _write(tensor: Any, values: Any) -> Any:
+def _write(tensor: Any, values: Any, writes: int = 1) -> Any:
+    """Store ``values``; the tensor's version counts the ``writes`` that torch makes of it."""
     with no_grad():
-        return tensor.copy_(from_array(np.ascontiguousarray(values)))
+        tensor.copy_(from_array(np.ascontiguousarray(values)))
+    tensor._shared.version += writes - 1
+    return tensor
 
 
 def _calculate_fan_in_and_fan_out(tensor: Any) -> tuple[int, int]:
@@ -251,6 +254,8 @@ def _redraw_outside(
     values = tensor.array()
     low, high = values.dtype.type(a), values.dtype.type(b)
     outside = (values < low) | (values > high)
+    if outside.any():
+        tensor._shared.version += 1  # torch copies what it has drawn again
     while outside.any():
         again = _fresh(tensor).normal_(mean, std, generator=generator).array()
         values[outside] = again[outside]
@@ -276,6 +281,8 @@ def _accept_or_redraw(
             return np.log(accept) > z * z * kind(-0.5) - kind(log_peak)
 
     pending = refused(values)
+    if pending.any():
+        tensor._shared.version += 1
     while pending.any():
         candidates = _fresh(tensor).uniform_(a, b, generator=generator).array()
         values[pending] = candidates[pending]
@@ -295,7 +302,7 @@ def orthogonal_(tensor: Any, gain: float = 1, generator: Any = None) -> Any:
     q, r = np.linalg.qr(flat.T if rows < columns else flat)
     q = q * np.sign(np.diag(r))
     values = (q.T if rows < columns else q).reshape(tuple(tensor.shape)) * q.dtype.type(gain)
-    return _write(tensor, values)
+    return _write(tensor, values, 2)
 
 
 @_on_host
@@ -310,6 +317,7 @@ def sparse_(tensor: Any, sparsity: float, std: float = 0.01, generator: Any = No
         values = tensor.array()
         for column in range(columns):
             values[torch.randperm(rows).array()[:zeros], column] = 0
+            tensor._shared.version += 1
     return tensor
 
 

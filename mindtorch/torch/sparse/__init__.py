@@ -91,6 +91,8 @@ def spdiags(diagonals: Any, offsets: Any, shape: Any, layout: Any = None) -> Any
     """
     rows, columns, places = [], [], []
     distances = offsets.reshape(-1).tolist()
+    if len(set(distances)) < len(distances):
+        raise RuntimeError("Offset tensor contains duplicate values")
     length = diagonals.shape[-1]
     flat = diagonals.reshape(len(distances), length)
     for i, offset in enumerate(distances):

@@ -137,6 +137,10 @@ class SparseBase(HeldTensor):
     def dense_dim(self) -> int:
         return self.aval.ndim - self.sparse_dim() - self.batch_dim
 
+    def contiguous(self, memory_format: Any = None) -> NoReturn:
+        self._no_strides("is_contiguous")
+        raise RuntimeError("unsupported memory format option Contiguous")
+
     def is_contiguous(self, memory_format: Any = None) -> bool:
         self._no_strides("is_contiguous")
         return False

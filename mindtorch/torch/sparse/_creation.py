@@ -120,7 +120,10 @@ def from_dense(
         return _from_dense_compressed(x, kind, blocksize, dense_dim or 0)
     count = x.aval.ndim if sparse_dim is None else sparse_dim
     if not 0 <= count <= x.aval.ndim:
-        raise RuntimeError("sparse_dim argument must be in the range of the tensor's dimensions")
+        raise RuntimeError(
+            f"dense_to_sparse: sparse_dim argument must be in [0,{x.aval.ndim}] range, but "
+            f"{count} is given"
+        )
     array = x.detach().array()
     filled = array != 0
     if count < x.aval.ndim:

@@ -13,6 +13,7 @@ from mindtorch.engine.tensor import from_array
 
 from .._tensor.size_and_formats import sparse_csr
 from ..autograd.function import Function
+from ..functions.linear_algebra import matmul as dense_matmul
 from ._base import SparseBase, missing
 from ._compressed import title_of
 
@@ -138,9 +139,12 @@ def matmul(a: Any, b: Any) -> Any:
         if b.aval.ndim == 1:
             return _sparse_times_dense(a, b.unsqueeze(1)).squeeze(1)
         return _sparse_times_dense(a, b)
+    if not isinstance(b, SparseBase):
+        return dense_matmul(a, b)
+    turned: Any = b.t()
     if a.aval.ndim == 1:
-        return _sparse_times_dense(b.t(), a.unsqueeze(1)).squeeze(1)
-    return _sparse_times_dense(b.t(), a.t()).t()
+        return _sparse_times_dense(turned, a.unsqueeze(1)).squeeze(1)
+    return _sparse_times_dense(turned, a.t()).t()
 
 
 def reduced(a: Any, b: Any, reduce: str) -> Any:

@@ -221,7 +221,7 @@ class SparseTensor(SparseWriting):
     __add__ = add
     __sub__ = sub
     __truediv__ = div
-    __floordiv__ = floor_divide
+    __floordiv__ = floor_divide  # type: ignore[assignment]
     multiply = mul
 
     def __radd__(self, other: Any) -> Any:
@@ -234,7 +234,7 @@ class SparseTensor(SparseWriting):
     def __matmul__(self, other: Any) -> Any:
         return matmul(self, other)
 
-    def __rmatmul__(self, other: Any) -> Any:
+    def __rmatmul__(self, other: Any = None) -> Any:
         return matmul(other, self)
 
     def matmul(self, other: Any) -> Any:

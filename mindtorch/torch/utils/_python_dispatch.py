@@ -14,7 +14,7 @@ from mindtorch.engine.dispatch import state
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from .._aten.dispatcher import Dispatcher, outside_modes
-from .._aten.stage import dispatcher_of
+from .._aten.stage import entered, left
 from .._tensor.tensor import Tensor
 
 __all__ = [
@@ -41,13 +41,11 @@ class TorchDispatchMode:
         raise NotImplementedError
 
     def __enter__(self) -> Any:
-        made = dispatcher_of(self)
-        _entered(self).append(made)
-        made.enter()
+        _entered(self).append(entered(self))
         return self
 
     def __exit__(self, *exception: object) -> None:
-        _entered(self).pop().leave()
+        left(_entered(self).pop())
 
     @classmethod
     def push(cls, *args: Any, **kwargs: Any) -> Any:

@@ -108,6 +108,20 @@ def register_pytree_node(
         WITH_KEYS[cls] = flatten_with_keys_fn
 
 
+# the names by which files know classes of named tuples
+NAMED_TUPLES: dict[str, type[Any]] = {}
+
+
+def _register_namedtuple(cls: type[Any], *, serialized_type_name: str) -> None:
+    """Let files of exported programs know a class of named tuples by a name.
+
+    Raises:
+        ValueError: another class has the name.
+    """
+    if NAMED_TUPLES.setdefault(serialized_type_name, cls) is not cls:
+        raise ValueError(f"{serialized_type_name} is already registered as a named tuple's name.")
+
+
 def _is_named_tuple(tree: Any) -> bool:
     return isinstance(tree, tuple) and isinstance(getattr(tree, "_fields", None), tuple)
 

@@ -15,7 +15,7 @@ import pytest
 
 import mindtorch.torch as torch
 from mindtorch.engine.compile.jit import Jitted, jit
-from mindtorch.kernels.cpu import winograd
+from mindtorch.kernels.cpu import amx, winograd
 from tests.support.models import build
 
 F = torch.nn.functional
@@ -94,6 +94,7 @@ def test_a_training_step_is_captured_once(optimizer: Any, clip: bool, set_to_non
 def test_models_compiled_train_as_eagerly(name: str, monkeypatch: Any) -> None:
     """Losses of compiled steps, bit for bit where convolutions add in the eager order."""
     monkeypatch.setattr(winograd, "_FEWEST", math.inf)
+    monkeypatch.setattr(amx, "enabled", lambda: False)
     small = {"mlp": {"batch": 4}, "lenet": {"batch": 4}, "resnet18": {"batch": 2}}.get(name, {})
     losses = []
     for compiled in (False, True):

@@ -170,8 +170,10 @@ def test_kernels_of_another_processor_lie_elsewhere(monkeypatch: pytest.MonkeyPa
     """Code for instructions that this one lacks would end the process."""
     here = compiling.cache_directory()
     with monkeypatch.context() as patched:
+        patched.setenv("MINDTORCH_PROCESSOR", "native")
+        native = compiling.cache_directory()
         patched.setattr(llvmlite.binding, "get_host_cpu_name", lambda: "another")
-        assert compiling.cache_directory() != here
+        assert compiling.cache_directory() not in (native, here)
     monkeypatch.setattr(numba.config, "CPU_NAME", "x86-64-v3")  # of NUMBA_CPU_NAME
     named = compiling.cache_directory()
     monkeypatch.setattr(numba.config, "CPU_FEATURES", "")
@@ -214,7 +216,7 @@ def test_a_first_run_says_what_it_compiles_where_it_is_asked_to(tmp_path: Path) 
         subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
         for _ in range(2)
     )
-    assert "mindtorch: compiling fold, once for this machine; " in first.stderr
+    assert "mindtorch: compiling pictures, once for this machine; " in first.stderr
     assert not second.stderr  # all is there
 
 
@@ -383,3 +385,23 @@ def test_kernels_with_closures_and_arithmetic_of_arrays() -> None:
         return (a * b + a).sum() + np.array([2.0, 5.0])[1] + pairs[2]
 
     assert made(np.arange(3.0), np.ones(3)) == 14
+
+
+def test_a_call_from_python_and_an_entry_point_share_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compiling, "_directories", (tmp_path,))
+
+    def add_one(x: Any) -> None:
+        x[:] += 1
+
+    def count(x: Any) -> int:
+        return int(x.size)
+
+    array = np.zeros(3)
+    for function, signature in ((add_one, "void(float64[::1])"), (count, "int64(float64[::1])")):
+        kernel(function)(array)
+        before = compiling.statistics.compiled
+        compiling.entry_point(kernel(function), signature)(array)
+        assert compiling.statistics.compiled - before == (function is count)
+    assert array.tolist() == [2, 2, 2]

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from mindtorch.kernels.codegen.jit import entry_point, from_source
 from mindtorch.kernels.cpu import inference_packing as packing
-from mindtorch.kernels.cpu.packed_tile import ARGUMENTS, NUMBERS, byte_form, dot_code, tile_code
-from mindtorch.kernels.cpu.simd import vector_bytes
+from mindtorch.kernels.cpu.packed_dot import dot_code
+from mindtorch.kernels.cpu.packed_tile import (
+    ARGUMENTS,
+    FIRST_ACTIVATION,
+    NUMBERS,
+    byte_form,
+    tile_code,
+)
+from mindtorch.kernels.cpu.simd import tile_rows, vector_bytes
+from mindtorch.kernels.cpu.vector_activations import ACTIVATIONS
 
 WIDTHS = {16: [4], 32: [4, 8], 64: [4, 8, 16]}
 
@@ -32,6 +42,14 @@ def test_sums_along_rows_are_exact(form: str, shape: tuple[int, int, int]) -> No
     assert np.array_equal(sums, x.astype(np.int64) @ weight.T.astype(np.int64))
 
 
+def _tile(kind: str, rows: int, width: int, form: str = "") -> Any:
+    """The compiled code of one tile."""
+    names = ", ".join([*ARGUMENTS, *NUMBERS])
+    code = tile_code(kind, rows, 1, width, form)
+    tile = from_source(f"def tile({names}):\n    code({names})", "tile", {"code": code})
+    return entry_point(tile, f"void({', '.join(['int64'] * len(ARGUMENTS) + ['float32'] * 4)})")
+
+
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("width", WIDTHS[vector_bytes()])
 def test_forms_are_exact(form: str, width: int) -> None:
@@ -46,17 +64,78 @@ def test_forms_are_exact(form: str, width: int) -> None:
     start = generator.integers(-1000, 1000, width).astype(np.int32)
     factor, bias = np.ones(width, np.float32), np.zeros(width, np.float32)
     out, as_bytes = np.empty((rows, width), np.float32), np.empty((rows, width), np.uint8)
-    names = ", ".join([*ARGUMENTS, *NUMBERS])
-    code = tile_code("bytes", rows, 1, width, form)
-    tile = from_source(f"def tile({names}):\n    code({names})", "tile", {"code": code})
-    run = entry_point(tile, f"void({', '.join(['int64'] * len(ARGUMENTS) + ['float32'] * 4)})")
+    run = _tile("bytes", rows, width, form)
     at = [a.ctypes.data for a in (places, x, packed, start, bias, factor, out, as_bytes)]
     run(at[0], 1, words, at[1], at[2], at[3], at[4], at[5], 0, 0, at[6], 4 * width, at[7], width,
-        0, -1e9, 1e9, 1 / 512, 100.0)  # fmt: skip
+        0, 0, -1e9, 1e9, 1 / 512, 100.0)  # fmt: skip
     exact = x[[0, 2, 1]].astype(np.int64) @ weight.T.astype(np.int64) + start
     assert np.array_equal(out, exact.astype(np.float32))
     levels = np.clip(np.rint(exact.astype(np.float32) / 512) + 100, 0, 255)
     assert np.array_equal(as_bytes, levels.astype(np.uint8))
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("width", WIDTHS[vector_bytes()])
+def test_forms_for_each_channel_are_exact(form: str, width: int) -> None:
+    generator = np.random.default_rng(width)
+    rows, taps = tile_rows(), 9
+    x = generator.integers(0, 256, (taps + rows, width)).astype(np.uint8)
+    x[3], x[4] = 255, 0
+    weight = generator.integers(-128, 128, (taps, width)).astype(np.int32)
+    weight[3] = -128
+    places = ((np.arange(taps)[:, None] + np.arange(rows)) * width).astype(np.int32)
+    start = generator.integers(-1000, 1000, width).astype(np.int32)
+    factor, bias = np.ones(width, np.float32), np.zeros(width, np.float32)
+    out = np.empty((rows, width), np.float32)
+    at = [a.ctypes.data for a in (places, x, weight, start, bias, factor, out)]
+    _tile("depthwise bytes", rows, width, form)(
+        at[0], taps, 1, at[1], at[2], at[3], at[4], at[5], 0, 0, at[6], 4 * width, 0, 0, 0, 0,
+        -1e9, 1e9, 1.0, 0.0,
+    )  # fmt: skip
+    windows = np.stack([x[t : t + rows] for t in range(taps)]).astype(np.int64)
+    exact = (windows * weight[:, None]).sum(0) + start
+    assert np.array_equal(out, exact.astype(np.float32))
+
+
+def _exact(name: str, x: Any) -> Any:
+    with np.errstate(over="ignore"):
+        part = 1 / (1 + np.exp(-x))
+    sixth = np.clip(x + 3, 0, 6) / 6
+    return {"silu": x * part, "sigmoid": part, "hardswish": x * sixth, "hardsigmoid": sixth}[name]
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+@pytest.mark.parametrize("width", WIDTHS[vector_bytes()])
+def test_activations_in_registers(name: str, width: int) -> None:
+    """Against float64; numbers that are not finite end as they do in the scalar functions."""
+    generator = np.random.default_rng(width)
+    rows = tile_rows()
+    x = np.concatenate([
+        generator.uniform(-20, 20, 61 * rows * width - 6), [0, -0.0, 100, -100, 1e30, 3]
+    ]).astype(np.float32)  # fmt: skip
+    x = x.reshape(-1, rows, width)
+    place = np.zeros(rows, np.int32)
+    weight, start = np.zeros(width, np.float32), np.zeros(width, np.float32)
+    run = _tile("depthwise", rows, width)
+    found, levels = np.empty_like(x), np.empty(x.shape, np.uint8)
+    weight[:] = 1
+    for number, given in enumerate(x):
+        place[:] = np.arange(rows) * 4 * width
+        at = [a.ctypes.data for a in (place, given, weight, start, found[number], levels[number])]
+        run(at[0], 1, 1, at[1], at[2], at[3], at[3], at[3], 0, 0, at[4], 4 * width, at[5], width,
+            FIRST_ACTIVATION + list(ACTIVATIONS).index(name), 0, -1.0, 1.0, 10.0, 3.0)  # fmt: skip
+    exact = _exact(name, x.astype(np.float64))
+    assert np.abs(found - exact).max(initial=0, where=np.abs(x) < 1e6) <= 3e-6
+    near = np.abs(x) < 1
+    np.testing.assert_allclose(found[near], exact[near], rtol=1e-6)
+    np.testing.assert_array_equal(levels, np.clip(np.rint(found * np.float32(10)) + 3, 0, 255))
+    special = np.full((rows, width), np.nan, np.float32)
+    special[1], special[2] = np.inf, -np.inf
+    at[1], at[4] = special.ctypes.data, found[0].ctypes.data
+    run(at[0], 1, 1, at[1], at[2], at[3], at[3], at[3], 0, 0, at[4], 4 * width, at[5], width,
+        FIRST_ACTIVATION + list(ACTIVATIONS).index(name), 0, -1.0, 1.0, 10.0, 3.0)  # fmt: skip
+    assert np.isnan(found[0, 0]).all()
+    assert np.all(found[0, 1] == (np.inf if name in ("silu", "hardswish") else 1))
 
 
 @pytest.mark.parametrize("channels", [1, 8, 9, 16, 24, 40, 64, 136])

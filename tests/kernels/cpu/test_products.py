@@ -7,7 +7,14 @@ import numpy as np
 import pytest
 import torch
 
-from mindtorch.kernels.cpu import matmul, processor, product_loops, products, thread_pool
+from mindtorch.kernels.cpu import (
+    matmul,
+    processor,
+    product_loops,
+    products,
+    thread_pool,
+)
+from mindtorch.kernels.cpu.product_shapes import Batch, Matrix
 from mindtorch.kernels.cpu.product_table import FORMS, LIMITS
 
 KINDS = (np.float32, np.float64)
@@ -27,8 +34,8 @@ def operands(m: int, n: int, k: int, order: str, kind: Any, batch: Any = ()) -> 
     return made
 
 
-def steps(x: Any) -> products.Matrix:
-    return products.Matrix(*(s // x.itemsize for s in x.strides[-2:]))
+def steps(x: Any) -> Matrix:
+    return Matrix(*(s // x.itemsize for s in x.strides[-2:]))
 
 
 def product(a: Any, b: Any, letter: str, bias: Any = None) -> Any:
@@ -38,7 +45,7 @@ def product(a: Any, b: Any, letter: str, bias: Any = None) -> Any:
     out = room[64:-64]
     out[:] = np.nan
     run: Any = products.plan(a.dtype, (m, n, k), steps(a), steps(b), letter=letter,
-                             start=None if bias is None else products.Matrix(0, 1))  # fmt: skip
+                             start=None if bias is None else Matrix(0, 1))  # fmt: skip
     run(out, matmul._memory(a), matmul._memory(b), *([] if bias is None else [bias]))
     assert (room[:64] == 7).all() and (room[-64:] == 7).all()
     return out.reshape(m, n)
@@ -83,7 +90,7 @@ def test_batches_have_steps_of_their_own(letter: str, order: str) -> None:
     """Two axes, one of which each operand repeats."""
     a, b = operands(9, 20, 30, order, np.float32, batch=(2, 3))
     a, b = np.broadcast_to(a[:, :1], a.shape), np.broadcast_to(b[:1], b.shape)
-    axes = products.Batch((2, 3), *(tuple(s // 4 for s in x.strides[:2]) for x in (a, b)))
+    axes = Batch((2, 3), *(tuple(s // 4 for s in x.strides[:2]) for x in (a, b)))
     out = np.full((2, 3, 9, 20), np.nan, np.float32)
     run: Any = products.plan(a.dtype, (9, 20, 30), steps(a), steps(b), batch=axes, letter=letter)
     run(out.reshape(-1), matmul._memory(a), matmul._memory(b))
@@ -163,12 +170,12 @@ def test_a_product_is_added_to_a_start(letter: str) -> None:
     size, width = (19, 100, 500), products.panel_width(np.dtype(np.float32))
     rng = np.random.default_rng(0)
     for shape, start in [
-        ((19, 100), products.Matrix(100, 1)), ((1, 100), products.Matrix(0, 1)),
-        ((19, 1), products.Matrix(width, 0)),
+        ((19, 100), Matrix(100, 1)), ((1, 100), Matrix(0, 1)),
+        ((19, 1), Matrix(width, 0)),
     ]:  # fmt: skip
         added = rng.standard_normal(shape).astype(np.float32)
         wide = added if shape[1] > 1 or letter == "d" else np.repeat(added, width, 1)
-        step = products.Matrix(1, 0) if letter == "d" and shape[1] == 1 else start
+        step = Matrix(1, 0) if letter == "d" and shape[1] == 1 else start
         run: Any = products.plan(a.dtype, size, steps(a), steps(b), letter=letter, start=step)
         out = np.full(19 * 100, np.nan, np.float32)
         if shape == (19, 100):
@@ -192,7 +199,7 @@ def test_tiles_of_narrower_vectors(vector: int) -> None:
 
 
 def test_the_switch_leaves_products_to_openblas(monkeypatch: pytest.MonkeyPatch) -> None:
-    given = np.dtype(np.float32), (64, 64, 64), products.Matrix(64, 1), products.Matrix(64, 1)
+    given = np.dtype(np.float32), (64, 64, 64), Matrix(64, 1), Matrix(64, 1)
     assert products.plan(*given, letter="p") is not None
     assert products.plan(*given, letter="b") is None
     monkeypatch.setenv("MINDTORCH_PRODUCTS", "0")

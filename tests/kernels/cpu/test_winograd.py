@@ -8,8 +8,8 @@ import torch as reference
 
 import mindtorch.torch as torch
 from mindtorch.engine.op import Layout
+from mindtorch.kernels.cpu import amx, thread_pool, winograd
 from mindtorch.kernels.cpu import convolution as direct
-from mindtorch.kernels.cpu import thread_pool, winograd
 from tests.support.compiled_kinds import running, wrapped
 
 nn = torch.nn
@@ -103,6 +103,7 @@ def step(call: Any, model: Any, x: Any) -> list[Any]:
 
 @pytest.mark.parametrize("kind", ["captured", "script"])
 def test_compiled_functions_run_it_and_replayed_scripts_do_not(kind: str, monkeypatch: Any) -> None:
+    monkeypatch.setattr(amx, "enabled", lambda: False)  # which is asked first
     seen = set()
 
     def noted(name: str) -> Any:
@@ -131,8 +132,11 @@ def test_compiled_functions_run_it_and_replayed_scripts_do_not(kind: str, monkey
         np.testing.assert_allclose(a, b, rtol=0, atol=limit)
 
 
-def test_gradients_of_gradients() -> None:
-    """Of a compiled convolution, against torch in float64."""
+@pytest.mark.parametrize("has_tiles", [True, False])
+def test_gradients_of_gradients(has_tiles: bool, monkeypatch: Any) -> None:
+    """Of a compiled convolution, against torch in float64; on matrix registers, where they are."""
+    if not has_tiles:
+        monkeypatch.setattr(amx, "enabled", lambda: False)
     x, weight = made((2, 32, 12, 12), 0), made((32, 32, 3, 3), 1) / 17
 
     def function(library: Any, a: Any, b: Any) -> Any:

@@ -1,6 +1,8 @@
 """``TorchDispatchMode``: what it sees, what it may change, and how modes nest; against torch's."""
 
 import copy
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -309,3 +311,55 @@ def test_plain_calls_are_as_ever_after_a_mode() -> None:
         ours.ones(2).exp()
     assert state.mode == GRAD
     assert not our_modes._get_current_dispatch_mode_stack()
+
+
+_PUT_BACK = """
+import pickle
+from mindtorch import torch
+from mindtorch.torch.utils._python_dispatch import TorchDispatchMode
+
+def held():
+    F, T = torch.nn.functional, torch.Tensor
+    return (
+        torch.relu, torch.matmul, F.relu, F.linear, T.add, T.__add__, T.__matmul__, T.relu_, T.T,
+        T.data, "__getitem__" in vars(T), pickle.dumps(F.relu), torch.linalg.norm,
+    )
+
+class Count(TorchDispatchMode):
+    seen = 0
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        Count.seen += 1
+        return func(*args, **(kwargs or {}))
+
+net, x = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.ReLU()), torch.ones(2, 3)
+before = held()
+program = torch.export.export(net, (x,))
+assert held() == before
+program.run_decompositions()
+assert held() == before
+for _ in range(2):
+    with Count():
+        with Count():
+            torch.relu(x) @ x.T
+        assert held() != before
+        try:
+            torch.matmul(x, x)
+        except RuntimeError:
+            pass
+    assert held() == before
+assert Count.seen > 4
+torch.relu = own = lambda x: x
+with Count():
+    assert torch.relu is own
+assert torch.relu is own
+class Named(torch.Tensor):
+    pass
+with Count():
+    pass
+assert held()[1] is not before[1]
+"""
+
+
+def test_functions_are_what_they_were_behind_an_export_and_a_mode() -> None:
+    """Else every call after it would ask first: it took twice as long."""
+    subprocess.run([sys.executable, "-c", _PUT_BACK], check=True, timeout=120)

@@ -233,7 +233,7 @@ def test_programs_that_contradict_themselves(change: Any) -> None:
 @pytest.mark.parametrize("name", [
     "torch.ops.aten.nothing.default", "os.system", "torch.ops.os.system.default",
     "torch.ops.aten.linear.__class__", "torch.ops.aten.linear.other", "builtins.eval",
-    "torch.ops.higher_order.cond",
+    "torch.ops.higher_order.scan",
 ])  # fmt: skip
 def test_an_op_that_is_not_known(name: str) -> None:
     """A graph names operators, never code; the error names the operator."""
@@ -243,6 +243,15 @@ def test_an_op_that_is_not_known(name: str) -> None:
     with pytest.raises(NotImplementedError, match=r"the operator .* is not") as error:
         loaded(with_text(content, text))
     assert name.removeprefix("torch.ops.") in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["cond", "while_loop", "wrap_with_set_grad_enabled"])
+def test_a_call_of_graphs_without_graphs(name: str) -> None:
+    content = saved(small())
+    text = program_text(content)
+    _graph(text)["nodes"][0]["target"] = f"torch.ops.higher_order.{name}"
+    with pytest.raises(RuntimeError, match=f"the arguments of torch.ops.higher_order.{name} do"):
+        loaded(with_text(content, text))
 
 
 @pytest.mark.parametrize("change", [

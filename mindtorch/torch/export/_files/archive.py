@@ -17,6 +17,7 @@ from mindtorch.torch import frombuffer, serialization, version, zeros
 from mindtorch.torch._serialization.storage_refs import bytes_of
 from mindtorch.torch._serialization.zip_archive import ArchiveReader, ArchiveWriter
 from mindtorch.torch.nn import Parameter
+from mindtorch.torch.utils._pytree import NAMED_TUPLES
 
 from ..exported_program import ExportedProgram
 from ..graph_signature import InputKind, TensorArgument
@@ -216,7 +217,9 @@ def _program_of(archive: ArchiveReader) -> ExportedProgram:
     traced = traced_of(data, constants)
     _check_tensors(traced, state, constants)
     samples = archive.read(_SAMPLES)
-    examples = serialization.load(io.BytesIO(samples), weights_only=True) if samples else None
+    known = [each for each in NAMED_TUPLES.values() if each not in serialization.get_safe_globals()]
+    with serialization.safe_globals(known):
+        examples = serialization.load(io.BytesIO(samples), weights_only=True) if samples else None
     dialect = next(iter(data.get("verifiers") or ()), "TRAINING")
     return ExportedProgram(traced, state, constants, examples, str(dialect))
 

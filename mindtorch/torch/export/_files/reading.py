@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 import keyword
 import operator
+from collections import namedtuple
 from collections.abc import Iterator
 from typing import Any
 
 from mindtorch.engine.devices.device import Device
 from mindtorch.torch import ops
 from mindtorch.torch._aten.overloads import OpOverload
-from mindtorch.torch._higher_order_ops import wrap_with_set_grad_enabled
+from mindtorch.torch._higher_order_ops import cond_op, while_loop_op, wrap_with_set_grad_enabled
 from mindtorch.torch._subclasses.fake_tensor import FakeTensor, fake
 from mindtorch.torch.fx.graph import Graph
 from mindtorch.torch.fx.graph_module import GraphModule
@@ -125,6 +126,33 @@ def _overload(word: str) -> OpOverload:
     return found
 
 
+def _is_graph(value: Any) -> bool:
+    return isinstance(value, Node) and value.op == "get_attr"
+
+
+def _are_values(values: Any) -> bool:
+    return isinstance(values, list) and all(isinstance(x, (Node, int)) for x in values)
+
+
+# by the file's word, the function that calls graphs, and what its arguments are
+_FITTING: tuple[tuple[Any, Any], ...] = (
+    (
+        wrap_with_set_grad_enabled,
+        lambda a: len(a) > 1 and type(a[0]) is bool and _is_graph(a[1]),
+    ),
+    (
+        cond_op,
+        lambda a: len(a) == 4 and isinstance(a[0], Node) and all(map(_is_graph, a[1:3]))
+        and _are_values(a[3]),
+    ),
+    (
+        while_loop_op,
+        lambda a: len(a) == 4 and all(map(_is_graph, a[:2])) and all(map(_are_values, a[2:])),
+    ),
+)  # fmt: skip
+_OVER_GRAPHS = {each.file_word: (each, fits) for each, fits in _FITTING}
+
+
 class _GraphReader:
     """A graph of the data of one."""
 
@@ -134,6 +162,11 @@ class _GraphReader:
         self.root = Module()
         self._tensors = {name: _tensor(each) for name, each in data["tensor_values"].items()}
         self._lengths = {name: length_of(each) for name, each in data["sym_int_values"].items()}
+        lengths = [n for x in self._tensors.values() for n in (*x.shape, *x.stride())]
+        self.symbols = {
+            name for n in (*lengths, *self._lengths.values()) if isinstance(n, SymInt)
+            for name in n.expression.symbols()
+        }  # fmt: skip
         for word in ("sym_bool_values", "custom_obj_values", "sym_float_values"):
             if data.get(word):
                 raise NotImplementedError(f"graphs with {word}")
@@ -200,6 +233,7 @@ class _GraphReader:
         name = _identifier(data["name"])
         inner = _GraphReader(data["graph"])
         inner.read(data["graph"], None)
+        self.symbols |= inner.symbols
         setattr(self.root, name, inner.module())
         return self.graph.get_attr(name)
 
@@ -224,7 +258,8 @@ class _GraphReader:
                 raise NotImplementedError(f"inputs of the kind {word[:40]}")
         for each in data["nodes"]:
             self._call(each)
-        self.graph.output(tuple([self.argument(each) for each in data["outputs"]]))
+        made = [self.argument(each) for each in data["outputs"]]
+        self.graph.output(made[0] if data.get("is_single_tensor_return") else tuple(made))
 
     def _call(self, data: dict[str, Any]) -> None:
         word = data["target"]
@@ -234,10 +269,10 @@ class _GraphReader:
         if length_function(word) is not None:
             target = length_function(word)
             args = [self.argument(each["arg"]) for each in data["inputs"]]
-        elif word == "torch.ops.higher_order.wrap_with_set_grad_enabled":
-            target = wrap_with_set_grad_enabled
+        elif word in _OVER_GRAPHS:
+            target, fits = _OVER_GRAPHS[word]
             args = [self.argument(each["arg"]) for each in data["inputs"]]
-            if len(args) < 2 or type(args[0]) is not bool or not isinstance(args[1], Node):
+            if not fits(args):
                 raise ValueError(f"the arguments of {word} do not fit")
         else:
             target = _overload(word)
@@ -275,7 +310,7 @@ class _GraphReader:
         outputs = [_one(each) for each in data["outputs"]]
         several = len(outputs) > 1 or (outputs and outputs[0][0] == "as_tensors")
         schema = target._schema if isinstance(target, OpOverload) else None
-        graph = target is wrap_with_set_grad_enabled
+        graph = getattr(target, "file_word", "") in _OVER_GRAPHS
         if not outputs or several or graph or (schema is not None and len(schema.returns) > 1):
             fallback = getattr(target, "_opname", getattr(target, "__name__", "call"))
             node = self.graph.call_function(
@@ -377,7 +412,8 @@ def _paths(spec: TreeSpec, start: str) -> Iterator[str]:
     if spec.is_leaf():
         yield start
         return
-    keys = spec.context if issubclass(spec.type, dict) else range(len(spec.children_specs))
+    is_dict = spec.type is not namedtuple and issubclass(spec.type, dict)
+    keys = spec.context if is_dict else range(len(spec.children_specs))
     for key, each in zip(keys, spec.children_specs, strict=True):
         yield from _paths(each, f"{start}[{key!r}]")
 
@@ -512,7 +548,11 @@ def traced_of(data: dict[str, Any], constants: dict[str, Any]) -> Traced:
     for source, expression in lengths.items():
         if expression.kind == "symbol":
             sources.setdefault(expression.value, source)
-    ranges = _ranges(data["range_constraints"])
+    ranges = {
+        expression: span for expression, span in _ranges(data["range_constraints"]).items()
+        # PyTorch leaves those of a loop's trace, which no tensor has
+        if expression.symbols() <= sources.keys() or expression.symbols() & reader.symbols
+    }  # fmt: skip
     for expression in (*ranges, *[side for g in guards for side in (g.left, g.right)]):
         unknown = expression.symbols() - sources.keys()
         if unknown:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import operator
-from collections import OrderedDict
+from collections import OrderedDict, namedtuple
 from typing import Any
 
 from mindtorch.engine import dtypes
@@ -15,11 +15,11 @@ from mindtorch.torch._tensor.size_and_formats import (
     preserve_format,
     strided,
 )
-from mindtorch.torch.utils._pytree import LeafSpec, TreeSpec
+from mindtorch.torch.utils._pytree import NAMED_TUPLES, LeafSpec, TreeSpec
 
 __all__ = [
-    "DTYPES", "DTYPE_NUMBERS", "LAYOUTS", "MEMORY_FORMATS", "OPSET", "SCHEMA", "length_function",
-    "length_word", "spec_of", "spec_text",
+    "DTYPES", "DTYPE_NUMBERS", "LAYOUTS", "MEMORY_FORMATS", "OPSET", "SCHEMA", "fields_of",
+    "length_function", "length_word", "spec_of", "spec_text",
 ]  # fmt: skip
 
 SCHEMA = (8, 20)  # what is written; what is read has this major version and at most this minor one
@@ -44,6 +44,7 @@ _CONTAINERS = {
     "builtins.tuple": tuple, "builtins.list": list, "builtins.dict": dict,
     "collections.OrderedDict": OrderedDict,
 }  # fmt: skip
+_NAMED_TUPLE = "collections.namedtuple"
 
 
 def length_function(word: str) -> Any:
@@ -71,17 +72,40 @@ def spec_text(spec: TreeSpec) -> str:
 def _spec_data(spec: TreeSpec) -> dict[str, Any]:
     if spec.is_leaf():
         return {"type": None, "context": None, "children_spec": []}
+    children = [_spec_data(each) for each in spec.children_specs]
+    if spec.type is namedtuple:
+        name = _name_of(spec.context)
+        return {"type": _NAMED_TUPLE, "context": name, "children_spec": children}
     words = [word for word, kind in _CONTAINERS.items() if kind is spec.type]
     keys = spec.context if words and issubclass(spec.type, dict) else ()
     plain = all(key is None or isinstance(key, (str, int, float)) for key in keys)
     if not words or not plain:
-        shown = spec.context if isinstance(spec.context, type) else spec.type
         raise NotImplementedError(
-            f"torch.export.save: a {shown.__name__} among the arguments or results cannot be kept "
-            "in a file, only tuples, lists, and dicts with texts or numbers as keys"
+            f"torch.export.save: a {spec.type.__name__} among the arguments or results cannot be "
+            "kept in a file, only tuples, lists, and dicts with texts or numbers as keys"
         )
-    children = [_spec_data(each) for each in spec.children_specs]
     return {"type": words[0], "context": json.dumps(spec.context), "children_spec": children}
+
+
+def _name_of(kind: type[Any]) -> str:
+    """The name by which files know a class of named tuples."""
+    found = next((name for name, each in NAMED_TUPLES.items() if each is kind), None)
+    if found is None:
+        raise NotImplementedError(
+            f"torch.export.save: a {kind.__name__} among the arguments or results cannot be kept "
+            "in a file: give the class a name with torch.utils._pytree._register_namedtuple"
+        )
+    return found
+
+
+def fields_of(*specs: TreeSpec) -> dict[str, Any]:
+    """The fields of the named tuples in containers, by the names of their classes."""
+    found: dict[str, Any] = {}
+    for spec in specs:
+        if spec.type is namedtuple:
+            found[_name_of(spec.context)] = {"field_names": list(spec.context._fields)}
+        found |= fields_of(*spec.children_specs)
+    return found
 
 
 def spec_of(text: str) -> TreeSpec:
@@ -101,6 +125,8 @@ def _spec_of(data: dict[str, Any]) -> TreeSpec:
     word, children = data["type"], data["children_spec"]
     if word is None:
         return LeafSpec()
+    if word == _NAMED_TUPLE:
+        return _named_tuple_of(data["context"], children)
     kind = _CONTAINERS.get(word)
     if kind is None:
         raise NotImplementedError(f"a {word} among the arguments or results")
@@ -111,3 +137,15 @@ def _spec_of(data: dict[str, Any]) -> TreeSpec:
     if len(context) != len(specs) or len({*context}) != len(specs):
         raise ValueError("a dict's keys do not fit")
     return TreeSpec(kind, context, specs)
+
+
+def _named_tuple_of(name: Any, children: list[Any]) -> TreeSpec:
+    kind = NAMED_TUPLES.get(name) if isinstance(name, str) else None
+    if kind is None:
+        raise NotImplementedError(
+            f"the named tuple {str(name)[:80]!r} among the arguments or results: give its class "
+            "this name with torch.utils._pytree._register_namedtuple"
+        )
+    if len(children) != len(kind._fields):
+        raise ValueError("a named tuple's fields do not fit")
+    return TreeSpec(namedtuple, kind, [_spec_of(each) for each in children])

@@ -32,6 +32,7 @@ from .words import (
     MEMORY_FORMATS,
     OPSET,
     SCHEMA,
+    fields_of,
     length_word,
     spec_text,
 )
@@ -108,6 +109,7 @@ class GraphData:
         self.nodes: list[dict[str, Any]] = []
         self.inputs: list[dict[str, Any]] = []
         self.outputs: list[dict[str, Any]] = []
+        self.single = False
         for node in module.graph.nodes:
             self._add(node)
 
@@ -116,7 +118,7 @@ class GraphData:
         return {
             "inputs": self.inputs, "outputs": self.outputs, "nodes": self.nodes,
             "tensor_values": self.tensors, "sym_int_values": self.lengths, "sym_bool_values": {},
-            "is_single_tensor_return": False, "custom_obj_values": {}, "sym_float_values": {},
+            "is_single_tensor_return": self.single, "custom_obj_values": {}, "sym_float_values": {},
         }  # fmt: skip
 
     def _add(self, node: Node) -> None:
@@ -124,6 +126,8 @@ class GraphData:
             self.inputs.append(self._given(node))
         elif node.op == "output":
             results: Any = node.args[0]
+            self.single = isinstance(results, Node)
+            results = [results] if self.single else results
             self.outputs = [self.argument(each) for each in results]
         elif node.op == "call_function":
             if node.target is not operator.getitem:
@@ -349,7 +353,7 @@ def program_data(traced: Traced, dialect: str, version: str) -> dict[str, Any]:
             "graph": GraphData(traced.graph_module).data(),
             "signature": _signature_data(traced.signature),
             "module_call_graph": [_calls(traced)], "metadata": {},
-            "treespec_namedtuple_fields": {},
+            "treespec_namedtuple_fields": fields_of(traced.in_spec, traced.out_spec),
         },
         "opset_version": {"aten": OPSET},
         "range_constraints": {

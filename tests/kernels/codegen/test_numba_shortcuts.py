@@ -1,0 +1,84 @@
+"""What is left out of numba's work for kernels changes nothing for them, nor for numba."""
+
+import itertools
+import operator
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+from numba import types
+from numba.core import errors, postproc
+from numba.core.registry import cpu_target
+
+from mindtorch.kernels.codegen import numba_shortcuts
+from mindtorch.kernels.codegen.jit import entry_point, kernel
+
+KINDS = (types.int64, types.uint8, types.float32, types.float64, types.boolean,
+         types.literal(3))  # fmt: skip
+
+
+def _usual() -> tuple[Any, Any]:
+    return postproc.PostProcessor.run, types.Function.get_call_type
+
+
+def test_numba_is_as_before_when_a_kernel_is_compiled_or_cannot_be() -> None:
+    before = _usual()
+    during = []
+
+    @kernel
+    def fine(x: int) -> int:
+        return x + 1
+
+    @kernel
+    def wrong(x: Any) -> Any:
+        return x + "text"
+
+    with numba_shortcuts.shortcuts():
+        during.append(_usual())
+    assert fine(2) == 3
+    with pytest.raises(errors.TypingError):
+        entry_point(wrong, "void(int64[::1])")
+    assert _usual() == before and during[0] != before
+
+
+def test_operators_have_the_signatures_that_numba_finds() -> None:
+    context = cpu_target.typing_context
+    context.refresh()
+    for name in ("add", "truediv", "floordiv", "lt", "eq", "iadd", "lshift"):
+        function = context.resolve_value_type(getattr(operator, name))
+        for pair in itertools.product(KINDS, KINDS):
+            try:
+                expected = function.get_call_type(context, pair, {})
+            except errors.TypingError:
+                with pytest.raises(errors.TypingError):
+                    numba_shortcuts._remembered(function, context, pair, {})
+                continue
+            for _ in range(2):
+                found = numba_shortcuts._remembered(function, context, pair, {})
+                assert (found, found.return_type) == (expected, expected.return_type)
+
+
+def test_functions_of_generators_and_overloads_compile() -> None:
+    @kernel
+    def places(x: Any) -> int:
+        total = 0
+        for i, j in np.ndindex(x.shape):
+            total += i * j
+        return total
+
+    assert places(np.zeros((3, 4))) == 18
+
+    @numba.njit
+    def squares(n: int) -> Any:
+        for i in range(n):
+            yield i * i
+
+    @kernel
+    def added(n: int) -> int:
+        total = 0
+        for each in squares(n):
+            total += each
+        return total
+
+    assert added(4) == 14
