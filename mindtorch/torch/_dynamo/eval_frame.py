@@ -35,7 +35,7 @@ class OptimizedModule(Module):
     name, as they do in torch.
     """
 
-    _own = frozenset({"_orig_mod"})
+    _own = frozenset({"_orig_mod", "__class__"})
 
     def __init__(self, mod: Module) -> None:
         super().__init__()

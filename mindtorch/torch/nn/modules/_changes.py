@@ -29,8 +29,7 @@ def change_class(module: Any, kind: type) -> None:
 
     Properties live on classes: who gives them to one module gives it a class of its own.
     """
-    module_changed()
-    object.__setattr__(module, "__class__", kind)  # of it, and not of what it stands for
+    module.__class__ = kind
 
 
 class ChangesMixin(TreeMixin):

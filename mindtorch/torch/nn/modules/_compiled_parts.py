@@ -16,7 +16,7 @@ from typing import Any
 from mindtorch.engine.compile.jit import Jitted, jit
 from mindtorch.engine.dispatch import graph_under_way
 
-__all__ = ["active_parts", "divide", "parts_of"]
+__all__ = ["call_compiled", "divide", "forward_of", "parts_of"]
 
 _divided: weakref.WeakSet[Any] = weakref.WeakSet()
 # by module, whether it or a module within is divided, and how many were when that was found out
@@ -28,7 +28,7 @@ class _Active(threading.local):
     parts: CompiledParts | None = None
 
 
-active_parts = _Active()
+_active = _Active()
 
 
 def divide(module: Any) -> None:
@@ -56,6 +56,20 @@ def parts_of(call: Any, module: Any) -> CompiledParts | None:
     return _parts[call]
 
 
+def call_compiled(call: Any, module: Any, args: Any, kwargs: Any) -> Any:
+    """The call of a module that was compiled in place, as a whole or by its parts."""
+    parts = parts_of(call, module)
+    if parts is not None:
+        return parts.call(module._call_uncompiled, *args, **kwargs)
+    return call(*args, **kwargs)
+
+
+def forward_of(module: Any) -> Any:
+    """What runs between a module's hooks."""
+    parts = _active.parts
+    return module.forward if parts is None else parts.forward_of(module)
+
+
 class CompiledParts:
     """The compiled forwards of the modules within one that is called.
 
@@ -69,11 +83,11 @@ class CompiledParts:
 
     def call(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """``function(*args, **kwargs)``, in which forwards run compiled."""
-        before, active_parts.parts = active_parts.parts, self
+        before, _active.parts = _active.parts, self
         try:
             return function(*args, **kwargs)
         finally:
-            active_parts.parts = before
+            _active.parts = before
 
     def forward_of(self, module: Any) -> Callable[..., Any]:
         """The forward of a module with hooks: compiled, where it has those that stay outside and

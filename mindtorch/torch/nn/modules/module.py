@@ -19,7 +19,7 @@ from mindtorch.engine.tensor import scripts
 from ..parameter import Buffer, Parameter
 from ._backward_hooks import hook_last_node, passage
 from ._changes import ChangesMixin
-from ._compiled_parts import active_parts, parts_of
+from ._compiled_parts import call_compiled, forward_of
 from ._handles import RemovableHandle
 from ._state import EXTRA_STATE_KEY, StateMixin, _IncompatibleKeys
 
@@ -206,11 +206,7 @@ class Module(StateMixin, ChangesMixin):
         ):
             return self.forward(*args, **kwargs)
         if "_compiled_call_impl" in fields:
-            compiled = fields["_compiled_call_impl"]
-            parts = parts_of(compiled, self)
-            if parts is not None:
-                return parts.call(self._call_uncompiled, *args, **kwargs)
-            return compiled(*args, **kwargs)
+            return call_compiled(fields["_compiled_call_impl"], self, args, kwargs)
         return self._call_with_hooks(args, kwargs)
 
     def _call_uncompiled(self, *args: Any, **kwargs: Any) -> Any:
@@ -245,9 +241,7 @@ class Module(StateMixin, ChangesMixin):
         if hooks or pre_hooks:
             crossing = passage(self, hooks, pre_hooks)
             args = crossing.enter(args)
-        parts = active_parts.parts
-        forward = self.forward if parts is None else parts.forward_of(self)
-        result = forward(*args, **kwargs)
+        result = forward_of(self)(*args, **kwargs)
         for key, hook, with_kwargs, _ in self._all_forward_hooks():
             called.add(key)
             given = (self, args, kwargs, result) if with_kwargs else (self, args, result)
