@@ -1,11 +1,12 @@
 """Predicted memory and times of a step beside those of real processes with one thread each.
 
-    python benchmarks/parallel_plan.py [--ranks 2] [--models mlp,gpt] [--rounds 3] [--core]
+    python benchmarks/parallel_plan.py [--ranks 2,4] [--models mlp,gpt] [--rounds 3] [--core]
 
-All processes measure at once what predictions are made of, as AUTO_PARALLEL's search does: cores,
-caches and memory are shared then as in the steps. Of several rounds the smallest times count.
-With --core seconds of a processor are compared, in which nobody waits: on a busy machine the clock
-tells of the other programs.
+prints, for each number of processes and model, predicted and real milliseconds of each plan, their
+ratio, bytes, and at last how many of all ratios are within 25 %. All processes measure at once what
+predictions are made of, as AUTO_PARALLEL's search does: cores, caches and memory are shared then as
+in the steps. Of several rounds the smallest times count. With --core seconds of a processor are
+compared, in which nobody waits: on a busy machine the clock tells of the other programs.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ def processes(kind: str, ranks: int, plans: list[str]) -> list[dict[str, Any]]:
         )
 
 
-def compare(kind: str, ranks: int, rounds: int, core: bool) -> None:
+def compare(kind: str, ranks: int, rounds: int, core: bool) -> list[float]:
+    """Print a table; the ratios of predicted to real times."""
     names = {
         "ddp": f"DDP {ranks}", "fsdp": f"FSDP {ranks}", "tp": f"TP {ranks}",
         "pp": f"PP {ranks} of {MICROBATCHES} microbatches",
@@ -63,18 +65,23 @@ def compare(kind: str, ranks: int, rounds: int, core: bool) -> None:
             f"{own[1] / 1e6:6.2f}"
         )
     chosen, best = min(told, key=told.__getitem__), min(times.values())
-    print(f"  chosen: {names[chosen]}, {times[chosen] / best:.2f} times the fastest")
+    print(f"  chosen: {names[chosen]}, {times[chosen] / best:.2f} times the fastest", flush=True)
+    return [told[short] / times[short] for short in names]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--ranks", default="2,4")
     parser.add_argument("--models", default="mlp,gpt")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--core", action="store_true")
     options = parser.parse_args()
-    for kind in options.models.split(","):
-        compare(kind, options.ranks, options.rounds, options.core)
+    found = []
+    for ranks in map(int, options.ranks.split(",")):
+        for kind in options.models.split(","):
+            found += compare(kind, ranks, options.rounds, options.core)
+    near = sum(1 / 1.25 <= ratio <= 1.25 for ratio in found)
+    print(f"{near} of {len(found)} predictions are within 25 %")
     print(f"load {os.getloadavg()[0]:.1f}")
 
 

@@ -5,6 +5,7 @@ times of the processor, which a busy machine disturbs less; on several, the wall
 is that of a register tile whose operands stay in the first cache.
 
     python benchmarks/products.py [--rounds 15] [--threads 1 2] [--only "GPT"] [--dtype float64]
+    python benchmarks/products.py --precision high  # float32 as compiled functions have it
     python benchmarks/products.py --tune      # measures kernels/cpu/product_table.py anew
 
 On a processor that has AVX-512, AVX2's tables are measured with ``--tune --vector 32`` and, in the
@@ -43,7 +44,9 @@ from mindtorch.kernels.cpu import (  # noqa: E402
     simd,
     thread_pool,
 )
+from mindtorch.kernels.cpu.amx_products import BFLOAT16  # noqa: E402
 from mindtorch.kernels.cpu.product_tile import address_of, tile_shape, tiles_of  # noqa: E402
+from mindtorch.kernels.support import precision  # noqa: E402
 
 Run = Callable[[], Any]
 PAGE = ROOT / "docs" / "performance.md"
@@ -131,6 +134,8 @@ class Operands:
         matmul._bound.cache_clear()
         layouts = [(x.shape, x.strides, x.dtype) for x in (self.out, self.a, self.b)]
         run: Any = matmul._bound(matmul.matmul, *layouts)
+        if run is None:  # through float32
+            return lambda: matmul.matmul(self.out, self.a, self.b)
         flat = self._flat()
         return lambda: run(*flat)
 
@@ -162,7 +167,11 @@ class Operands:
 
     def by_torch(self, torch: Any) -> Run:
         """The product by PyTorch."""
-        out, a, b = (torch.from_numpy(x) for x in (self.out, self.a, self.b))
+        given = (self.out, self.a, self.b)
+        if self.out.dtype == BFLOAT16:
+            out, a, b = (torch.from_numpy(x.view(np.int16)).view(torch.bfloat16) for x in given)
+        else:
+            out, a, b = map(torch.from_numpy, given)
         return lambda: torch.matmul(a, b, out=out)
 
 
@@ -205,9 +214,11 @@ def compare(arguments: Any) -> list[str]:
     """The table of all shapes."""
     import torch
 
-    top = peak(arguments.dtype)
+    short = arguments.dtype == "bfloat16"
+    precision.tf32 = arguments.precision != "highest"
+    top = peak("float32" if short else arguments.dtype)
     lines = [
-        f"Peak of a core, measured: {top:.0f} GFLOP/s.", "",
+        f"Peak of a core{' in float32' * short}, measured: {top:.0f} GFLOP/s.", "",
         "| product | rows x columns x terms | threads | ours | OpenBLAS | torch | ours / OpenBLAS "
         "| ours / torch |",
         "|---|---|---|---|---|---|---|---|",
@@ -280,7 +291,10 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--threads", type=int, nargs="+", default=[1])
     parser.add_argument("--only", help="shapes whose name has this in it")
-    parser.add_argument("--dtype", choices=("float32", "float64"), nargs="+", default=["float32"])
+    parser.add_argument("--dtype", choices=("float32", "float64", "bfloat16"), nargs="+",
+                        default=["float32"])  # fmt: skip
+    parser.add_argument("--precision", choices=("highest", "high"), default="highest",
+                        help="as of torch.set_float32_matmul_precision")  # fmt: skip
     parser.add_argument("--tune", action="store_true", help="write the table of forms")
     parser.add_argument("--orders", choices=ORDERS, nargs="+", default=ORDERS, help="to tune")
     parser.add_argument("--vector", type=int, choices=(16, 32, 64), help="bytes of a vector")

@@ -21,7 +21,7 @@ DESCRIPTIONS = {
     "call_cache": "cached calls: the ops of a public function, by its arguments' signature",
     "vjp_cache": "cached gradient rules, of single ops and of whole backward passes",
     "fusion": "fusion: elementwise ops and their sums as one loop",
-    "kernel_substitution": "other kernels in compiled functions (Winograd) and Lite models (steps)",
+    "kernel_substitution": "other kernels in compiled functions (Winograd, AMX) and Lite models",
     "grad_buffer_reuse": "results and gradients in memory that nobody holds any more",
     "lazy": "lazy mode: ops wait until their data is needed, and then run compiled",
     "compile": "compiled functions (torch.compile, jit): calls that are captured and run as graphs",

@@ -42,8 +42,9 @@ _HALF, _UPPER, _MAGNITUDE = 0x8000, 0xFFFF0000, 0x7FFFFFFF
 
 
 def enabled() -> bool:
-    """Whether matrix registers may be used: ``MINDTORCH_AMX`` is not 0."""
-    return os.environ.get("MINDTORCH_AMX", "1") != "0"
+    """Whether matrix registers may be used: neither ``MINDTORCH_AMX`` nor ``MINDTORCH_PRODUCTS`` is
+    0."""
+    return all(os.environ.get(f"MINDTORCH_{name}", "1") != "0" for name in ("AMX", "PRODUCTS"))
 
 
 def available() -> bool:

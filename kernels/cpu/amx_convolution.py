@@ -34,7 +34,8 @@ _MADE = 1 << 20  # bytes of results, about
 _LOWEST = 8  # rows of a piece of images, at least
 _DEEPEST = 18  # steps whose terms are summed from 0
 _FEWEST = 16  # channels, on either side
-_VECTORS, _TILES = 75, 145  # multiplications in a nanosecond, about
+_TILES = 145  # multiplications of tiles in a nanosecond, about
+_VECTORS, _SCATTERED = 75, 40  # of vectors, and of those whose results are apart
 _SLACK = 64  # pixels that tiles may read behind the last one
 Run = Callable[..., bool]
 Ints = tuple[int, ...]
@@ -294,20 +295,23 @@ class _WeightSum(_Case):
         return bool(np.isfinite(out).all())
 
 
-def _gains(given: Ints, made: Ints, window: Ints, places: int, costs: _Costs) -> bool:
+def _gains(
+    given: Ints, made: Ints, window: Ints, places: int, costs: _Costs, is_scattered: bool
+) -> bool:
     """Whether an estimate of nanoseconds is below that of vectors.
 
     Args:
         given, made: shapes of images.
         places: of the window, in all images.
         costs: of each of their numbers and of the weight's.
+        is_scattered: whether a stride parts the results.
     """
     weights = int(np.prod(window))
     tiles = math.prod(-(-n // TERMS) * TERMS for n in window[:2]) * math.prod(window[2:])
     cost = costs.large if 2 * PARTS * weights > cache_bytes(2) else costs.weight
     estimate = places * tiles / _TILES + cost * weights
     estimate += costs.given * math.prod(given) + costs.made * math.prod(made)
-    return estimate < places * weights / _VECTORS
+    return estimate < places * weights / (_SCATTERED if is_scattered else _VECTORS)
 
 
 def _suits(
@@ -321,7 +325,8 @@ def _suits(
         return False
     if min(window[:2]) < _FEWEST or 0 in (*given, *made):
         return False
-    return _gains(given, made, window, places, costs)
+    is_scattered = costs is _INWARD and max(stride) > 1
+    return _gains(given, made, window, places, costs, is_scattered)
 
 
 def _places(result: Ints) -> int:

@@ -52,9 +52,10 @@ _LEFT = 4 << 20  # bytes of packed rows that several blocks of columns are multi
 _LINE, _BLOCK = 64, 4096  # bytes of a cache line, and of 32 by 32 results
 _HALF = LINES // 2
 _FINITE, _LEAST, _MOST = 0x7F000000, -90, 126  # bits of 2 ** 127; exponents
-# nanoseconds of one multiplication here and with vectors, of packing a number and of turning it, of
-# a result, of a call
-_HERE, _VECTORS, _PACK, _TURN, _RESULT, _CALL = 1 / 150, 1 / 82, 0.3, 0.1, 0.1, 4000
+# nanoseconds of one multiplication here, with vectors, and with these and a transposed left
+# operand, of packing a number and of turning it, of a result, of a call
+_HERE, _VECTORS, _TURNED = 1 / 150, 1 / 82, 1 / 72
+_PACK, _TURN, _RESULT, _CALL = 0.3, 0.1, 0.1, 4000
 _FEW = 1 << 15  # multiplications of bfloat16 that are not worth a call
 
 
@@ -250,7 +251,8 @@ def _is_worth(given: Product) -> bool:
     pack_a = m * k * (_PACK + _TURN * (given.a.across != 1))
     pack_b = n * k * (_PACK + _TURN * (given.b.across == 1 and n > 1))
     here = height * width * depth * _HERE + pack_a + pack_b + m * n * _RESULT
-    return count * here + _CALL < 0.85 * count * m * n * k * _VECTORS
+    with_vectors = m * n * k * (_VECTORS if given.a.across == 1 else _TURNED)
+    return count * here + _CALL < 0.85 * count * with_vectors
 
 
 def plan(

@@ -141,7 +141,7 @@ def _correlate_strips(
         offsets[:] = bias
     shares = weight.reshape(groups, -1)
     packed = [
-        (strips(channels, phase.step, width, bool(plan.chained)), phase,
+        (strips(channels, phase.step, width, bool(plan.chained), out.dtype), phase,
          shares[:, order + phase.weights].reshape(-1))
         for phase in plan.phases
     ]  # fmt: skip
@@ -375,7 +375,7 @@ def channel_sum(out: Any, g: Any, *, inner: int, groups: int) -> None:
         if last:
             total += sum_last(rest, number * pitch // channels, channels)
         else:
-            total += sum_channels(rest, number, channels, pitch // channels)
+            sum_channels(total, rest, number, channels, pitch // channels)
     out[...] = total
 
 

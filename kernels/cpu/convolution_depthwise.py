@@ -15,7 +15,7 @@ import numpy as np
 from mindtorch.kernels.codegen.jit import kernel
 
 from . import convolution_tables as geometry
-from .convolution_tiles import pad_images
+from .convolution_tiles import BEYOND, pad_images
 from .simd import lanes, tile_of, transpose_block, transpose_part
 from .thread_pool import parallel_for
 
@@ -116,7 +116,7 @@ def _correlate(width: int) -> Any:
         channels = bias.size // (1 if inward else features)
         blocks = (channels + width - 1) // width
         read = np.zeros(at[3] * width, out.dtype)
-        padded = read if direct else np.empty(sizes[10], out.dtype)
+        padded = read if direct else np.empty(sizes[10] + BEYOND, out.dtype)
         made = np.zeros(places.size * width, out.dtype)
         laid = np.zeros(to[3] * width, out.dtype)
         start = np.zeros(width, out.dtype)
@@ -172,7 +172,7 @@ def _weight_gradient(width: int) -> Any:
         """Blocks ``first`` to ``last`` of channels; ``taps`` are filled up to whole tiles."""
         channels, pitch = out.size // (count * features), taps.size * width
         read, slopes = np.zeros(at[3] * width, out.dtype), np.zeros(to[3] * width, out.dtype)
-        padded = read if direct else np.empty(sizes[10], out.dtype)
+        padded = read if direct else np.empty(sizes[10] + BEYOND, out.dtype)
         sums = np.empty(features * pitch, out.dtype)
         for block in range(first, last):
             channel = block * width

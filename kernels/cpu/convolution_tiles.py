@@ -15,49 +15,66 @@ import numpy as np
 from mindtorch.kernels.codegen.jit import entry_point, kernel
 from mindtorch.kernels.support.workspace import workspace
 
+from .product_tile import copy_lanes_of
 from .simd import lanes, strip_of, tile_of, tile_rows, transpose_block, transpose_part
 from .thread_pool import parallel_for
 
 PIXELS = 96  # of a block of results, about: rounded up to whole tiles
 STRIP_ROWS = 6  # channels that strips of pixels have sums for, two vectors each
 _SERIAL = 2_000_000  # multiplications that one thread does sooner than two
-_BEYOND = 2 * lanes(np.float32)  # elements that vectors may read behind padded images
+BEYOND = 2 * lanes(np.float32)  # elements that vectors may read or write behind padded images
+_WIDTH = lanes(np.float32)
 WEIGHT_PIXELS = 240  # summed over at a time in the gradient for the weight
+
+
+_copy, _copy_some = (copy_lanes_of(_WIDTH, whole) for whole in (True, False))
 
 
 @kernel
 def pad_images(padded: Any, x: Any, sizes: Any, first: int, count: int) -> None:
-    """Copy images into the middle of zeros; ``sizes`` as :class:`Geometry` makes them."""
+    """Copy images into the middle of zeros; ``sizes`` as :class:`Geometry` makes them.
+
+    Up to a vector behind the last image is overwritten.
+    """
     channels, depth, height, width = sizes[0], sizes[1], sizes[2], sizes[3]
     before_z, before_y, before_x = sizes[4], sizes[5], sizes[6]
     rows, columns, pitch = sizes[8], sizes[9], sizes[10]
-    planes = sizes[7]
+    planes, inner, wide = sizes[7], min(height, rows - before_y), min(width, columns - before_x)
     for c in range(count * channels):
-        source = x[(first * channels + c) * depth * height * width :]
-        target = padded[c * pitch : (c + 1) * pitch]
+        source = (first * channels + c) * depth * height * width
         for z in range(planes):
-            for y in range(rows):
-                line = target[(z * rows + y) * columns : (z * rows + y + 1) * columns]
-                zi, yi = z - before_z, y - before_y
-                if zi < 0 or zi >= depth or yi < 0 or yi >= height:
-                    line[:] = 0
-                    continue
-                at = (zi * height + yi) * width
-                line[:before_x] = 0
-                inner = line[before_x : before_x + width]
-                given = source[at : at + width]
-                for i in range(inner.size):
-                    inner[i] = given[i]
-                line[before_x + width :] = 0
+            to, at = c * pitch + z * rows * columns, z - before_z
+            if at < 0 or at >= depth:
+                padded[to : to + rows * columns] = 0
+                continue
+            padded[to : to + before_y * columns + before_x] = 0
+            to, at = to + before_y * columns + before_x, source + at * height * width
+            for _ in range(inner):
+                # whole vectors: what they write behind a row is written after that
+                for i in range(0, wide, _WIDTH):
+                    if i + _WIDTH <= wide:
+                        _copy(padded, to + i, x, at + i, _WIDTH, 0)
+                    else:
+                        _copy_some(padded, to + i, x, at + i, wide - i, 0)
+                for i in range(wide, columns, _WIDTH):
+                    _copy_some(padded, to + i, x, at, 0, 0)
+                to, at = to + columns, at + width
+            padded[to - before_x : to - before_x + (rows - before_y - inner) * columns] = 0
 
 
 def padded_images(plan: Any, x: Any, first: int, count: int) -> Any:
     """Images ``first`` to ``first + count``, padded; a view where none is needed."""
     if plan.direct and all(phase.step != 2 for phase in plan.phases):
         return x[first * plan.image_pitch :]
-    padded = workspace(plan.together * plan.image_pitch + _BEYOND, x.dtype, "padded")
-    pad_images(padded, x, plan.sizes, first, count)
+    padded = workspace(plan.together * plan.image_pitch + BEYOND, x.dtype, "padded")
+    _padding(x.dtype)(padded, x, plan.sizes, first, count)
     return padded
+
+
+@functools.cache
+def _padding(dtype: Any) -> Any:
+    arrays = f"{dtype.name}[::1], {dtype.name}[::1], int64[::1]"
+    return entry_point(pad_images, f"void({arrays}, int64, int64)")
 
 
 def share_out(size: int, work: int, part: Any) -> None:
@@ -117,10 +134,12 @@ def _loops(dtype: Any, vectors: int) -> Loops:
 
 
 @functools.cache
-def strips(channels: int, stride: int, width: int, chained: bool) -> Any:
+def strips(channels: int, stride: int, width: int, chained: bool, dtype: Any) -> Any:
     """The loop for results of few channels whose pixels are 1 or 2 apart in the source."""
     rows = channels if channels <= STRIP_ROWS else -(-channels // 2)
-    return _strips(rows, width, stride, chained)
+    some, places = f"{dtype.name}[::1], " * 4, "int64[::1], " * 4
+    signature = f"void({some}{places}{'int64, ' * 9}{dtype.name}[::1])"
+    return entry_point(_strips(rows, width, stride, chained), signature)
 
 
 @functools.cache
@@ -420,21 +439,34 @@ def sum_last(g: Any, rows: int, channels: int) -> Any:
 
 
 @kernel
-def sum_channels(g: Any, images: int, channels: int, step: int) -> Any:
-    """Sums of ``g[images, channels, step]`` for each channel; four channels go together."""
-    out = np.zeros(channels, g.dtype)
-    for c in range(0, channels, 4):
-        d, e, f = min(c + 1, channels - 1), min(c + 2, channels - 1), min(c + 3, channels - 1)
-        zero = g.dtype.type(0)
-        a0, a1, a2, a3 = zero, zero, zero, zero
+def _sum_channels(out: Any, g: Any, images: int, channels: int, step: int) -> None:
+    zero = g.dtype.type(0)
+    for c in range(0, channels, 8):
+        last = channels - 1 - c
+        a0, a1, a2, a3, a4, a5, a6, a7 = zero, zero, zero, zero, zero, zero, zero, zero
         for n in range(images):
-            at = n * channels
-            r0, r1 = g[(at + c) * step : (at + c + 1) * step], g[(at + d) * step :]
-            r2, r3 = g[(at + e) * step :], g[(at + f) * step :]
+            at = (n * channels + c) * step
+            r0, r1 = g[at : at + step], g[at + min(1, last) * step :]
+            r2, r3 = g[at + min(2, last) * step :], g[at + min(3, last) * step :]
+            r4, r5 = g[at + min(4, last) * step :], g[at + min(5, last) * step :]
+            r6, r7 = g[at + min(6, last) * step :], g[at + min(7, last) * step :]
             for i in range(r0.size):
                 a0 += r0[i]
                 a1 += r1[i]
                 a2 += r2[i]
                 a3 += r3[i]
-        out[c], out[d], out[e], out[f] = a0, a1, a2, a3
-    return out
+                a4 += r4[i]
+                a5 += r5[i]
+                a6 += r6[i]
+                a7 += r7[i]
+        # those beyond the last channel are equal to it
+        sums = (a0, a1, a2, a3, a4, a5, a6, a7)
+        for k in range(min(8, last + 1)):
+            out[c + k] += sums[k]
+
+
+def sum_channels(out: Any, g: Any, images: int, channels: int, step: int) -> None:
+    """Add the sums of ``g[images, channels, step]`` for each channel; eight go together."""
+    name = out.dtype.name
+    run = entry_point(_sum_channels, f"void({name}[::1], {name}[::1], int64, int64, int64)")
+    run(out, g, images, channels, step)

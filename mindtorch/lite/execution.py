@@ -34,9 +34,9 @@ class _Followed(GraphOp):
     """
 
     def __init__(self, node: LiteNode, arity: int) -> None:
-        op = engine_op(node.op)
-        quick = getattr(op, "compiled", None)
-        self.op = op if quick is None else SubstitutedOp(op, quick)
+        self.op = engine_op(node.op)
+        kernels = getattr(self.op, "compiled", ())
+        self.others = [SubstitutedOp(self.op, kernel) for kernel in kernels]
         self.arity, self.steps = arity, node.then
         self.name = "+".join([node.op, *[step.op for step in node.then]])
 
@@ -62,6 +62,10 @@ class _Followed(GraphOp):
     def plan_for(self, inputs: Any, params: dict[str, Any]) -> Plan:
         own, places = self._parts(inputs)
         base = self.op.plan_for(own, params)
+        for other in self.others:  # the first kernel that suits, as in compiled functions
+            if other.suits(base, params) is not None:
+                base = other.plan_for(own, params)
+                break
         value = Value(-1, base.aval)
         steps = []
         for step, where in zip(self.steps, places, strict=True):

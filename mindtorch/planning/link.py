@@ -9,8 +9,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+import numpy as np
 
 import mindtorch.torch as torch
 import mindtorch.torch.distributed as dist
@@ -18,7 +20,7 @@ import mindtorch.torch.distributed as dist
 __all__ = ["KINDS", "Link", "given_link", "link_of_job", "measured_link"]
 
 KINDS = ("all_reduce", "all_gather", "reduce_scatter", "send")
-_SMALL, _LARGE, _REPEATS = 64, 1 << 21, 12  # elements of float32
+_SIZES, _REPEATS = (64, 1 << 18, 1 << 20, 1 << 22), 12  # elements of float32
 _PATIENCE = 120
 _MODULE = "mindtorch.planning.link"
 
@@ -30,11 +32,18 @@ class Link:
     Attributes:
         latency, bandwidth: by kind.
         origin: where the numbers are from.
+        groups: links of groups of other sizes, where they were measured.
+        curves: (bytes, seconds) by kind, where some sizes were measured: a large exchange leaves
+            the caches and has less bandwidth than a small one.
+        count: of how many processes the curves are.
     """
 
     latency: dict[str, float]
     bandwidth: dict[str, float]
     origin: str
+    groups: dict[int, Link] = field(default_factory=dict)
+    curves: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
+    count: int = 0
 
     def seconds(self, kind: str, size: float, count: int) -> float:
         """The time of an exchange between ``count`` processes, as a ring.
@@ -44,6 +53,12 @@ class Link:
         """
         if count == 1:
             return 0.0
+        if count in self.groups:
+            return self.groups[count].seconds(kind, size, count)
+        curve = self.curves.get(kind, [])
+        if curve and size <= curve[-1][0] and (kind == "send" or count == self.count):
+            sizes, seconds = ([point[i] for point in curve] for i in (0, 1))
+            return float(np.interp(size, sizes, seconds))
         if kind == "send":
             return self.latency[kind] + size / self.bandwidth[kind]
         steps = _messages(kind, count)
@@ -56,14 +71,16 @@ def _messages(kind: str, count: int) -> int:
 
 
 def _fitted(times: dict[str, list[float]], count: int, origin: str) -> Link:
-    """The link of ``count`` processes that need so long for few and for many elements."""
-    latency, bandwidth = {}, {}
-    for kind, (small, large) in times.items():
+    """The link of ``count`` processes that need so long for each of the sizes."""
+    latency, bandwidth, curves = {}, {}, {}
+    sizes = [4.0 * n for n in _SIZES]
+    for kind, found in times.items():
         steps = 1 if kind == "send" else _messages(kind, count)
         part = 1.0 if kind == "send" else steps / count
-        latency[kind] = small / steps
-        bandwidth[kind] = part * _LARGE * 4 / max(large - small, 1e-9)
-    return Link(latency, bandwidth, origin)
+        latency[kind] = found[0] / steps
+        bandwidth[kind] = part * sizes[-1] / max(found[-1] - found[0], 1e-9)
+        curves[kind] = list(zip(sizes, found, strict=True))
+    return Link(latency, bandwidth, origin, {}, curves, count)
 
 
 def given_link(bandwidth: float, latency: float) -> Link:
@@ -100,7 +117,8 @@ def measured_link() -> Link:
 
 
 def link_of_job(clock: Callable[[], float] = time.perf_counter) -> Link:
-    """Of all processes of this job; each of them calls it, and each has its own times.
+    """Of all processes of this job, and of groups of neighbours that they divide into, all of one
+    size at once, as plans use them. Each process calls it, and has its own times.
 
     Args:
         clock: what exchanges are timed by.
@@ -111,41 +129,59 @@ def link_of_job(clock: Callable[[], float] = time.perf_counter) -> Link:
     count = dist.get_world_size()
     if count < 2:
         raise ValueError("a job of one process exchanges nothing")
-    return _fitted(_times(dist.get_rank(), count, clock), count, f"measured with {count} processes")
+    found: dict[int, Link] = {}
+    for size in (k for k in range(2, count) if count % k == 0):
+        own, groups = dist.new_subgroups(size)
+        times = _times(own, clock)
+        found[size] = _fitted(times, size, f"measured with groups of {size} processes")
+        for group in groups:
+            if group is own:
+                dist.destroy_process_group(group)
+    times = _times(dist.group.WORLD, clock)
+    whole = _fitted(times, count, f"measured with {count} processes")
+    return replace(whole, groups=found)
 
 
-def _exchanges(rank: int, count: int) -> dict[str, Any]:
+def _exchanges(group: Any) -> dict[str, Any]:
+    rank, count = dist.get_rank(group), dist.get_world_size(group)
+
     def send(x: Any) -> None:
-        if rank < 2:
-            dist.send(x, 1) if rank == 0 else dist.recv(x, 0)
+        if rank == 0:
+            dist.send(x, group=group, group_dst=1)
+        elif rank == 1:
+            dist.recv(x, group=group, group_src=0)
+
+    def gather(x: Any) -> None:
+        dist.all_gather_into_tensor(x, x[: x.numel() // count].clone(), group)
+
+    def scatter(x: Any) -> None:
+        dist.reduce_scatter_tensor(x[: x.numel() // count].clone(), x, group=group)
 
     return {
-        "all_reduce": dist.all_reduce,
-        "all_gather": lambda x: dist.all_gather_into_tensor(x, x[: x.numel() // count].clone()),
-        "reduce_scatter": lambda x: dist.reduce_scatter_tensor(x[: x.numel() // count].clone(), x),
-        "send": send,
-    }
+        "all_reduce": lambda x: dist.all_reduce(x, group=group), "all_gather": gather,
+        "reduce_scatter": scatter, "send": send,
+    }  # fmt: skip
 
 
 def _times(
-    rank: int, count: int, clock: Callable[[], float] = time.perf_counter
+    group: Any, clock: Callable[[], float] = time.perf_counter
 ) -> dict[str, list[float]]:
-    """Least seconds of each kind, of few and of many elements, as nearly as ``count`` divides."""
-    found = {}
-    for kind, exchange in _exchanges(rank, count).items():
+    """Least seconds of each kind and size, as nearly as the group's size divides it."""
+    found, count = {}, dist.get_world_size(group)
+    for kind, exchange in _exchanges(group).items():
         found[kind] = [
             min(_timed(exchange, torch.zeros(size // count * count), clock)
                 for _ in range(_REPEATS))
-            for size in (_SMALL, _LARGE)
+            for size in _SIZES
         ]
     return found
 
 
 def main(url: str, rank: str) -> None:
-    """One of the two processes: the first prints least seconds, of few and of many elements."""
+    """One of the two processes: the first prints least seconds, by kind and size."""
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method=url, rank=int(rank), world_size=2)
-    found = _times(int(rank), 2)
+    found = _times(dist.group.WORLD)
     if rank == "0":
         print(json.dumps(found))
     dist.destroy_process_group()

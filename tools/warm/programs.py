@@ -414,11 +414,16 @@ def half_precision() -> None:
         optimizer.step()
 
 
-@_program("compiled functions (torch.compile): a step of a linear network and of a transformer")
+@_program("compiled functions (torch.compile): linear networks, transformers and convolutions")
 def compiled() -> None:
     net = nn.Sequential(nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 10))
     words = _Words(65, 32, 64, 4, False)
+    seen = nn.Sequential(
+        nn.Conv2d(3, 64, 3, 1, 1), nn.ReLU(), nn.Conv2d(64, 64, 3, 1, 1), nn.ReLU(),
+        nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 10),
+    )  # fmt: skip
     x, y = torch.randn(64, 784), torch.randint(0, 10, (64,))
+    images = torch.randn(4, 3, 32, 32)
     tokens = torch.randint(0, 65, (4, 32))
 
     def step(model: Any, optimizer: Any, inputs: Tensor, target: Tensor) -> Tensor:
@@ -429,10 +434,11 @@ def compiled() -> None:
         optimizer.step()
         return loss
 
-    run = torch.compile(step)
     for model, optimizer, inputs, target in (
         (net, _momentum(net.parameters()), x, y),
         (words, torch.optim.AdamW(words.parameters()), tokens, tokens),
+        (seen, _momentum(seen.parameters()), images, y[:4]),
     ):
+        run = torch.compile(step)
         for _ in range(3):
             run(model, optimizer, inputs, target)

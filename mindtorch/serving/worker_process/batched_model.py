@@ -79,9 +79,11 @@ class BatchedModel:
         groups = self._groups(columns, count, errors)
         results: dict[int, tuple[Any, ...]] = {}
         for positions, arrays in groups:
-            whole = self._group(positions, arrays, results, errors)
-            if whole is not None and len(groups) == 1 and not errors:
-                return list(whole), errors
+            parts = self._group(positions, arrays, results, errors)
+            if len(groups) == 1 and not errors and parts:
+                return _joined([outputs for _, outputs in parts]), errors
+            for chosen, outputs in parts:  # 64 instances are as many tuples of arrays
+                results.update(zip(chosen, zip(*outputs, strict=True), strict=True))
         if not results:
             return [], errors
         kept = [results[position] for position in sorted(results)]
@@ -151,26 +153,22 @@ class BatchedModel:
         arrays: list[Array],
         results: dict[int, tuple[Any, ...]],
         errors: dict[int, ServingError],
-    ) -> list[Array] | None:
-        """Run rows of one form; gives back their outputs as arrays where none failed."""
+    ) -> list[tuple[list[int], list[Array]]]:
+        """Run rows of one form, batch by batch: those that are whole as (positions, outputs), of
+        others what each row gives in ``results`` and ``errors``."""
         size = self.model.batch_size if self.model.with_batch_dim else 1
-        parts: list[list[Array]] = []
+        parts: list[tuple[list[int], list[Array]]] = []
         for start in range(0, len(positions), size):
             chosen = positions[start : start + size]
             batch = [array[start : start + size] for array in arrays]
             try:
-                parts.append(self._run(batch, len(chosen)))
+                parts.append((chosen, self._run(batch, len(chosen))))
             except Exception as error:
                 if len(chosen) == 1:
                     errors[chosen[0]] = self._failure(error)
                 else:
                     self._one_by_one(chosen, batch, results, errors)
-                continue
-            results.update(zip(chosen, zip(*parts[-1], strict=True), strict=True))
-        if errors or not parts:
-            return None
-        return [np.concatenate(column) if len(column) > 1 else column[0]
-                for column in zip(*parts, strict=True)]  # fmt: skip
+        return parts
 
     def _one_by_one(
         self,
@@ -216,6 +214,12 @@ class BatchedModel:
                     "not",
                 )
         return [output[:rows] for output in outputs]
+
+
+def _joined(parts: list[list[Array]]) -> list[Array]:
+    """The outputs of several batches, one after another."""
+    return [np.concatenate(column) if len(column) > 1 else column[0]
+            for column in zip(*parts, strict=True)]  # fmt: skip
 
 
 def _pad(array: Array, rows: int) -> Array:

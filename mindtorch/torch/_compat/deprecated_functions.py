@@ -10,10 +10,11 @@ import mindtorch.torch as torch
 from mindtorch.engine import dtypes
 from mindtorch.engine.aval import aval
 from mindtorch.engine.devices.device import cpu
+from mindtorch.engine.dtype_support import refuse_kinds
 from mindtorch.engine.ops import scan
 
 from .. import linalg, nn
-from .._api.arguments import as_device
+from .._api.arguments import as_device, require_tensor
 from ..autograd.grad_mode import no_grad
 from ..func import functional_call
 from ..functions.creation import finish, new_empty
@@ -255,10 +256,25 @@ def embedding_renorm_(input: Any, indices: Any, max_norm: float, norm_type: floa
 
 
 def binomial(count: Any, prob: Any, generator: Any = None) -> Any:
-    """Numbers of successes in ``count`` trials of probability ``prob``."""
-    if generator is not None:
-        raise NotImplementedError("binomial(generator=...) is not available in mindtorch")
-    return torch.distributions.Binomial(count, prob).sample()
+    """Numbers of successes in ``count`` trials of probability ``prob``: tensors of one type.
+
+    Raises:
+        RuntimeError, ValueError: their types differ, or are no floating-point ones.
+    """
+    require_tensor(count, "binomial", "count", 1)
+    require_tensor(prob, "binomial", "prob", 2)
+    for name, x in (("count", count), ("prob", prob)):
+        if x.aval.dtype.category != dtypes.FLOAT:
+            kind = dtypes.scalar_type_name(x.aval.dtype)
+            raise ValueError(
+                f"binomial only supports floating-point dtypes for {name}, got: {kind}"
+            )
+    if prob.aval.dtype is not count.aval.dtype:
+        found, expected = (dtypes.scalar_type_name(x.aval.dtype) for x in (prob, count))
+        raise RuntimeError(f"Found dtype {found} but expected {expected}")
+    refuse_kinds("binomial_cpu", count.aval, "short")
+    counts, chances = torch.broadcast_tensors(count, prob)
+    return torch.distributions._sampling.binomial(counts, chances, generator)
 
 
 def from_file(

@@ -78,14 +78,14 @@ class BlockMode:
 class _Fixed(BlockMode):
     enabled = False
 
-    def __new__(cls, function: Any = None) -> Any:
+    def __new__(cls, orig_func: Any = None) -> Any:
         made = super().__new__(cls)
-        if function is not None:
+        if orig_func is not None:
             made._previous = []
-            return made(function)
+            return made(orig_func)
         return made
 
-    def __init__(self, function: Any = None) -> None:
+    def __init__(self, orig_func: Any = None) -> None:
         self._previous: list[bool] = []
 
     def __call__(self, function: Any) -> Any:
@@ -118,11 +118,11 @@ class _Fixed(BlockMode):
 
 
 class no_grad(_Fixed):  # noqa: N801
-    """Ops in the block are not recorded."""
+    """Ops in the block, or in the function ``orig_func`` that is decorated, are not recorded."""
 
 
 class enable_grad(_Fixed):  # noqa: N801
-    """Ops in the block, or in the ``function`` that is decorated, are recorded."""
+    """Ops in the block, or in the function ``orig_func`` that is decorated, are recorded."""
 
     enabled = True
 

@@ -143,8 +143,9 @@ def _sample_dirichlet(concentration: Any, generator: Any = None) -> Any:
     return _Dirichlet.apply(concentration, generator)
 
 
-def binomial(count: Any, probs: Any) -> Any:
+def binomial(count: Any, probs: Any, generator: Any = None) -> Any:
     """Binomial variates of ``count`` trials; without gradients."""
     counts, p = count.detach().numpy(), probs.detach().numpy()
-    drawn = default_generator.binomial(np.empty(counts.shape, counts.dtype), counts, p)
+    draws = default_generator if generator is None else generator
+    drawn = draws.binomial(np.empty(counts.shape, counts.dtype), counts, p)
     return torch.from_numpy(drawn)

@@ -42,6 +42,13 @@ def _run(
         return Linearised(func, args, kwargs, places, closures=True, writable=writable)
 
 
+def _require_tensors(args: Any, places: Any) -> None:
+    """torch's error for a number in the place of a differentiated argument."""
+    for leaf in (leaf for place in places for leaf in tree_leaves(args[place])):
+        if leaf is not None and not isinstance(leaf, EngineTensor):
+            raise ValueError(f"Thing passed to transform API must be Tensor, got {type(leaf)}")
+
+
 def grad_and_value(
     func: Callable[..., Any], argnums: Positions = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
@@ -53,12 +60,14 @@ def grad_and_value(
 
     Raises:
         RuntimeError: the value is no 0-d tensor; ``argnums`` names no argument.
+        ValueError: the argument is no tensor, nor a tree of them.
     """
     call = "grad_and_value(f)(*args)"
 
     @functools.wraps(func, updated=())
     def evaluate(*args: Any, **kwargs: Any) -> Any:
         places = positions_of(argnums, len(args))
+        _require_tensors(args, places)
         run = _run(func, args, kwargs, places)
         output, aux = output_and_aux(run.result, has_aux, call)
         if not isinstance(output, EngineTensor):
@@ -98,6 +107,7 @@ def _vjp(func: Callable[..., Any], primals: Any, argnums: Any, has_aux: bool) ->
     """(value, pull, aux); ``argnums`` None stands for all arguments."""
     every = tuple(range(len(primals)))
     places = every if argnums is None else positions_of(argnums, len(primals))
+    _require_tensors(primals, places)
     run = _run(func, primals, {}, places)
     output, aux = output_and_aux(run.result, has_aux, "vjp(f, *primals)")
     outputs, spec = tree_flatten(output)
@@ -119,6 +129,12 @@ def _vjp(func: Callable[..., Any], primals: Any, argnums: Any, has_aux: bool) ->
                 f"outputs to the function. cotangents: {_shown(given_spec)}, primal output: "
                 f"{_shown(spec)}"
             )
+        for i, (o, c) in enumerate(zip(outputs, given, strict=True)):
+            if isinstance(c, EngineTensor) and c.aval.shape != o.aval.shape:
+                raise RuntimeError(
+                    f"Mismatch in shape: grad_output[{i}] has a shape of {c.shape} and "
+                    f"output[{i}] has a shape of {o.shape}."
+                )
         if create_graph:
             run.keep = True
         gradients, _ = run.pull(outputs, given, retain=retain_graph)

@@ -288,7 +288,9 @@ def lobpcg(
         raise NotImplementedError("lobpcg(tracker): there is no iteration to follow")
     if method not in (None, "ortho", "basic"):
         raise ValueError(f"unknown method: {method!r}")
-    rows = A.aval.shape[-1]
+    lines, rows = A.aval.shape[-2:]
+    if lines != rows:
+        raise AssertionError(f"A must be square, got shape {A.shape}")
     k = (1 if X is None else X.aval.shape[-1]) if k is None else k
     columns = (k if n is None else n) if X is None else X.aval.shape[-1]
     if rows < 3 * columns:

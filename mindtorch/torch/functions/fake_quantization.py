@@ -63,6 +63,8 @@ def fake_quantize_per_tensor_affine(
         width = _single(scale)
         inverse = el.divide(constant(1.0), width)
         zero = _single(zero_point)
+        if zero.aval.dtype.is_floating_point:  # torch reads a whole number
+            zero = movement.cast(zero, dtype=dtypes.int32)
     else:
         start = operator.index(zero_point)
         if not quant_min <= start <= quant_max:

@@ -15,10 +15,8 @@ LEFT_OUT = (
     "thread_safe_generator", "linalg.eig",
 )  # fmt: skip
 KNOWN = {
-    "torch.Tensor.storage_type", "torch.from_file", "torch.frobenius_norm", "torch.nuclear_norm",
-    "torch.nn.functional.fractional_max_pool2d", "torch.nn.functional.max_unpool2d",
-    "torch.native_batch_norm", "torch.slice_inverse", "torch.Tensor.slice_inverse",
-    "torch.fake_quantize_per_tensor_affine", "torch.binomial",
+    "torch.Tensor.storage_type", "torch.from_file", "torch.nn.functional.fractional_max_pool2d",
+    "torch.nn.functional.max_unpool2d",
 }  # fmt: skip
 
 

@@ -6,6 +6,7 @@ import argparse
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -15,7 +16,7 @@ import pytest
 import mindtorch.torch as torch
 from mindtorch.planning.costs import Plan, Planner
 from mindtorch.planning.facts import Facts, measure
-from mindtorch.planning.link import given_link, measured_link
+from mindtorch.planning.link import Link, given_link, measured_link
 from mindtorch.planning.structure import blocks_of, pairs_of, stages_of
 from mindtorch.tools.parallel.command import memory_size, seconds
 from mindtorch.tools.parallel.curve import curve_of
@@ -107,6 +108,17 @@ def test_a_pipeline_waits() -> None:
     waits, works = found.times["waiting for other stages"], found.times["computation"]
     assert waits == pytest.approx(works / 4)
     assert found.times["between stages"] == pytest.approx(5 * 2 * (1e-5 + 4 * 8 * 4 / 1e9))
+
+
+def test_exchanges_take_what_groups_of_their_size_took() -> None:
+    """Between measured sizes in proportion; other groups, and larger arrays, as rings."""
+    curves = {"all_reduce": [(0.0, 1.0), (8.0, 5.0)]}
+    pair = Link({"all_reduce": 1.0}, {"all_reduce": 4.0}, "", {}, curves, 2)
+    four = replace(pair, groups={2: pair}, curves={"all_reduce": [(0, 2), (8, 6)]}, count=4)
+    assert four.seconds("all_reduce", 4, 2) == pair.seconds("all_reduce", 4, 2) == 3
+    assert four.seconds("all_reduce", 4, 4) == 4 and four.seconds("all_reduce", 4, 1) == 0
+    assert pair.seconds("all_reduce", 16, 2) == 2 + 2 / 2 * 16 / 4
+    assert four.seconds("all_reduce", 8, 3) == 4 + 4 / 3 * 8 / 4
 
 
 def test_a_link_is_measured() -> None:
