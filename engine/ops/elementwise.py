@@ -217,8 +217,6 @@ fminimum = Elementwise(
 )
 
 
-
-
 def no_slope(g: Any) -> Any:
     """The derivative of what is constant between its steps: zeros, not the absence of one."""
     if g.aval.device.type == "meta":
@@ -228,17 +226,13 @@ def no_slope(g: Any) -> Any:
 
 # quotients rounded down or towards zero; locally constant, so their derivatives are zeros
 floor_divide = WholeDivision(
-    "floor_divide",
-    (no_slope, no_slope),
-    grad_name="DivBackward2",
+    "floor_divide", (no_slope, no_slope), grad_name="DivBackward2",
     dtypes=without("bool complex", "div_floor_cpu"),
-)
+)  # fmt: skip
 trunc_divide = WholeDivision(
-    "trunc_divide",
-    (no_slope, no_slope),
-    grad_name="DivBackward2",
+    "trunc_divide", (no_slope, no_slope), grad_name="DivBackward2",
     dtypes=without("bool complex", "div_trunc_cpu"),
-)
+)  # fmt: skip
 remainder = WholeDivision(
     "remainder", (lambda g: g, lambda g, x, y: negative(multiply(g, floor_divide(x, y)))),
     dtypes=without("bool complex", "remainder_cpu"),
@@ -283,12 +277,9 @@ def _copysign_size(g: Any, x: Any, out: Any) -> Any:
 
 
 copysign = Elementwise(
-    "copysign",
-    (_copysign_size, no_slope),
-    result="float",
-    dtypes=without("complex", "copysign_cpu"),
-    grad_name=base.name_by_number("Copysign", 1, 0),
-)
+    "copysign", (_copysign_size, no_slope), result="float",
+    dtypes=without("complex", "copysign_cpu"), grad_name=base.name_by_number("Copysign", 1, 0),
+)  # fmt: skip
 nextafter = Elementwise(
     "nextafter",
     (lambda g, x, y: where(equal(x, y), c(0), g), no_slope),
