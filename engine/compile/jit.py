@@ -107,6 +107,11 @@ class Jitted:
         # whether a call has changed its state once, as a first call does that makes buffers
         self._spared = False
 
+    def alike(self, function: Callable[..., Any]) -> Jitted:
+        """Another function with the same options."""
+        dynamic = self.dynamic_shapes.dynamic
+        return Jitted(function, self.whole, self.recorded, self.limit, dynamic)
+
     def forget(self) -> None:
         """Drop what was captured."""
         self.compiled.clear()

@@ -163,6 +163,10 @@ def _digest_into(state: Any, value: Any, seen: set[int]) -> None:
     elif isinstance(value, (tuple, list)):
         for item in value:
             _digest_into(state, item, seen)
+    elif isinstance(value, dict) and all(isinstance(f, types.FunctionType) for f in value.values()):
+        for name, item in value.items():  # a table of functions; others are state
+            state.update(repr(name).encode())
+            _digest_into(state, item, seen)
     elif isinstance(value, (int, float, complex, str, bytes, bool, type(None), np.generic)):
         state.update(repr(value).encode())
     else:

@@ -16,6 +16,8 @@ from .simd import Vectors, vector_bytes
 
 __all__ = ["ACTIVATIONS"]
 
+_Activation = Callable[[Vectors, Any], Any]
+
 _WORD = ir.IntType(32)
 _LOG2_E = 1.4426950408889634
 _LEAST = -87.0  # exp of less is nothing beside the other numbers
@@ -77,10 +79,21 @@ def _part(floats: Vectors, x: Any) -> Any:
     return _inverse(floats, floats.builder.fadd(power, floats.constant(1.0)))
 
 
+# by the scalar functions' names
+ACTIVATIONS: dict[str, _Activation] = {}
+
+
+def _named(function: _Activation) -> _Activation:
+    ACTIVATIONS[function.__name__.removeprefix("_")] = function
+    return function
+
+
+@_named
 def _sigmoid(floats: Vectors, x: Any) -> Any:
     return _part(floats, _least(floats, x, _LEAST))
 
 
+@_named
 def _silu(floats: Vectors, x: Any) -> Any:
     x = _least(floats, x, _LEAST)
     return floats.builder.fmul(x, _part(floats, x))
@@ -90,15 +103,11 @@ def _sixths(floats: Vectors, x: Any) -> Any:
     return _most(floats, _least(floats, floats.builder.fadd(x, floats.constant(3.0)), 0.0), 6.0)
 
 
+@_named
 def _hardsigmoid(floats: Vectors, x: Any) -> Any:
     return floats.builder.fmul(_sixths(floats, x), floats.constant(1 / 6))
 
 
+@_named
 def _hardswish(floats: Vectors, x: Any) -> Any:
     return floats.builder.fmul(x, _hardsigmoid(floats, x))
-
-
-# by the scalar functions' names
-ACTIVATIONS: dict[str, Callable[[Vectors, Any], Any]] = {
-    "silu": _silu, "sigmoid": _sigmoid, "hardswish": _hardswish, "hardsigmoid": _hardsigmoid,
-}  # fmt: skip

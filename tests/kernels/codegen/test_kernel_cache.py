@@ -16,12 +16,12 @@ import llvmlite.binding
 import numba
 import numpy as np
 import pytest
-from numba.core import registry
 
 from mindtorch.kernels.codegen import jit as compiling
 from mindtorch.kernels.codegen.compile_lock import Claim
 from mindtorch.kernels.codegen.compile_message import Message
 from mindtorch.kernels.codegen.jit import kernel
+from mindtorch.kernels.codegen.numba_pipeline import Library
 from mindtorch.kernels.codegen.signal_guard import held
 
 STEP = """
@@ -264,6 +264,20 @@ def test_a_kernels_name_depends_on_what_it_calls_in_modules(
     assert compiling.digest(mathematics._fmod32) != before
 
 
+def test_a_kernels_name_depends_on_tables_of_functions_and_their_order() -> None:
+    table = {"one": lambda x: x + 1, "two": lambda x: x + 2}
+
+    def chosen(x: int) -> Any:
+        return [each(x) for each in table.values()]
+
+    first = compiling.digest(chosen)
+    assert compiling.digest(chosen) == first
+    table["one"] = lambda x: x - 1
+    second = compiling.digest(chosen)
+    table["one"] = table.pop("one")
+    assert len({first, second, compiling.digest(chosen)}) == 3
+
+
 SHIFTS = """
 import json, os, sys
 from mindtorch.kernels.codegen.jit import kernel, statistics
@@ -310,10 +324,9 @@ def test_no_two_processes_name_functions_alike(tmp_path: Path) -> None:
 def test_a_signal_waits_until_a_kernel_is_compiled(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """numba lost one that came while LLVM hands over the machine code, and its kernel with it."""
+    """numba lost one that came while it was handed the machine code, and its kernel with it."""
     monkeypatch.setattr(compiling, "_directories", (tmp_path,))  # where an earlier run left none
-    engine = registry.cpu_target.target_context.codegen()._engine._ee
-    given = engine._object_cache_notify
+    given = Library._set_compiled_object
 
     def interrupted(*args: Any) -> Any:
         signal.raise_signal(signal.SIGINT)
@@ -326,7 +339,7 @@ def test_a_signal_waits_until_a_kernel_is_compiled(
 
     handler = signal.getsignal(signal.SIGINT)
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        patched.setattr(engine, "_object_cache_notify", interrupted)
+        patched.setattr(Library, "_set_compiled_object", interrupted)
         more(np.float32(1))
     assert signal.getsignal(signal.SIGINT) is handler
     assert more(np.float32(1)) == 2.5

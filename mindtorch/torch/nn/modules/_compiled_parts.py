@@ -13,7 +13,6 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from mindtorch.engine.compile.jit import Jitted, jit
 from mindtorch.engine.dispatch import graph_under_way
 
 __all__ = ["call_compiled", "divide", "forward_of", "parts_of"]
@@ -47,7 +46,7 @@ def _is_divided(module: Any) -> bool:
 def parts_of(call: Any, module: Any) -> CompiledParts | None:
     """How the calls of a module run that ``call`` would compile as a whole; None where it does:
     the module has no such hooks, or is called by what is captured itself."""
-    if not _divided or type(call) is not Jitted or not _is_divided(module):
+    if not _divided or not hasattr(call, "alike") or not _is_divided(module):
         return None
     if graph_under_way() is not None:
         return None
@@ -77,9 +76,9 @@ class CompiledParts:
         whole: the compiled call whose options they have.
     """
 
-    def __init__(self, whole: Jitted) -> None:
-        self._options = whole.whole, whole.recorded, whole.limit, whole.dynamic_shapes.dynamic
-        self._forwards: weakref.WeakKeyDictionary[Any, Jitted] = weakref.WeakKeyDictionary()
+    def __init__(self, whole: Any) -> None:
+        self._whole = weakref.proxy(whole)  # which holds these parts
+        self._forwards: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
     def call(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """``function(*args, **kwargs)``, in which forwards run compiled."""
@@ -95,12 +94,12 @@ class CompiledParts:
         if module not in _divided or any(_is_divided(each) for each in module.children()):
             forward: Callable[..., Any] = module.forward
             return forward
-        found = self._forwards.get(module)
+        found: Callable[..., Any] | None = self._forwards.get(module)
         if found is None:
             here: Any = weakref.proxy(module)
 
             def forward_of_part(*args: Any, **kwargs: Any) -> Any:
                 return here.forward(*args, **kwargs)
 
-            found = self._forwards[module] = jit(forward_of_part, *self._options)
+            found = self._forwards[module] = self._whole.alike(forward_of_part)
         return found
