@@ -54,6 +54,8 @@ class Mesh:
         # by thread, what it waits in, and the threads that work for groups
         self.waits: dict[int, Wait] = {}
         self.turns: set[int] = set()
+        # by thread, to whom it sends just now: what peers wait for may be on its way
+        self.sending: dict[int, int] = {}
         # by what is waited in, what another process has found: that it never ends
         self.cycles: dict[str, str] = {}
         self.silent: set[int] = set()
@@ -118,13 +120,19 @@ class Mesh:
     def send(self, peer: int, group: int, tag: int, data: Any) -> None:
         """Send bytes, or what has a buffer of bytes, to ``peer`` under a group and a tag."""
         view = memoryview(data).cast("B") if len(data) else memoryview(b"")
+        thread = threading.get_ident()
         try:
             with self.send_locks[peer]:
                 connection = self.peers[peer]
+                if group != _failure.CONTROL:
+                    self.sending[thread] = peer
                 connection.sendall(_HEADER.pack(group, tag, len(view)))
                 connection.sendall(view)
         except OSError as error:
             raise RuntimeError(f"Connection closed by peer {peer}: {error}") from error
+        finally:
+            if group != _failure.CONTROL:
+                self.sending.pop(thread, None)
 
     def receive(
         self, peer: int, group: int, tag: int, timeout: timedelta | None = None, about: str = ""

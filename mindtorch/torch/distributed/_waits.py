@@ -78,7 +78,10 @@ class Waiting:
 
 
 def stuck_in(mesh: Mesh) -> list[Wait]:
-    """What the main thread waits in, by itself or for a group's thread; nothing while it works."""
+    """What the main thread waits in, by itself or for a group's thread; nothing while it works, or
+    while a thread sends what others may wait for."""
+    if mesh.sending:
+        return []
     main = threading.main_thread().ident or 0
     frame: Any = sys._current_frames().get(main)
     if frame is None or frame.f_code.co_filename not in _WAITING:

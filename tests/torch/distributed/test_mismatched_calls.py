@@ -59,6 +59,7 @@ class Mesh:
         self.rank = 0
         self.waits: dict[int, Wait] = {}
         self.turns: set[int] = set()
+        self.sending: dict[int, int] = {}
 
 
 # by rank, what others wait in, whom they need, and whether that is for ever
@@ -90,3 +91,12 @@ def test_who_waits_for_each_other(
     text, keys = _waits.cycle_of(mesh, wait, ask)
     assert text.removeprefix("processes wait for each other: ") == told
     assert keys == ({0: "a", 1: "b", 2: "c"} if told else {})
+
+
+def test_who_still_sends_may_end_what_others_wait_for() -> None:
+    """A large message over a slow connection, from a thread, while the main one waits."""
+    mesh: Any = Mesh()
+    mesh.waits[threading.get_ident()] = Wait("a", "a", [1], 0.0)
+    assert json.loads(_waits.told_of(mesh))[0][:3] == ["a", "a", [1]]
+    mesh.sending[threading.get_ident() + 1] = 2
+    assert _waits.told_of(mesh) == "[]"
