@@ -212,6 +212,14 @@ def trace_module(
     return made
 
 
+def _require_script(mod: Any, what: str) -> None:
+    if not _isinstance(mod, ScriptModule):
+        raise RuntimeError(
+            f"{what} expects a ScriptModule as input. Please use torch.jit.script or "
+            "torch.jit.trace to script your 'nn.Module'."
+        )
+
+
 def freeze(mod: Any, preserved_attrs: Any = None, optimize_numerics: bool = True) -> Any:
     """The module, compiled; parameters stay tensors that calls read.
 
@@ -222,11 +230,7 @@ def freeze(mod: Any, preserved_attrs: Any = None, optimize_numerics: bool = True
     Raises:
         RuntimeError: the module was not scripted, or is in train mode.
     """
-    if not _isinstance(mod, ScriptModule):
-        raise RuntimeError(
-            "Freezing expects a ScriptModule as input. Please use torch.jit.script or "
-            "torch.jit.trace to script your 'nn.Module'."
-        )
+    _require_script(mod, "Freezing")
     if mod.training:
         raise RuntimeError(
             "Freezing is currently only implemented for modules in eval mode. Please call .eval() "
@@ -239,9 +243,13 @@ def optimize_for_inference(mod: Any, other_methods: Any = None) -> Any:
     """The module in eval mode, compiled.
 
     Args:
-        mod: a module.
+        mod: a scripted module.
         other_methods: of no effect.
+
+    Raises:
+        RuntimeError: the module was not scripted.
     """
+    _require_script(mod, "optimize_for_inference")
     return compiled(mod.eval())
 
 

@@ -51,11 +51,14 @@ def test_extra_files_come_back_as_bytes() -> None:
 
 def test_freezing_needs_eval_mode() -> None:
     """As in torch, whose error it is."""
+    script = torch.jit.script(model())
     with pytest.raises(RuntimeError, match="only implemented for modules in eval mode"):
-        torch.jit.freeze(model())
-    net = model().eval()
-    assert torch.jit.freeze(net) is net
-    assert not torch.jit.optimize_for_inference(model()).training
+        torch.jit.freeze(script)
+    assert torch.jit.freeze(script.eval()) is script
+    assert not torch.jit.optimize_for_inference(torch.jit.script(model())).training
+    for function in (torch.jit.freeze, torch.jit.optimize_for_inference):
+        with pytest.raises(RuntimeError, match="expects a ScriptModule as input"):
+            function(model())
 
 
 def test_a_script_module_is_a_module_that_runs_as_python() -> None:
