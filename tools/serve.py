@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import gc
 import importlib
 import logging
@@ -17,6 +18,8 @@ from mindtorch._distribution import install_extra
 from .cli_types import count, count_or_none, size
 
 __all__ = ["DESCRIPTION", "add_arguments", "main"]
+
+_LATE = 30.0  # seconds that an end may take beyond what waiting requests are given
 
 DESCRIPTION = """In MindSpore Serving's protocols and KServe's. DIR/NAME/VERSION holds a model
 file, DIR/NAME/servable_config.py its methods. New versions are taken up while the server runs. Exit
@@ -95,7 +98,10 @@ def main(options: argparse.Namespace) -> int:
             ended.wait()
             print("mindtorch serve: ending", flush=True)
     finally:
+        # an end that is stuck says where, and ends
+        faulthandler.dump_traceback_later(options.grace + _LATE, exit=True, file=sys.__stderr__)
         host.stop()
+        faulthandler.cancel_dump_traceback_later()
     return status
 
 

@@ -80,3 +80,23 @@ def test_wrong_arguments(tmp_path: Path, arguments: list[str], text: str) -> Non
     )  # fmt: skip
     assert given.returncode == 2
     assert text in given.stderr
+
+
+STUCK = """
+import sys, threading, time
+from mindtorch.serving.front.hosting import Host
+from mindtorch.tools import cli, serve
+Host.stop = lambda host: time.sleep(60)
+ended = threading.Event()
+ended.set()
+serve._ended = lambda: ended
+serve._LATE = 0.5
+sys.exit(cli.main(["serve", sys.argv[1], "--grace", "0.1", "--grpc", "none", "--rest", "none"]))
+"""
+
+
+def test_an_end_that_is_stuck_says_where_and_ends(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", STUCK, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=50, check=False)
+    assert done.returncode == 1
+    assert "Timeout" in done.stderr and "in <lambda>" in done.stderr
