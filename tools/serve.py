@@ -99,7 +99,7 @@ def main(options: argparse.Namespace) -> int:
             print("mindtorch serve: ending", flush=True)
     finally:
         # an end that is stuck says where, and ends
-        faulthandler.dump_traceback_later(options.grace + _LATE, exit=True, file=sys.__stderr__)
+        faulthandler.dump_traceback_later(options.grace + _LATE, exit=True, file=2)
         host.stop()
         faulthandler.cancel_dump_traceback_later()
     return status

@@ -311,14 +311,16 @@ class WriteRecorder(CallRecorder):
         return cached_write(self, *self.write)
 
 
-def _copies_of(name: str, count: int, made: Any) -> Callable[..., Any] | None:
-    """``call(mode, *tensors)``, so many, that makes a copy of a small tensor; None of others."""
-    if made.__class__ is not result_types[0] or made._node is not None:
+def _copies_of(function: Any, given: Any, args: Any, made: Any) -> Callable[..., Any] | None:
+    """``call(mode, *given)`` that copies a small tensor; None of others, and of given numbers."""
+    described = function.__code__.co_varnames[0] in ("input", "self")
+    numbers = given and not (described and [*map(id, given)] == [id(args[0])])
+    if numbers or made.__class__ is not result_types[0] or made._node is not None:
         return None
-    data, described = made.flat, made.aval
-    if described.device is not cpu or data.size != described.extent or data.nbytes > _FEW_BYTES:
+    data, kind = made.flat, made.aval
+    if kind.device is not cpu or data.size != kind.extent or data.nbytes > _FEW_BYTES:
         return None
-    return kept_result(name, count, data.copy(), described)
+    return kept_result(function.__name__, len(given), data.copy(), kind)
 
 
 def apart(given: list[Any], mode: int) -> bool:
@@ -431,8 +433,7 @@ def cached(
     """``function``, whose calls are cached. Its first argument is a tensor or has some in it.
 
     What it does follows from the shapes, layouts and types of its tensors and from its other
-    arguments. Calls that do more than ops (that warn, write, draw, or read elements) are not
-    cached.
+    arguments. Calls that do more than ops (warn, write, draw, read elements) are not cached.
 
     Args:
         check: ``check(args, kwargs)`` of calls with a signature that is not known, may raise.
@@ -462,7 +463,7 @@ def cached(
             return function(*args, **kwargs)
         if constant:
             result = function(*args, **kwargs)
-            table.keep(signature, _copies_of(function.__name__, len(given), result))
+            table.keep(signature, _copies_of(function, given, args, result))
             return result
         if writes:
             if not given or args[0] is not given[0] or not apart(given, local.mode):

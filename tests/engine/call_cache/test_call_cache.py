@@ -203,3 +203,15 @@ def test_a_rule_is_asked_twice_and_checks_what_it_saved(monkeypatch: Any) -> Non
     z.backward()
     with pytest.raises(RuntimeError, match="backward through the graph a second time"):
         z.backward()
+
+
+def test_what_is_made_from_tensors_as_numbers_follows_their_elements() -> None:
+    """`linspace(tensor, ...)` gave the first call's result for all tensors of that type."""
+    makers: tuple[Any, ...] = (
+        lambda v: mt.linspace(v, 10.0, 3), lambda v: mt.linspace(0.0, end=v, steps=3),
+        lambda v: mt.logspace(v, v, 1), mt.arange, lambda v: mt.full((2,), v),
+        lambda v: mt.full_like(mt.zeros(2), v), lambda v: mt.zeros(2).new_full((2,), v),
+    )  # fmt: skip
+    for make in makers:
+        for value in (1.0, 2.0, 3.0):
+            assert make(mt.tensor(value)).tolist() == make(value).tolist()
