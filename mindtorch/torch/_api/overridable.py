@@ -11,7 +11,7 @@ from typing import Any
 
 from .namespace import NAMESPACE
 from .signatures import every_form_of
-from .torch_function import asking
+from .torch_function import are_asking
 
 __all__ = ["every_function", "ignored", "stand_ins"]
 
@@ -77,16 +77,14 @@ def _walk() -> Iterator[tuple[Any, str, str, Any, bool]]:
                 asked = not hidden and _takes_tensors(found, name, place)
                 yield holder, place, name, found, asked
 
-
-
 def every_function() -> dict[Any, list[Any]]:
     """By module or class, or by property, the functions that classes are asked for."""
-    return _every_function(len(asking))
+    return _every_function(are_asking())
 
 
 @functools.cache
-def _every_function(replaced: int) -> dict[Any, list[Any]]:
-    """The same; once there is a class that answers, others stand in the functions' place."""
+def _every_function(asking: bool) -> dict[Any, list[Any]]:
+    """The same; where classes are asked, others stand in the functions' place."""
     found: dict[Any, list[Any]] = {}
     for holder, _, _, value, asked in _walk():
         if asked and isinstance(value, property):

@@ -268,6 +268,11 @@ def install() -> None:
             _exchange(True)
 
 
+def are_asking() -> bool:
+    """Whether functions ask their arguments' classes now."""
+    return _installed or _borrowers > 0
+
+
 def begin_asking() -> None:
     """Let them ask until :func:`end_asking` is called as often. Behind it they do not, unless
     :func:`install` was called: what others took meanwhile asks on."""

@@ -33,3 +33,10 @@ def test_functions_that_classes_answer_for_are_those_of_torch() -> None:
     ignored = ours.overrides.get_ignored_functions()
     wrong = {n for n in shared if hasattr(ours, n) and getattr(ours, n) in ignored}
     assert {name for name in wrong if not name.startswith("sym_")} == set()
+
+
+def test_functions_are_those_that_are_public_now_also_behind_a_mode() -> None:
+    """For a mode others stand in their place, which come back at its end."""
+    with ours.utils._python_dispatch.TorchDispatchMode():
+        assert ours.add in ours.overrides.get_overridable_functions()[ours]
+    assert ours.add in ours.overrides.get_overridable_functions()[ours]
