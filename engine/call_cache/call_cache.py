@@ -311,16 +311,14 @@ class WriteRecorder(CallRecorder):
         return cached_write(self, *self.write)
 
 
-def _copies_of(function: Any, given: Any, args: Any, made: Any) -> Callable[..., Any] | None:
-    """``call(mode, *given)`` that copies a small tensor; None of others, and of given numbers."""
-    described = function.__code__.co_varnames[0] in ("input", "self")
-    numbers = given and not (described and [*map(id, given)] == [id(args[0])])
-    if numbers or made.__class__ is not result_types[0] or made._node is not None:
+def _copies_of(name: str, count: int, made: Any) -> Callable[..., Any] | None:
+    """``call(mode, *tensors)``, so many, that makes a copy of a small tensor; None of others."""
+    if made.__class__ is not result_types[0] or made._node is not None:
         return None
-    data, kind = made.flat, made.aval
-    if kind.device is not cpu or data.size != kind.extent or data.nbytes > _FEW_BYTES:
+    data, described = made.flat, made.aval
+    if described.device is not cpu or data.size != described.extent or data.nbytes > _FEW_BYTES:
         return None
-    return kept_result(function.__name__, len(given), data.copy(), kind)
+    return kept_result(name, count, data.copy(), described)
 
 
 def apart(given: list[Any], mode: int) -> bool:
@@ -462,8 +460,10 @@ def cached(
             table.keep(signature, None)
             return function(*args, **kwargs)
         if constant:
-            result = function(*args, **kwargs)
-            table.keep(signature, _copies_of(function, given, args, result))
+            name, run = function.__name__, functools.partial(function, *args, **kwargs)
+            # of a tensor that stands for a number the elements are read
+            result, follows = record_call(name, given, run) if given else (run(), True)
+            table.keep(signature, _copies_of(name, len(given), result) if follows else None)
             return result
         if writes:
             if not given or args[0] is not given[0] or not apart(given, local.mode):

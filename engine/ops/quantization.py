@@ -15,6 +15,7 @@ import numpy as np
 from .. import dtypes
 from ..aval import Aval, aval
 from ..op import Op, find_kernel, layouts
+from ..tensor import as_array
 from .base import Elementwise
 from .convolution import output_length
 
@@ -86,11 +87,9 @@ class _QuantizedOp(Op):
 
 def _of_view(run: Callable[..., Any], x: Aval) -> Callable[..., Any]:
     """A plan whose first operand lies in another order."""
-    strides = tuple(s * x.dtype.np.itemsize for s in x.strides)
 
     def run_of_view(out: Any, flat: Any, *constants: Any) -> None:
-        seen = np.lib.stride_tricks.as_strided(flat, x.shape, strides)
-        run(out, np.ascontiguousarray(seen).reshape(-1), *constants)
+        run(out, np.ascontiguousarray(as_array(flat, x)).reshape(-1), *constants)
 
     return run_of_view
 

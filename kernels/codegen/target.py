@@ -52,6 +52,12 @@ def features() -> dict[str, bool]:
     return {name: has and name in level | more for name, has in _host().items()}
 
 
+def extensions() -> dict[str, bool]:
+    """The same, for instructions that are called by name: none where numba is told to compile for
+    another processor, which may lack them."""
+    return {} if config.CPU_NAME or config.CPU_FEATURES is not None else features()
+
+
 def target() -> Target:
     """The processor that kernels are compiled for."""
     host, given = _host(), config.CPU_FEATURES

@@ -16,20 +16,19 @@ import functools
 import os
 from typing import Any
 
-import numba
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from mindtorch.kernels.codegen.target import features
+from mindtorch.kernels.codegen.target import extensions
 
+from . import products
+from .llvm_code import call, pointer
 from .masked_vectors import MaskedVectors
-from .processor import flags
 from .simd import long_of, loop, vector_bytes
 
 LINES, TERMS = 32, 32  # of a step
 _TILE, _ROW, _PITCH = 1024, 64, 128  # bytes of a tile, of its row, of a row of 32 results
-_NEEDED = {"amx_tile", "amx_bf16"}
 _PRCTL, _ASK, _TILE_DATA = 158, 0x1023, 18  # a call of Linux on x86-64: to be given tiles' data
 # (part of the left operand, part of the right one): each has a part of the one before
 PRODUCTS: dict[int, tuple[tuple[int, int], ...]] = {
@@ -44,7 +43,7 @@ _HALF, _UPPER, _MAGNITUDE = 0x8000, 0xFFFF0000, 0x7FFFFFFF
 def enabled() -> bool:
     """Whether matrix registers may be used: neither ``MINDTORCH_AMX`` nor ``MINDTORCH_PRODUCTS`` is
     0."""
-    return all(os.environ.get(f"MINDTORCH_{name}", "1") != "0" for name in ("AMX", "PRODUCTS"))
+    return products.enabled() and os.environ.get("MINDTORCH_AMX", "1") != "0"
 
 
 def available() -> bool:
@@ -56,11 +55,8 @@ def available() -> bool:
 def _permitted() -> bool:
     """Whether the processor has them and the system gives them to this process, once for all of its
     threads."""
-    if not flags() >= _NEEDED or vector_bytes() != 64:
-        return False
-    if numba.config.CPU_NAME or numba.config.CPU_FEATURES is not None:
-        return False  # code for another processor
-    if not features().get("amx-bf16"):
+    has = extensions()
+    if not (has.get("amx-tile") and has.get("amx-bf16")) or vector_bytes() != 64:
         return False
     return ctypes.CDLL(None).syscall(_PRCTL, _ASK, _TILE_DATA) == 0
 
@@ -68,18 +64,6 @@ def _permitted() -> bool:
 def step_bytes(parts: int) -> int:
     """Of one step of an operand of so many parts."""
     return parts * 2 * _TILE
-
-
-def call(builder: Any, name: str, result: Any, given: list[Any]) -> Any:
-    """The result of a function of LLVM's."""
-    kind = ir.FunctionType(result, [value.type for value in given])
-    known = builder.module.globals.get(name)
-    return builder.call(known or ir.Function(builder.module, kind, name), given)
-
-
-def pointer(builder: Any, address: Any, kind: Any = _BYTE) -> Any:
-    """An address as a place of numbers of ``kind``."""
-    return builder.inttoptr(address, kind.as_pointer())
 
 
 def _words(value: int) -> Any:

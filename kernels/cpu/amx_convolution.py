@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mindtorch.kernels.support.workspace import workspace
+from mindtorch.kernels.support.workspace import LINE, workspace_of_lines
 
 from . import amx
 from . import amx_convolution_loops as names
@@ -27,7 +27,6 @@ from .processor import cache_bytes
 from .thread_pool import get_num_threads, parallel_for
 
 _FLOAT = np.dtype(np.float32)
-_LINE = 64  # bytes of a cache line
 _PLACES = 1280  # pixels of a source that go through the loops together, about
 _SMALL = 16  # pixels of a row, at most, where images go abreast
 _MADE = 1 << 20  # bytes of results, about
@@ -56,10 +55,8 @@ _WEIGHT = _Costs(0.6, 0.95, 1.3, 1.6)
 
 
 def _buffer(size: int, dtype: Any, name: str) -> Any:
-    """Memory of this thread that begins on a cache line."""
-    held = workspace(size * np.dtype(dtype).itemsize + _LINE, np.uint8, f"amx {name}")
-    at = -held.ctypes.data % _LINE
-    return held[at : at + size * np.dtype(dtype).itemsize].view(dtype)
+    """Memory of this thread."""
+    return workspace_of_lines(size, dtype, f"amx {name}")
 
 
 class _Job(NamedTuple):
@@ -146,7 +143,7 @@ class _Case:
         residues = sorted({(r % down, c % right) for j in self.jobs for r, c, _ in j.taps})
         self.residues = np.array(residues, np.int64).reshape(-1)
         offsets = [[(r // down * pitch + c // right) for r, c, _ in j.taps] for j in self.jobs]
-        line = _LINE // unit
+        line = LINE // unit
         size = (self.together * rows * pitch + max(map(max, offsets))) * self.abreast + _SLACK
         size = -(-size // line) * line
         self.offsets = [
@@ -210,7 +207,7 @@ class _Correlation(_Case):
         packed = _buffer(self.blocks * steps * 2 * PARTS * TILE, np.uint8, "weight")
         pack = loops().pack_weight
 
-        pitch = BLOCK * self.row_step + _LINE // 4 if self.term_step > self.row_step else 0
+        pitch = BLOCK * self.row_step + LINE // 4 if self.term_step > self.row_step else 0
 
         def part(first: int, last: int) -> None:
             held = _buffer(TERMS * pitch, _FLOAT, "rows")

@@ -17,7 +17,8 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from .amx import PRODUCTS, call, parts_of, pointer
+from .amx import PRODUCTS, parts_of
+from .llvm_code import call, pointer, spread
 from .masked_vectors import MaskedVectors
 from .simd import long_of, loop
 
@@ -36,10 +37,7 @@ def _register(number: int) -> Any:
 
 def _spread(builder: Any, value: Any) -> Any:
     """``value`` in every lane."""
-    kind = ir.VectorType(value.type, _WIDTH)
-    one = builder.insert_element(ir.Constant(kind, ir.Undefined), value, ir.Constant(_WORD, 0))
-    zeros = ir.Constant(ir.VectorType(_WORD, _WIDTH), [0] * _WIDTH)
-    return builder.shuffle_vector(one, one, zeros)
+    return spread(builder, ir.VectorType(value.type, _WIDTH), value)
 
 
 class _Operand:
@@ -290,9 +288,8 @@ def write_plane(
                 value = builder.fadd(form.load(place), offset)
                 target = builder.add(to, builder.mul(begin, arguments[7]))
                 _store_apart(builder, form, value, target, arguments[7], mask)
-                bits = builder.and_(builder.bitcast(value, zero.type), _spread(
-                    builder, ir.Constant(_WORD, _INFINITE)
-                ))  # fmt: skip
+                exponents = ir.Constant(zero.type, [_INFINITE] * _WIDTH)
+                bits = builder.and_(builder.bitcast(value, zero.type), exponents)
                 return [larger(held[0], builder.select(mask, bits, zero))]
 
             whole = builder.add(arguments[5], long_of(_WIDTH - 1))

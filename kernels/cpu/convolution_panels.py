@@ -16,7 +16,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from mindtorch.kernels.codegen.jit import entry_point, kernel
-from mindtorch.kernels.support.workspace import workspace
+from mindtorch.kernels.support.workspace import workspace, workspace_of_lines
 
 from . import convolution_tables as geometry
 from . import products, simd
@@ -27,7 +27,6 @@ from .product_tile import copy_lanes_of, tile_shape
 from .simd import data_of, lanes, tile_of
 from .thread_pool import get_num_threads
 
-_LINE = 64  # bytes of a cache line, where panels begin
 _TERMS = 640  # that are packed at a time, about
 _CHANNELS, _MANY = 256, 512  # of results, at least: pixels are packed for all of them
 _FEW = 1024  # pixels of all images, at most; for more, channels have to be many
@@ -270,9 +269,8 @@ class _Block:
     def buffers(self, tiles: int, dtype: Any) -> tuple[Any, Any, Any, Any]:
         """Packed pixels, what tiles of channels make of them, runs of pixels, panels' first."""
         room = self.breadth * lanes(dtype)
-        packed = workspace(room * self.deepest + _LINE, dtype, "panels")
         return (
-            packed[-packed.ctypes.data % _LINE // packed.itemsize :],
+            workspace_of_lines(room * self.deepest, dtype, "panels"),
             workspace(room * tiles * self.rows, dtype, "made"),
             workspace(3 * room, np.int64, "runs"),
             workspace(self.breadth + 1, np.int64, "first runs"),

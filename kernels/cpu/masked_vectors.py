@@ -6,6 +6,7 @@ from typing import Any
 
 from llvmlite import ir
 
+from .llvm_code import call, spread
 from .simd import Vectors, long_of
 
 _WORD = ir.IntType(32)
@@ -21,11 +22,6 @@ class MaskedVectors(Vectors):
         # others write some lanes ten times as slowly as all
         self.has_masks = width * self._bytes == 64
 
-    def _intrinsic(self, name: str, result: Any, given: list[Any]) -> Any:
-        kind = ir.FunctionType(result, [value.type for value in given])
-        known = self.builder.module.globals.get(name)
-        return self.builder.call(known or ir.Function(self.builder.module, kind, name), given)
-
     def at(self, data: Any, number: int) -> Any:
         """The place of vector ``number`` from ``data`` on."""
         return self.builder.gep(data, [long_of(number * self.width)])
@@ -33,15 +29,12 @@ class MaskedVectors(Vectors):
     def prefetch(self, place: Any) -> None:
         """Have the cache line of a place fetched meanwhile."""
         flags = [ir.Constant(_WORD, value) for value in (0, 3, 1)]  # to read, to stay, data
-        self._intrinsic("llvm.prefetch.p0", ir.VoidType(), [place, *flags])
+        call(self.builder, "llvm.prefetch.p0", ir.VoidType(), [place, *flags])
 
     def first_lanes(self, count: Any) -> Any:
         """A mask of the first ``count`` lanes."""
         numbers = ir.Constant(ir.VectorType(count.type, self.width), [*range(self.width)])
-        nothing = ir.Constant(numbers.type, ir.Undefined)
-        one = self.builder.insert_element(nothing, count, ir.Constant(_WORD, 0))
-        zeros = ir.Constant(ir.VectorType(_WORD, self.width), [0] * self.width)
-        return self.builder.icmp_signed("<", numbers, self.builder.shuffle_vector(one, one, zeros))
+        return self.builder.icmp_signed("<", numbers, spread(self.builder, numbers.type, count))
 
     def _masked(self, what: str) -> tuple[str, Any]:
         """The name of an intrinsic, and how places are aligned."""
@@ -52,13 +45,13 @@ class MaskedVectors(Vectors):
         """The elements of lanes in ``mask``, else 0; others are not read."""
         typed = self.builder.bitcast(place, self.kind.as_pointer())
         name, align = self._masked("load")
-        return self._intrinsic(name, self.kind, [typed, align, mask, self.zero])
+        return call(self.builder, name, self.kind, [typed, align, mask, self.zero])
 
     def store_some(self, value: Any, place: Any, mask: Any) -> None:
         """Write lanes in ``mask``; others stay as they are."""
         typed = self.builder.bitcast(place, self.kind.as_pointer())
         name, align = self._masked("store")
-        self._intrinsic(name, ir.VoidType(), [value, typed, align, mask])
+        call(self.builder, name, ir.VoidType(), [value, typed, align, mask])
 
     def lane_totals(self, vectors: list[Any]) -> Any:
         """The sums of the lanes of as many vectors as one has lanes, in one vector."""

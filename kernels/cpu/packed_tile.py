@@ -17,11 +17,12 @@ import functools
 from typing import Any
 
 from llvmlite import ir
-from numba import config, types
+from numba import types
 from numba.extending import intrinsic
 
-from mindtorch.kernels.codegen.target import features
+from mindtorch.kernels.codegen.target import extensions
 
+from .llvm_code import call, pointer, spread
 from .simd import Vectors, long_of, loop, tile_rows, vector_bytes
 from .vector_activations import ACTIVATIONS
 
@@ -43,9 +44,7 @@ POOL, FIRST_ACTIVATION = 1, 2
 @functools.cache
 def byte_form() -> str:
     """How this processor multiplies bytes: "vnni", "pairs" or "plain"."""
-    if config.CPU_NAME or config.CPU_FEATURES is not None:
-        return "plain"  # code for another processor, whose instructions are not known here
-    has = features()
+    has = extensions()
     if has.get("avxvnni") or (has.get("avx512vnni") and has.get("avx512vl")):
         return "vnni"
     if vector_bytes() == 64:
@@ -80,7 +79,7 @@ class Tile:
     # --- memory ---
 
     def pointer(self, address: Any, kind: Any) -> Any:
-        return self.builder.inttoptr(address, kind.as_pointer())
+        return pointer(self.builder, address, kind)
 
     def load(self, address: Any, kind: Any, align: int = 4) -> Any:
         return self.builder.load(self.pointer(address, kind), align=align)
@@ -94,20 +93,13 @@ class Tile:
         self.call("llvm.prefetch.p0", ir.VoidType(), self.pointer(address, _BYTE), *flags)
 
     def spread(self, value: Any, kind: Any) -> Any:
-        first = self.builder.insert_element(
-            ir.Constant(kind, ir.Undefined), value, ir.Constant(_WORD, 0)
-        )
-        zeros = ir.Constant(ir.VectorType(_WORD, kind.count), [0] * kind.count)
-        return self.builder.shuffle_vector(first, first, zeros)
+        return spread(self.builder, kind, value)
 
     def constant(self, number: int, kind: Any) -> Any:
         return ir.Constant(kind, [number] * kind.count)
 
     def call(self, name: str, kind: Any, *arguments: Any) -> Any:
-        module = self.builder.module
-        wanted = ir.FunctionType(kind, [a.type for a in arguments])
-        function = module.globals.get(name) or ir.Function(module, wanted, name)
-        return self.builder.call(function, arguments)
+        return call(self.builder, name, kind, arguments)
 
     # --- the sums ---
 
@@ -380,9 +372,9 @@ class Tile:
         builder = self.builder
         equal, differs, ended = (builder.append_basic_block(n) for n in ("equal", "other", "ended"))
         builder.cbranch(builder.icmp_signed("==", value, long_of(number)), equal, differs)
-        for block, call in ((equal, act), (differs, other)):
+        for block, write in ((equal, act), (differs, other)):
             builder.position_at_end(block)
-            call()
+            write()
             builder.branch(ended)
         builder.position_at_end(ended)
 

@@ -18,6 +18,8 @@ from numba.extending import intrinsic
 
 from mindtorch.kernels.codegen.target import features
 
+from .llvm_code import call, spread
+
 _WORD = ir.IntType(32)
 _LONG = ir.IntType(64)
 
@@ -56,13 +58,6 @@ def data_of(context: Any, builder: Any, kind: Any, array: Any, start: Any) -> An
 
 def _real(dtype: Any) -> Any:
     return ir.FloatType() if dtype == types.float32 else ir.DoubleType()
-
-
-def _spread(builder: Any, vector: Any, value: Any) -> Any:
-    """``value`` in every lane of a vector of this type."""
-    first = builder.insert_element(ir.Constant(vector, ir.Undefined), value, _word(0))
-    zeros = ir.Constant(ir.VectorType(_WORD, vector.count), [0] * vector.count)
-    return builder.shuffle_vector(first, first, zeros)
 
 
 def loop(builder: Any, count: Any, initial: list[Any], step: Any, name: str = "sum") -> list[Any]:
@@ -124,7 +119,7 @@ class Vectors:
 
     def spread(self, value: Any) -> Any:
         """``value`` in every lane."""
-        return _spread(self.builder, self._vector, value)
+        return spread(self.builder, self._vector, value)
 
     def fma(self, a: Any, b: Any, c: Any) -> Any:
         return self.builder.call(self._fma, [a, b, c])
@@ -476,12 +471,10 @@ def prefetch(context: Any, array: Any, place: Any) -> Any:
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data = data_of(context, builder, signature.args[0], *arguments)
-        kind = ir.FunctionType(ir.VoidType(), [data.type, _WORD, _WORD, _WORD])
-        name = "llvm.prefetch.p0"
-        function = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
         for at in range(0, _FETCHED, _CACHE_LINE // np.dtype(str(array.dtype)).itemsize):
             line = builder.gep(data, [long_of(at)])
-            builder.call(function, [line, _word(0), _word(3), _word(1)])
+            given = [line, _word(0), _word(3), _word(1)]
+            call(builder, "llvm.prefetch.p0", ir.VoidType(), given)
         return context.get_dummy_value()
 
     return types.void(array, types.int64), generate
@@ -532,7 +525,7 @@ def keep_largest(
         row = builder.mul(builder.sub(tap, first), pitch)
         value = builder.load(place(2, vector, builder.add(at, row)), align=align)
         take = larger(value, held)
-        number = _spread(builder, marks, tap)
+        number = spread(builder, marks, tap)
         new, new_taps = builder.select(take, value, held), builder.select(take, number, held_taps)
         following = builder.add(tap, long_of(1))
         for phi, before, after in (
@@ -576,7 +569,7 @@ def largest_of_four(width: int) -> Any:
             for step in steps:
                 value = form.load_every_second(builder.gep(data, [step]))
                 first = builder.add(arguments[6], step)
-                place = builder.add(_spread(builder, marks, first), apart)
+                place = builder.add(spread(builder, marks, first), apart)
                 if held is None:
                     held, held_places = value, place
                     continue

@@ -23,6 +23,8 @@ from numba.extending import intrinsic
 
 from mindtorch.kernels.codegen.jit import entry_point, kernel
 
+from .llvm_code import call
+
 OPEN, THERE, ASLEEP = 0, 1, 2
 GIVE, FETCH, REST, WAIT = 0, 1, 2, 3
 PIECE, RESULT = 0, 8  # words of different cache lines
@@ -99,10 +101,7 @@ def _yield(context: Any) -> Any:
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         if _yields:
-            kind = ir.FunctionType(ir.IntType(32), ())
-            name = "sched_yield"
-            known = builder.module.globals.get(name)
-            builder.call(known or ir.Function(builder.module, kind, name), ())
+            call(builder, "sched_yield", ir.IntType(32), ())
         return context.get_dummy_value()
 
     return types.void(), generate
@@ -116,9 +115,7 @@ def _pause(context: Any) -> Any:
         name, *hint = _PAUSES.get(_machine, ("",))
         if name:
             given = [ir.Constant(ir.IntType(32), value) for value in hint]
-            kind = ir.FunctionType(ir.VoidType(), [value.type for value in given])
-            known = builder.module.globals.get(name)
-            builder.call(known or ir.Function(builder.module, kind, name), given)
+            call(builder, name, ir.VoidType(), given)
         return context.get_dummy_value()
 
     return types.void(), generate

@@ -12,6 +12,7 @@ from typing import Any
 
 from llvmlite import ir
 
+from .llvm_code import call
 from .simd import Vectors, vector_bytes
 
 __all__ = ["ACTIVATIONS"]
@@ -59,15 +60,11 @@ def _power_of_two(floats: Vectors, y: Any) -> Any:
 
 
 def _inverse(floats: Vectors, x: Any) -> Any:
-    builder, module = floats.builder, floats.builder.module
+    builder = floats.builder
     if vector_bytes() < 64:
         return builder.fdiv(floats.constant(1.0), x)
-    bits = 32 * x.type.count
-    name = f"llvm.x86.avx512.rcp14.ps.{bits}"
-    mask = ir.IntType(max(8, x.type.count))
-    kind = ir.FunctionType(x.type, [x.type, x.type, mask])
-    function = module.globals.get(name) or ir.Function(module, kind, name)
-    first = builder.call(function, [x, x, ir.Constant(mask, -1)])
+    name, mask = f"llvm.x86.avx512.rcp14.ps.{32 * x.type.count}", ir.IntType(max(8, x.type.count))
+    first = call(builder, name, x.type, [x, x, ir.Constant(mask, -1)])
     error = floats.fma(builder.fneg(x), first, floats.constant(1.0))
     return floats.fma(first, error, first)
 

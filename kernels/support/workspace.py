@@ -22,6 +22,17 @@ def workspace(size: int, dtype: Any, name: str) -> Any:
     return held[:nbytes].view(dtype)
 
 
+LINE = 64  # bytes of a cache line
+
+
+def workspace_of_lines(size: int, dtype: Any, name: str) -> Any:
+    """The same, beginning on a cache line."""
+    nbytes = size * np.dtype(dtype).itemsize
+    held = workspace(nbytes + LINE, np.uint8, name)
+    first = -held.ctypes.data % LINE
+    return held[first : first + nbytes].view(dtype)
+
+
 @contextlib.contextmanager
 def other_workspaces() -> Iterator[None]:
     """A block in which kernels run inside of another one's call: their buffers are not its own."""

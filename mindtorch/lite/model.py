@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine.compile.runtime.executable import SharedArena
+from mindtorch.engine.tensor import as_array
 
 from .context import Context
 from .converter import converted
@@ -218,7 +219,7 @@ class Model:
             tensor.name, tensor.format = name, form
             tensor._data = (
                 flat.reshape(described.shape) if described.contiguous
-                else _in_order(flat, described)
+                else np.ascontiguousarray(as_array(flat, described))
             )  # fmt: skip
             made.append(tensor)
         if outputs:
@@ -250,9 +251,3 @@ class Model:
         return f"Model(inputs={self._inputs!r})" if self._graph is not None else "Model()"
 
 
-def _in_order(flat: Any, described: Any) -> np.ndarray:
-    """A result's array in C order."""
-    step = described.dtype.np.itemsize
-    strides = tuple(s * step for s in described.strides)
-    array = np.lib.stride_tricks.as_strided(flat, described.shape, strides)
-    return np.ascontiguousarray(array).reshape(described.shape)

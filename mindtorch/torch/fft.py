@@ -32,6 +32,9 @@ __all__ = [
     "rfft2", "rfftfreq", "rfftn",
 ]  # fmt: skip
 
+# where ``out`` gets another shape, PyTorch's transforms of one axis and of all write it in C order
+_COMPLEX, _COMPLEX_AXES = Out(cast=COMPLEX, c_order=True), Out(cast=FFTN_COMPLEX, c_order=True)
+_REAL = Out(cast=FLOATING, shown="_fft_c2r", c_order=True)
 _DIVIDED_FORWARD = {"backward": "none", "ortho": "root", "forward": "count"}
 _DIVIDED_BACKWARD = {"backward": "count", "ortho": "root", "forward": "none"}
 
@@ -100,13 +103,13 @@ def _complex(x: Any, n: Any, dim: int, norm: str | None, forward: bool) -> Any:
     return ops.complex_to_complex(x, axes=(axis,), norm=_norm(norm, forward), forward=forward)
 
 
-@module_function(out=Out(cast=COMPLEX, c_order=True), cacheable=True, autocast=FULL)
+@module_function(out=_COMPLEX, cacheable=True, autocast=FULL)
 def fft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None) -> Any:  # noqa: A002
     """The transform along ``dim``, of ``n`` points: the input is cut or padded with zeros."""
     return _complex(input, n, dim, norm, True)
 
 
-@module_function(out=Out(cast=COMPLEX, c_order=True), cacheable=True, autocast=FULL)
+@module_function(out=_COMPLEX, cacheable=True, autocast=FULL)
 def ifft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None) -> Any:  # noqa: A002
     """The inverse of :func:`fft`."""
     return _complex(input, n, dim, norm, False)
@@ -118,13 +121,13 @@ def _from_real(x: Any, n: Any, dim: int, norm: str) -> Any:
     return ops.real_to_complex(_resized(x, (axis,), (size,)), axes=(axis,), norm=norm)
 
 
-@module_function(out=Out(cast=COMPLEX, c_order=True), cacheable=True, autocast=FULL)
+@module_function(out=_COMPLEX, cacheable=True, autocast=FULL)
 def rfft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None) -> Any:  # noqa: A002
     """The places 0 to ``n // 2`` of the transform of real numbers; the others are conjugates."""
     return _from_real(_real_only(input, "rfft"), n, dim, _norm(norm, True))
 
 
-@module_function(out=Out(cast=COMPLEX, c_order=True), cacheable=True, autocast=FULL)
+@module_function(out=_COMPLEX, cacheable=True, autocast=FULL)
 def ihfft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None) -> Any:  # noqa: A002
     """The inverse of :func:`hfft`."""
     half = _from_real(_real_only(input, "ihfft"), n, dim, _norm(norm, False))
@@ -141,17 +144,13 @@ def _to_real(x: Any, n: Any, dim: int, norm: str, turn: bool) -> Any:
     return ops.complex_to_real(x, axes=(axis,), norm=norm, size=size)
 
 
-@module_function(
-    out=Out(cast=FLOATING, shown="_fft_c2r", c_order=True), cacheable=True, autocast=FULL
-)
+@module_function(out=_REAL, cacheable=True, autocast=FULL)
 def irfft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None) -> Any:  # noqa: A002
     """The inverse of :func:`rfft`, of ``n`` points (``2 * (length - 1)`` by default)."""
     return _to_real(input, n, dim, _norm(norm, False), False)
 
 
-@module_function(
-    out=Out(cast=FLOATING, shown="_fft_c2r", c_order=True), cacheable=True, autocast=FULL
-)
+@module_function(out=_REAL, cacheable=True, autocast=FULL)
 def hfft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None) -> Any:  # noqa: A002
     """The real transform of a Hermitian signal, of which the first half is given."""
     return _to_real(input, n, dim, _norm(norm, True), True)
@@ -215,19 +214,19 @@ def _complex_axes(x: Any, s: Any, dim: Any, norm: str | None, forward: bool) -> 
     return ops.complex_to_complex(x, axes=axes, norm=_norm(norm, forward), forward=forward)
 
 
-@module_function(out=Out(cast=COMPLEX, c_order=True), cacheable=True, autocast=FULL)
+@module_function(out=_COMPLEX, cacheable=True, autocast=FULL)
 def fftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None) -> Any:  # noqa: A002
     """The transform along the axes ``dim`` (all by default), of ``s`` points each."""
     return _complex_axes(input, s, dim, norm, True)
 
 
-@module_function(out=Out(cast=FFTN_COMPLEX, c_order=True), cacheable=True, autocast=FULL)
+@module_function(out=_COMPLEX_AXES, cacheable=True, autocast=FULL)
 def ifftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None) -> Any:  # noqa: A002
     """The inverse of :func:`fftn`."""
     return _complex_axes(input, s, dim, norm, False)
 
 
-@module_function(out=Out(cast=COMPLEX, c_order=True), cacheable=True, autocast=FULL)
+@module_function(out=_COMPLEX, cacheable=True, autocast=FULL)
 def rfftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None) -> Any:  # noqa: A002
     """:func:`rfft` along the last of the axes, :func:`fft` along the others."""
     x = _real_only(input, "rfftn")
@@ -236,9 +235,7 @@ def rfftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None) -
     return ops.real_to_complex(_resized(x, axes, sizes), axes=axes, norm=_norm(norm, True))
 
 
-@module_function(
-    out=Out(cast=FLOATING, shown="_fft_c2r", c_order=True), cacheable=True, autocast=FULL
-)
+@module_function(out=_REAL, cacheable=True, autocast=FULL)
 def irfftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None) -> Any:  # noqa: A002
     """The inverse of :func:`rfftn`."""
     x = _promoted(input, True)
@@ -248,7 +245,7 @@ def irfftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None) 
     return ops.complex_to_real(x, axes=axes, norm=_norm(norm, False), size=sizes[-1])
 
 
-@module_function(out=Out(cast=FLOATING, shown="_fft_c2r", c_order=True))
+@module_function(out=_REAL)
 def hfftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None) -> Any:  # noqa: A002
     """:func:`hfft` along the last of the axes, :func:`fft` along the others."""
     x = _promoted(input, True)
@@ -262,7 +259,7 @@ def hfftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None) -
     return ops.complex_to_real(x, axes=axes[-1:], norm=divided, size=sizes[-1])
 
 
-@module_function(out=Out(cast=COMPLEX, c_order=True))
+@module_function(out=_COMPLEX)
 def ihfftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None) -> Any:  # noqa: A002
     """The inverse of :func:`hfftn`."""
     x = _real_only(input, "ihfftn")
@@ -279,13 +276,13 @@ def ihfftn(input: Any, s: Any = None, dim: Any = None, norm: str | None = None) 
 _TWO = (-2, -1)
 
 
-@module_function(out=Out(cast=FFTN_COMPLEX, c_order=True), cacheable=True, autocast=FULL)
+@module_function(out=_COMPLEX_AXES, cacheable=True, autocast=FULL)
 def fft2(input: Any, s: Any = None, dim: Any = _TWO, norm: str | None = None) -> Any:  # noqa: A002
     """:func:`fftn` along two axes."""
     return fftn(input, s, dim, norm)
 
 
-@module_function(out=Out(cast=FFTN_COMPLEX, c_order=True), cacheable=True, autocast=FULL)
+@module_function(out=_COMPLEX_AXES, cacheable=True, autocast=FULL)
 def ifft2(input: Any, s: Any = None, dim: Any = _TWO, norm: str | None = None) -> Any:  # noqa: A002
     """:func:`ifftn` along two axes."""
     return ifftn(input, s, dim, norm)

@@ -42,6 +42,47 @@ def running(kind: str) -> Iterator[None]:
         script_mode.end()
 
 
+def calls_of(monkeypatch: Any, owner: Any, *names: str) -> set[str]:
+    """The names of those classes of ``owner`` whose objects are called from now on."""
+    seen: set[str] = set()
+
+    def noted(name: str) -> Any:
+        own = getattr(owner, name).__call__
+
+        def call(*given: Any) -> Any:
+            seen.add(name)
+            return own(*given)
+
+        return call
+
+    for name in names:
+        monkeypatch.setattr(getattr(owner, name), "__call__", noted(name))
+    return seen
+
+
+def result_and_gradients(call: Any, model: Any, x: Any) -> list[Any]:
+    """A result, and the gradients for the input and the parameters."""
+    model.zero_grad()
+    x.grad = None
+    y = call(x)
+    y.sin().sum().backward()
+    return [v.detach().numpy().copy() for v in (y, x.grad, *[p.grad for p in model.parameters()])]
+
+
+def check_beside_eager(kind: str, model: Any, x: Any, seen: Any, limit: float) -> None:
+    """A model gives what it gives eagerly, where ``seen`` stays empty: within ``limit`` of the
+    largest number where it is captured, bit for bit in a script."""
+    eager = result_and_gradients(model, model, x)
+    assert not seen
+    with running(kind):
+        call = wrapped(kind)(model)
+        for _ in range(4):
+            found = result_and_gradients(call, model, x)
+    for a, b in zip(found, eager, strict=True):
+        most = limit * np.abs(b).max() if kind == "captured" else 0
+        np.testing.assert_allclose(a, b, rtol=0, atol=most)
+
+
 def arrays(value: Any) -> list[Any]:
     """The elements of the tensors in a structure, in order; other values as they are."""
     tensor: type[Any] = ours.Tensor

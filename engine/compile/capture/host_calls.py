@@ -10,6 +10,12 @@ from ...dispatch import graph_under_way, state
 from ...tensor import scripts
 
 
+def traced_hook(hook: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate a hook that a capture may trace: what it does to real memory are host calls."""
+    hook.in_captures = True  # type: ignore[attr-defined]
+    return hook
+
+
 def host_call(function: Callable[..., Any]) -> Callable[..., Any]:
     """Decorate what works on real memory (an optimizer's step): a capture calls it as it is."""
     steps = function.__name__ == "step"

@@ -8,6 +8,8 @@ count = 0
 # the namespace's class of modules, and the registries of hooks that all modules call
 module_type: type = type(None)
 registries: tuple[Any, ...] = ()
+# where a module has the hooks around its calls
+HOOKS_OF_CALLS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 
 
 def module_changed() -> None:

@@ -71,11 +71,6 @@ _OWN = frozenset({
 })  # fmt: skip
 
 
-# where a module has the hooks around its calls
-_HOOKS = frozenset({
-    "_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks",
-})  # fmt: skip
-
 _cell_contents = operator.attrgetter("cell_contents")
 
 
@@ -147,10 +142,8 @@ class GuardRecorder:
     def _hooks(self, module: Any) -> None:
         """Refuse hooks of a module, but for those that know how to be traced; what they belong to
         says what a capture may rely on."""
-        found = [
-            hook for name, registry in module.__dict__.items() if name in _HOOKS
-            for hook in registry.values()
-        ]
+        registries = map(module.__dict__.get, module_changes.HOOKS_OF_CALLS)
+        found = [hook for registry in registries for hook in (registry or {}).values()]
         traced = all(getattr(hook, "in_captures", False) for hook in found)
         if not traced or any(module_changes.registries):
             self._refuse("a module has hooks")

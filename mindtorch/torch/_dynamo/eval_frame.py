@@ -12,7 +12,7 @@ from mindtorch.engine.compile.guards import module_changes
 from mindtorch.engine.compile.jit import Jitted, jit
 from mindtorch.engine.dispatch import graph_under_way
 
-from ..nn.modules._compiled_parts import parts_of
+from ..nn.modules._compiled_parts import call_compiled
 from ..nn.modules.module import Module
 from .exc import Unsupported
 from .function_backends import BackendFunction
@@ -49,10 +49,7 @@ class OptimizedModule(Module):
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         call = _compiled.get(self, self._orig_mod)
-        parts = parts_of(call, self._orig_mod)
-        if parts is not None:
-            return parts.call(self._orig_mod, *args, **kwargs)
-        return call(*args, **kwargs)
+        return call_compiled(call, self._orig_mod, self._orig_mod, args, kwargs)
 
     def __getattr__(self, name: str) -> Any:
         if name == "_orig_mod":

@@ -276,11 +276,7 @@ def at_least(x: Any, ndim: int) -> Any:
         return ops.unsqueeze(x, axis=0 if ndim == 2 else 2)
     if shape:
         return ops.unsqueeze(ops.unsqueeze(x, axis=0), axis=2)
-    if ndim == 3:
-        target = (1, 1, 1)
-    else:
-        target = (1,) * (ndim - len(shape)) + shape
-    return ops.reshape(x, target)
+    return ops.reshape(x, (1,) * ndim)
 
 
 def _define_at_least(ndim: int) -> None:

@@ -11,7 +11,7 @@ import mindtorch.torch as torch
 from mindtorch.engine.op import Layout
 from mindtorch.kernels.cpu import amx, amx_convolution, thread_pool
 from mindtorch.kernels.cpu import convolution as direct
-from tests.support.compiled_kinds import running, wrapped
+from tests.support.compiled_kinds import calls_of, check_beside_eager
 
 nn = torch.nn
 
@@ -162,41 +162,12 @@ def test_results_do_not_depend_on_what_was_in_memory() -> None:
             assert np.array_equal(a, b)
 
 
-def step(call: Any, model: Any, x: Any) -> list[Any]:
-    """A result, and the gradients for the input and the parameters."""
-    model.zero_grad()
-    x.grad = None
-    y = call(x)
-    y.sin().sum().backward()
-    return [v.detach().numpy().copy() for v in (y, x.grad, *[p.grad for p in model.parameters()])]
-
-
 @pytest.mark.parametrize("kind", ["captured", "script"])
 def test_compiled_functions_run_it_and_replayed_scripts_do_not(kind: str, monkeypatch: Any) -> None:
-    seen = set()
-
-    def noted(name: str) -> Any:
-        own = getattr(amx_convolution, name).__call__
-
-        def call(*given: Any) -> Any:
-            seen.add(name)
-            return own(*given)
-
-        return call
-
-    for name in ("_Correlation", "_WeightSum"):
-        monkeypatch.setattr(getattr(amx_convolution, name), "__call__", noted(name))
+    seen = calls_of(monkeypatch, amx_convolution, "_Correlation", "_WeightSum")
     torch.manual_seed(0)
     x = torch.randn(4, 32, 8, 8, requires_grad=True)
     model = nn.Sequential(nn.Conv2d(32, 40, 3, padding=1, stride=2), nn.Conv2d(40, 32, 1))
-    eager = step(model, model, x)
-    assert not seen
-    with running(kind):
-        call = wrapped(kind)(model)
-        for _ in range(4):
-            found = step(call, model, x)
+    check_beside_eager(kind, model, x, seen, 2e-6)
     is_run = kind == "captured" and amx.available()
     assert seen == ({"_Correlation", "_WeightSum"} if is_run else set())
-    for a, b in zip(found, eager, strict=True):
-        limit = 2e-6 * np.abs(b).max() if kind == "captured" else 0
-        np.testing.assert_allclose(a, b, rtol=0, atol=limit)

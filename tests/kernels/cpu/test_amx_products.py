@@ -12,7 +12,7 @@ import mindtorch.torch as torch
 from mindtorch.engine.op import Layout
 from mindtorch.kernels.cpu import amx, amx_products, matmul, thread_pool
 from mindtorch.kernels.cpu.product_shapes import Matrix, Product, of_linear, of_matrices
-from tests.support.compiled_kinds import running, wrapped
+from tests.support.compiled_kinds import check_beside_eager
 
 ORDERS = ("nn", "nt", "tn", "tt")
 # rows, columns and terms around the sizes of tiles, steps and blocks
@@ -145,15 +145,6 @@ def test_axes_of_one_place_do_not_hide_rows_in_order() -> None:
     assert of_linear(x, weight) == Product((128, 96, 768), Matrix(768, 1), Matrix(1, 768))
 
 
-def step(call: Any, model: Any, x: Any) -> list[Any]:
-    """A result, and the gradients for the input and the parameters."""
-    model.zero_grad()
-    x.grad = None
-    y = call(x)
-    y.sin().sum().backward()
-    return [v.detach().numpy().copy() for v in (y, x.grad, *[p.grad for p in model.parameters()])]
-
-
 def noted(monkeypatch: Any) -> list[Any]:
     """What is asked from now on whether it has exact parts."""
     own, seen = amx_products._fits, []
@@ -172,16 +163,8 @@ def test_compiled_functions_run_it_and_replayed_scripts_do_not(kind: str, monkey
     torch.manual_seed(0)
     x = torch.randn(4, 64, 256, requires_grad=True)
     model = torch.nn.Sequential(torch.nn.Linear(256, 320), torch.nn.Linear(320, 256, bias=False))
-    eager = step(model, model, x)
-    assert not seen
-    with running(kind):
-        call = wrapped(kind)(model)
-        for _ in range(4):
-            made = step(call, model, x)
+    check_beside_eager(kind, model, x, seen, 4e-6)
     assert bool(seen) == (kind == "captured" and amx.available())
-    for a, b in zip(made, eager, strict=True):
-        limit = 4e-6 * np.abs(b).max() if kind == "captured" else 0
-        np.testing.assert_allclose(a, b, rtol=0, atol=limit)
 
 
 def test_eager_products_where_a_program_allows_others(monkeypatch: Any) -> None:

@@ -10,7 +10,7 @@ import mindtorch.torch as torch
 from mindtorch.engine.op import Layout
 from mindtorch.kernels.cpu import amx, thread_pool, winograd
 from mindtorch.kernels.cpu import convolution as direct
-from tests.support.compiled_kinds import running, wrapped
+from tests.support.compiled_kinds import calls_of, check_beside_eager
 
 nn = torch.nn
 # images, channels given and made, height and width, padding
@@ -92,44 +92,15 @@ def test_what_is_not_finite_stays_in_its_place(value: float) -> None:
     assert np.array_equal(quick, plain, equal_nan=True)
 
 
-def step(call: Any, model: Any, x: Any) -> list[Any]:
-    """A result, and the gradients for the input and the parameters."""
-    model.zero_grad()
-    x.grad = None
-    y = call(x)
-    y.sin().sum().backward()
-    return [v.detach().numpy().copy() for v in (y, x.grad, *[p.grad for p in model.parameters()])]
-
-
 @pytest.mark.parametrize("kind", ["captured", "script"])
 def test_compiled_functions_run_it_and_replayed_scripts_do_not(kind: str, monkeypatch: Any) -> None:
     monkeypatch.setattr(amx, "enabled", lambda: False)  # which is asked first
-    seen = set()
-
-    def noted(name: str) -> Any:
-        own = getattr(winograd, name).__call__
-
-        def call(*given: Any) -> Any:
-            seen.add(name)
-            return own(*given)
-
-        return call
-
-    for name in ("_Correlation", "_WeightSum"):
-        monkeypatch.setattr(getattr(winograd, name), "__call__", noted(name))
+    seen = calls_of(monkeypatch, winograd, "_Correlation", "_WeightSum")
     torch.manual_seed(0)
     x = torch.randn(4, 32, 8, 8, requires_grad=True)
     model = nn.Sequential(nn.Conv2d(32, 40, 3, padding=1), nn.Conv2d(40, 32, 3))
-    eager = step(model, model, x)
-    assert not seen
-    with running(kind):
-        call = wrapped(kind)(model)
-        for _ in range(4):
-            made = step(call, model, x)
+    check_beside_eager(kind, model, x, seen, 4e-6)
     assert seen == ({"_Correlation", "_WeightSum"} if kind == "captured" else set())
-    for a, b in zip(made, eager, strict=True):
-        limit = 4e-6 * np.abs(b).max() if kind == "captured" else 0
-        np.testing.assert_allclose(a, b, rtol=0, atol=limit)
 
 
 @pytest.mark.parametrize("has_tiles", [True, False])

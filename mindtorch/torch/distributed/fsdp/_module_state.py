@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from mindtorch.engine.autograd.backward import running
-from mindtorch.engine.compile.capture.host_calls import host_call
+from mindtorch.engine.compile.capture.host_calls import host_call, traced_hook
 from mindtorch.engine.tensor import Tensor
 from mindtorch.torch.autograd.variable import Variable
 
@@ -193,6 +193,7 @@ class ModuleState:
 
     # --- forward -----------------------------------------------------------------------------
 
+    @traced_hook
     def before_forward(self, module: Any, args: Any, kwargs: Any) -> Any:
         """Gather the module's parameters, and cast its inputs."""
         group = self.group
@@ -204,8 +205,6 @@ class ModuleState:
             if group.is_frozen and not again:
                 self._watch_inputs(group, (args, kwargs))
         return args, kwargs
-
-    before_forward.in_captures = True  # type: ignore[attr-defined]
 
     @host_call
     def _begin_forward(self) -> None:
@@ -240,6 +239,7 @@ class ModuleState:
                 group.inputs += 1
                 x.register_hook(group.input_arrived)
 
+    @traced_hook
     def after_forward(self, module: Any, args: Any, output: Any) -> Any:
         """Free the module's parameters, and wait for backward at its output."""
         if self.phase == BACKWARD:
@@ -253,8 +253,6 @@ class ModuleState:
                     if state is not self and state.left:
                         output = state._end_forward(output)
         return self._cast_output(output)
-
-    after_forward.in_captures = True  # type: ignore[attr-defined]
 
     def _end_forward(self, output: Any) -> Any:
         follows = False
@@ -292,14 +290,13 @@ class ModuleState:
 
     # --- backward ----------------------------------------------------------------------------
 
+    @traced_hook
     def before_backward(self, gradient: Any) -> None:
         """The gradient of an output has come: gather the parameters, and the next module's."""
         self.context.end_after_pass()
         self._begin_backward()
         if self.group is not None and self.group.gathers_in_backward:
             self.group.expect_gradients()
-
-    before_backward.in_captures = True  # type: ignore[attr-defined]
 
     @host_call
     def _begin_backward(self) -> None:

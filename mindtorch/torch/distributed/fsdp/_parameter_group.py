@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine.allocator import address_of, empty
-from mindtorch.engine.compile.capture.host_calls import host_call
+from mindtorch.engine.compile.capture.host_calls import host_call, traced_hook
 
 from .._group import ProcessGroup
 from .._observed import tell
@@ -274,6 +274,7 @@ class ParameterGroup:
         if self._waiting is None:
             self._waiting = {id(p.unsharded) for p in self.parameters if p.unsharded.requires_grad}
 
+    @traced_hook
     def _arrived(self, parameter: Any) -> None:
         if self._waiting is None:
             self.expect_gradients()
@@ -282,14 +283,11 @@ class ParameterGroup:
         self._waiting.discard(id(parameter))
         self.end_if_complete()
 
-    _arrived.in_captures = True  # type: ignore[attr-defined]
-
+    @traced_hook
     def input_arrived(self, gradient: Any) -> None:
         """The gradient of an input of the module is complete."""
         self.inputs -= 1
         self.end_if_complete()
-
-    input_arrived.in_captures = True  # type: ignore[attr-defined]
 
     @property
     def is_expecting(self) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 
 from mindtorch.engine.dispatch import graph_under_way
 
-__all__ = ["call_compiled", "divide", "forward_of", "parts_of"]
+__all__ = ["call_compiled", "divide", "forward_of"]
 
 _divided: weakref.WeakSet[Any] = weakref.WeakSet()
 # by module, whether it or a module within is divided, and how many were when that was found out
@@ -43,7 +43,7 @@ def _is_divided(module: Any) -> bool:
     return known[1]
 
 
-def parts_of(call: Any, module: Any) -> CompiledParts | None:
+def _parts_of(call: Any, module: Any) -> CompiledParts | None:
     """How the calls of a module run that ``call`` would compile as a whole; None where it does:
     the module has no such hooks, or is called by what is captured itself."""
     if not _divided or not hasattr(call, "alike") or not _is_divided(module):
@@ -55,11 +55,13 @@ def parts_of(call: Any, module: Any) -> CompiledParts | None:
     return _parts[call]
 
 
-def call_compiled(call: Any, module: Any, args: Any, kwargs: Any) -> Any:
-    """The call of a module that was compiled in place, as a whole or by its parts."""
-    parts = parts_of(call, module)
+def call_compiled(
+    call: Any, module: Any, uncompiled: Callable[..., Any], args: Any, kwargs: Any
+) -> Any:
+    """What ``call`` makes of ``uncompiled``, a call of ``module``: as a whole, or by its parts."""
+    parts = _parts_of(call, module)
     if parts is not None:
-        return parts.call(module._call_uncompiled, *args, **kwargs)
+        return parts.call(uncompiled, *args, **kwargs)
     return call(*args, **kwargs)
 
 

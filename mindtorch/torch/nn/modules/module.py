@@ -134,7 +134,6 @@ def _arguments_of(function: Any) -> frozenset[str]:
 _REGISTRIES = ("_parameters", "_buffers", "_modules")
 
 
-_HOOKS_OF_CALLS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 # what torch.jit gives modules, and what to say instead
 _OF_SCRIPTS = frozenset({"code", "code_with_constants", "graph", "inlined_graph"})
 NO_SCRIPT = (
@@ -206,13 +205,14 @@ class Module(StateMixin, ChangesMixin):
         ):
             return self.forward(*args, **kwargs)
         if "_compiled_call_impl" in fields:
-            return call_compiled(fields["_compiled_call_impl"], self, args, kwargs)
+            call = fields["_compiled_call_impl"]
+            return call_compiled(call, self, self._call_uncompiled, args, kwargs)
         return self._call_with_hooks(args, kwargs)
 
     def _call_uncompiled(self, *args: Any, **kwargs: Any) -> Any:
         """The call that :meth:`compile` compiles."""
         fields = self.__dict__
-        if any(map(fields.get, _HOOKS_OF_CALLS)) or any(module_changes.registries):
+        if any(map(fields.get, module_changes.HOOKS_OF_CALLS)) or any(module_changes.registries):
             return self._call_with_hooks(args, kwargs)
         return self.forward(*args, **kwargs)
 
