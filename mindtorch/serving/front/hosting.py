@@ -21,8 +21,9 @@ import uvicorn
 import uvloop
 
 from .grpc_services import Health, add_services
+from .http_protocol import JoinedProtocol
 from .metrics import Metrics, RequestLog
-from .rest_app import make_app
+from .rest_app import DirectRoutes, make_app
 from .servables import Servables
 from .service import Service
 from .version import Limits, VersionConfig
@@ -242,9 +243,9 @@ class Host:
             secure = {"ssl_certfile": tls.certificate, "ssl_keyfile": tls.key}
             if tls.client_authority is not None:
                 secure |= {"ssl_ca_certs": tls.client_authority, "ssl_cert_reqs": ssl.CERT_REQUIRED}
-        app = make_app(self.service, max_megabytes * MEGABYTE)
-        config = uvicorn.Config(app, lifespan="off", log_config=None, access_log=False,
-                                loop="none", backlog=2048, **secure)  # fmt: skip
+        app = DirectRoutes(make_app(self.service, max_megabytes * MEGABYTE))
+        config = uvicorn.Config(app, lifespan="off", log_config=None, access_log=False, loop="none",
+                                http=JoinedProtocol, backlog=2048, **secure)  # fmt: skip
         try:
             config.load()
         except (OSError, ssl.SSLError) as error:

@@ -341,9 +341,10 @@ class Version:
 
     def _dispatch(self, turns: int, quiet: int, arrivals: int) -> None:
         """Send batches to workers that are free. While other requests run, so that more may come
-        at once, first let the loop go round until several turns bring none."""
+        at once, first let the loop go round until several turns bring none, or a batch is full."""
         quiet = quiet + 1 if arrivals == self._arrivals else 0
-        if len(self._requests) > 1 and turns < TURNS and quiet < QUIET:
+        full = bool(self._queue) and self._queue[0].rows >= self.batch_size
+        if not full and len(self._requests) > 1 and turns < TURNS and quiet < QUIET:
             loop = asyncio.get_running_loop()
             loop.call_soon(self._dispatch, turns + 1, quiet, self._arrivals)
             return
