@@ -1,9 +1,9 @@
 """Whole networks as MindIR files, between real MindSpore 2.10 and mindtorch, both ways.
 
     python tests/programs/mindir_networks.py write FOLDER    # networks, arguments and results
-    python tests/programs/mindir_networks.py read FOLDER     # of the other side, largest differences
+    python tests/programs/mindir_networks.py read FOLDER     # of the other side, and differences
 
-Each runs where MindSpore is installed and, with `--ours`, here; it needs nothing else of either. The
+Each runs where MindSpore is installed and, with `--ours`, here; it needs nothing else. The
 networks are MindSpore's words on both sides, their parameters numbers of numpy's.
 """
 

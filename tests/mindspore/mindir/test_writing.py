@@ -277,3 +277,19 @@ def test_the_command_says_what_is_wrong(tmp_path: Path, capsys: Any) -> None:
         assert main(["export", place, "--input", given, *out]) == 2
         assert text in capsys.readouterr().err
     assert not (tmp_path / "x").exists()
+
+
+def test_weights_that_were_set_in_graph_mode(tmp_path: Path) -> None:
+    """What waits to be written to a parameter is written before its memory is read."""
+    x = ms.Tensor(np.ones((2, 3), np.float32))
+    ms.set_context(mode=ms.GRAPH_MODE)
+    try:
+        net = nn.Dense(3, 4)
+        for number in (0.5, 0.25):
+            for each in net.get_parameters():
+                each.set_data(ms.Tensor(np.full(each.shape, number, np.float32)))
+            ms.export(net, x, file_name=tmp_path / "net", file_format="MINDIR")
+            found = loaded(tmp_path / "net.mindir")(x).asnumpy()
+            assert found.tolist() == [[4 * number] * 4] * 2
+    finally:
+        ms.set_context(mode=ms.PYNATIVE_MODE)
