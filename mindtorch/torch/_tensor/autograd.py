@@ -23,6 +23,7 @@ from mindtorch.engine.tensor import (
 )  # fmt: skip
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.transforms import vmap
+from mindtorch.torch._api.deprecations import warn_of_create_graph
 
 from ..autograd._forward_levels import only_pushed
 
@@ -119,7 +120,7 @@ class Gradients(EngineTensor):
                 "the .grad field to be populated for a non-leaf Tensor, use .retain_grad() on the "
                 "non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you "
                 "access the leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 for "
-                "more informations.",
+                "more information.",
                 UserWarning,
                 stacklevel=2,
             )
@@ -259,6 +260,8 @@ class Gradients(EngineTensor):
                 raise TypeError(
                     f"gradients can be either Tensors or None, but got {type(each).__name__}"
                 )
+        if create_graph:
+            warn_of_create_graph()
         retain_grads(inputs)
         api.backward([self], gradients, retain_graph, create_graph, inputs)
 

@@ -19,6 +19,7 @@ from mindtorch.engine.ops import movement
 from mindtorch.engine.result_strides import suggests_channels_last
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import captures, from_array, make, scripts
+from mindtorch.torch._api.deprecations import warn_of_lost_imaginary_part
 
 from .._api.arguments import as_device, as_dtype, require_tensor
 from .._api.signatures import type_name, wrong_call
@@ -106,8 +107,14 @@ def _note_sync_point() -> None:
     scripts[0].data_was_read()
 
 
+def _keeps_complex(dtype: DType) -> bool:
+    return dtype.is_complex or dtype.category == dtypes.BOOL
+
+
 @cached
 def _cast(x: Any, dtype: DType) -> Any:
+    if x.aval.dtype.is_complex and not _keeps_complex(dtype):
+        warn_of_lost_imaginary_part()
     return movement.cast(x, dtype=dtype)
 
 
@@ -134,6 +141,8 @@ class Conversions(EngineTensor):
         if device is not None and device is not self.aval.device:
             result = _move(result, device)
         if dtype is not None and dtype is not result.aval.dtype:
+            if result.aval.dtype.is_complex and not _keeps_complex(dtype):
+                warn_of_lost_imaginary_part()
             result = movement.cast(result, dtype=dtype)
         if memory_format not in (None, preserve_format) and (
             result is not self or memory_format is not suggested_format(self.aval)

@@ -17,6 +17,8 @@ from mindtorch.engine.tensor import Attributes, captures, note_looked_at
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from .._api.arguments import normalize_axis
+from .._api.deprecations import warn_of_identity, warn_of_reversed_shape
+from .._api.warn_caller import warn_caller_once
 from ..functions.complex_numbers import imag, real
 from .shared_memory import is_shared, share_memory
 from .size_and_formats import (
@@ -231,12 +233,17 @@ class Description(EngineTensor):
     @property
     @cached
     def T(self) -> Any:  # noqa: N802
+        if not self.aval.ndim:
+            warn_of_identity("T")
+        elif self.aval.ndim != 2:
+            warn_of_reversed_shape()
         return movement.permute(self, axes=tuple(range(self.aval.ndim - 1, -1, -1)))
 
     @property
     @cached
     def mT(self) -> Any:  # noqa: N802
         if not self.aval.ndim:
+            warn_of_identity("mT")
             return self
         if self.aval.ndim < 2:
             raise RuntimeError(
@@ -253,6 +260,9 @@ class Description(EngineTensor):
                 f"tensor.H is only supported on matrices (2-D tensors). Got {self.aval.ndim}-D "
                 f"tensor.{instead if self.aval.ndim > 2 else ''}"
             )
+        if not self.aval.ndim:
+            warn_caller_once("Tensor.H is deprecated on 0-D tensors. Consider using x.conj().")
+            return self.conj()
         return self.adjoint()
 
     @property

@@ -36,6 +36,7 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.transforms import vmap
 
 from .._api.arguments import as_device, as_shape, refuse_other_device
+from .._api.deprecations import warn_of_number
 from .._api.public_names import is_public
 from .._api.signatures import wrong_call
 from .._api.torch_function_mode import (
@@ -255,10 +256,14 @@ class Tensor(
         return number if number.__class__ is int else int(_real(number, "int64_t"))
 
     def __float__(self) -> float:
+        if self._node is not None:
+            warn_of_number(self)
         number = self.item() if self.aval.size == 1 else _only_element(self)
         return number if number.__class__ is float else float(_real(number, "double"))
 
     def __complex__(self) -> complex:
+        if self._node is not None:
+            warn_of_number(self)
         return complex(_only_element(self))
 
     def __index__(self) -> int:

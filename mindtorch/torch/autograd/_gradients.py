@@ -10,6 +10,7 @@ from mindtorch.engine.autograd import api
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import full_flat
 from mindtorch.engine.transforms.vmap import Vmap
+from mindtorch.torch._api.deprecations import warn_of_create_graph
 
 from .._tensor.autograd import retain_grads
 from .graph import GradientEdge, tensor_at
@@ -60,6 +61,8 @@ def backward(
     if chosen is not None and not chosen:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     outputs, weights = _stored(outputs, _gradients_for(outputs, grad_tensors))
+    if create_graph:
+        warn_of_create_graph()
     retain_grads(chosen)
     api.backward(outputs, weights, retain_graph, create_graph, chosen)
 

@@ -13,6 +13,7 @@ from mindtorch.engine.ops import linear_algebra as ops
 from mindtorch.engine.ops import movement
 from mindtorch.engine.tensor import constant, full_flat
 from mindtorch.engine.transforms.autocast import FULL
+from mindtorch.torch._api.deprecations import warn_of_older
 
 from .. import linalg, return_types
 from .._api.out_rules import CASTABLE, EXACT, Out
@@ -42,6 +43,7 @@ def slogdet(input: Any) -> Any:  # noqa: A002
 @function(out=Out(cast=CASTABLE, c_order=True), autocast=FULL, checked=True)
 def cholesky(input: Any, upper: bool = False) -> Any:  # noqa: A002
     """The Cholesky factor."""
+    warn_of_older("cholesky")
     ops.check_square("cholesky", input.aval)
     if upper:
         low = ops.cholesky_info(input, check="cholesky", upper=True)[0]
@@ -52,6 +54,7 @@ def cholesky(input: Any, upper: bool = False) -> Any:  # noqa: A002
 @function(out=Out(EXACT, shown="linalg_qr"), autocast=FULL)
 def qr(input: Any, some: bool = True) -> Any:  # noqa: A002
     """The QR factors."""
+    warn_of_older("qr")
     factors.check_matrix("linalg.qr", input.aval)
     return return_types.qr(*factors.qr(input, mode="reduced" if some else "complete"))
 
@@ -109,6 +112,7 @@ def triangular_solve(
     b: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False  # noqa: N803
 ) -> Any:
     """``(X, A)`` with ``A X = b``, ``A`` triangular."""
+    warn_of_older("triangular_solve")
     if b.aval.ndim < 2:
         raise RuntimeError(
             "torch.triangular_solve: Expected b to have at least 2 dimensions, but it has "
@@ -138,6 +142,7 @@ def packed_lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = No
         pivot: exchange rows.
         out: as many tensors as results.
     """
+    warn_of_older("lu")
     found = tuple(linalg.lu_factor_ex(A, pivot=pivot))[: 2 + bool(get_infos)]
     if out is None:
         return return_types._lu_with_info(*found) if get_infos else found
@@ -160,6 +165,7 @@ METHODS["lu"] = _lu
 @function(out=Out(EXACT, shown="linalg_lu_solve"), autocast=FULL, synonyms={"input": "b"})
 def lu_solve(b: Any, LU_data: Any, LU_pivots: Any) -> Any:  # noqa: N803
     """``X`` with ``A X = b`` from the factors of ``A``."""
+    warn_of_older("lu_solve")
     return linalg.lu_solve(LU_data, LU_pivots, b)
 
 

@@ -27,6 +27,7 @@ from .._api.arguments import (
 )
 from .._api.publish import METHODS, function, namespace_function
 from .._api.shown_signature import ShownSignature
+from .._api.warn_caller import warn_caller_once
 from .._tensor.size_and_formats import (
     channels_last,
     channels_last_3d,
@@ -136,6 +137,8 @@ def adjoint(input: Any) -> Any:  # noqa: A002
         raise RuntimeError(
             "tensor.adjoint() is only supported on matrices or batches of matrices. Got 1-D tensor."
         )
+    if not input.aval.ndim:
+        warn_caller_once("adjoint() is deprecated on 0-D tensors. Consider using x.conj().")
     swapped = transpose(input, -2, -1) if input.aval.ndim else input
     return swapped.conj() if input.aval.dtype.is_complex else swapped
 

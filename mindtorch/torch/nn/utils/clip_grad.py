@@ -105,8 +105,8 @@ def _clip(given: Any, max_norm: float, norm_type: float, error_if_nonfinite: boo
 def clip_grad_norm(parameters: Any, max_norm: float, norm_type: float = 2.0) -> Any:
     """The deprecated name of :func:`clip_grad_norm_`."""
     warnings.warn(
-        "torch.nn.utils.clip_grad_norm is now deprecated in favor of "
-        "torch.nn.utils.clip_grad_norm_.",
+        "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of "
+        "`torch.nn.utils.clip_grad_norm_`.",
         FutureWarning,
         stacklevel=2,
     )

@@ -1,0 +1,66 @@
+"""Calls warn as in PyTorch: the same text and category, once in a process."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CALLS = """
+import json, math, sys, warnings
+import torch
+x = torch.ones(1, requires_grad=True)
+c = torch.ones(2, dtype=torch.complex64)
+matrix = torch.eye(2)
+calls = {
+    "float": lambda: float(x * 2),
+    "float again": lambda: float(x * 3),
+    "item": lambda: x.item(),
+    "T of a vector": lambda: torch.ones(2).T,
+    "T of a batch": lambda: torch.ones(2, 2, 2).T,
+    "T of a matrix": lambda: matrix.T,
+    "T of a number": lambda: torch.ones(()).T,
+    "mT of a number": lambda: torch.ones(()).mT,
+    "H of a number": lambda: torch.ones(()).H,
+    "adjoint of a number": lambda: torch.ones(()).adjoint(),
+    "complex to bool": lambda: c.bool(),
+    "complex to complex": lambda: c.to(torch.complex128),
+    "complex to real": lambda: c.float(),
+    "lu": lambda: torch.lu(matrix),
+    "lu_solve": lambda: torch.lu_solve(torch.ones(2, 1), *torch.linalg.lu_factor(matrix)),
+    "cholesky": lambda: matrix.cholesky(),
+    "qr": lambda: torch.qr(matrix),
+    "triangular_solve": lambda: torch.triangular_solve(torch.ones(2, 1), matrix),
+    "grad of a result": lambda: (x * 2).grad,
+    "create_graph": lambda: (x * x).sum().backward(create_graph=True),
+    "clip_grad_norm": lambda: torch.nn.utils.clip_grad_norm([x], 1.0),
+}
+found = {}
+for name, call in calls.items():
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        call()
+    found[name] = [
+        (each.category.__name__, str(each.message).split(" (Triggered")[0])
+        for each in told
+    ]
+with torch.no_grad(), warnings.catch_warnings():
+    warnings.simplefilter("error")
+    float(x), math.floor(x)
+print(json.dumps(found))
+"""
+
+
+def test_calls_warn_as_in_torch(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    script = tmp_path / "calls.py"
+    script.write_text(CALLS)
+    found = []
+    for before in ([], ["-m", "mindtorch", "run"]):
+        command = [sys.executable, *before, str(script)]
+        result = subprocess.run(command, capture_output=True, text=True, timeout=300)
+        assert result.returncode == 0, result.stderr
+        found.append(json.loads(result.stdout))
+    assert found[0] == found[1]
+    assert sum(map(len, found[0].values())) > 10
