@@ -4,7 +4,7 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,19 +26,22 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # started in the backgrou
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Neither the collector of cycles nor a capture looks at the million objects that pytest and
+    torch make here, and which stay: a capture looks at all it can see, for half a second else."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 @pytest.fixture(scope="session")
 def repository() -> Path:
     """The top folder of the checkout."""
     return Path(__file__).resolve().parent.parent
-
-
-@pytest.fixture(scope="module")
-def few_objects() -> Iterator[None]:
-    """torch's half a million objects out of the sight of captures, which look at all there are."""
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 # PyTorch's compiler wraps or adds these at its first call; they behave as before.
