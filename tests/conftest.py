@@ -28,13 +28,11 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # started in the backgrou
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Neither the collector of cycles nor a capture looks at the million objects that pytest and
-    torch make here, and which stay: a capture looks at all it can see, for half a second else."""
+    """No search for garbage while a million objects are made that all stay."""
     gc.disable()
     try:
         return (yield)
     finally:
-        gc.freeze()
         gc.enable()
 
 
@@ -69,6 +67,14 @@ def _what_all_tests_share() -> dict[str, Any]:
                 if key not in LEFT_BY_LOOKING
             }
     return found
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _few_objects() -> None:
+    """Neither the collector of cycles nor a capture sees the million objects of pytest, PyTorch
+    and the files before this one: a capture looks at all it can see, for half a second else."""
+    gc.collect()
+    gc.freeze()  # again for each file: mypy, which runs in one, takes all back
 
 
 @pytest.fixture(autouse=True, scope="module")

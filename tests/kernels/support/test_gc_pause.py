@@ -14,7 +14,7 @@ from mindtorch.kernels.support.gc_pause import gc_paused
 
 @pytest.fixture
 def nothing_frozen() -> Iterator[None]:
-    """As in a process that does not freeze what it has collected of tests."""
+    """As in a process that does not freeze the objects of others."""
     gc.unfreeze()
     yield
     gc.freeze()
