@@ -74,7 +74,7 @@ def _few_objects() -> None:
     """Neither the collector of cycles nor a capture sees the million objects of pytest, PyTorch
     and the files before this one: a capture looks at all it can see, for half a second else."""
     gc.collect()
-    gc.freeze()  # again for each file: mypy, which runs in one, takes all back
+    gc.freeze()  # for each file anew: one leaves the syntax trees of all sources, another sympy
 
 
 @pytest.fixture(autouse=True, scope="module")
