@@ -72,7 +72,8 @@ def _what_all_tests_share() -> dict[str, Any]:
 @pytest.fixture(autouse=True, scope="module")
 def _few_objects() -> None:
     """Neither the collector of cycles nor a capture sees the million objects of pytest, PyTorch
-    and the files before this one: a capture looks at all it can see, for half a second else."""
+    and the files before this one: a capture looks at all it can see, for half a second else.
+    What it is to find, a test makes itself, and not the file when it is imported."""
     gc.collect()
     gc.freeze()  # for each file anew: one leaves the syntax trees of all sources, another sympy
 
