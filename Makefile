@@ -53,22 +53,7 @@ $(DIGITS): $(EXAMPLE)/make_digits.py | $(STAMP)
 demo: $(DIGITS) | $(STAMP)
 	$(BIN)/python -m mindtorch compare $(COMPARE_ARGS) $(EXAMPLE)/train.py
 
-# Captures look at all objects of a process, and pytest makes a million of them for all tests: those
-# that capture much come first, in processes of their own. A path in PYTEST_ARGS makes it one run.
-CAPTURING := tests/engine tests/mindspore tests/torch/compiler tests/torch/export
-ifeq ($(findstring tests/,$(PYTEST_ARGS)),)
-PARTS := "$(CAPTURING)" "$(addprefix --ignore=,$(CAPTURING))"
-else
-PARTS := ""
-endif
-# pytest ends with 5 where it finds no test: -k may choose tests of one part alone
-define TEST
-@failed=0; for part in $(PARTS); do \
-	$(BIN)/python -m pytest -n 2 --dist worksteal $(1) $$part $(PYTEST_ARGS) \
-		|| { code=$$?; [ $$code = 5 ] || failed=$$code; }; \
-	case "$$failed $(PYTEST_ARGS) " in "0 "*) ;; *" -x "*) break;; esac; \
-done; exit $$failed
-endef
+TEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 
 # train, export, convert, quantise, serve, ask: one table
 demo-deploy: | $(STAMP)
@@ -77,18 +62,17 @@ demo-deploy: | $(STAMP)
 # what CI runs; PYTEST_ARGS chooses among them (-x stops at the first failure and shows it)
 test: $(STAMP)
 	@echo "about 16 minutes on two cores the first time, when kernels are compiled; 9 after that"
-	$(call TEST,-m 'not exhaustive')
+	$(TEST) -m 'not exhaustive' $(PYTEST_ARGS)
 
 # also the tests marked exhaustive: every table in full, whole commands, libraries
 test-all: $(STAMP)
-	$(call TEST)
+	$(TEST) $(PYTEST_ARGS)
 
 # the tables of ops with every mechanism off (docs/guide/wrong-number.md): the plain way alone
 test-plain: $(STAMP)
 	MINDTORCH_CALL_CACHE=0 MINDTORCH_VJP_CACHE=0 MINDTORCH_FUSION=0 MINDTORCH_LAZY=0 \
 	MINDTORCH_KERNEL_SUBSTITUTION=0 MINDTORCH_GRAD_BUFFER_REUSE=0 MINDTORCH_COMPILE=0 MINDTORCH_PRODUCTS=0 \
-		$(BIN)/python -m pytest -n 2 --dist worksteal -m 'not exhaustive' $(PYTEST_ARGS) \
-			tests/tables/test_ops.py
+		$(TEST) -m 'not exhaustive' $(PYTEST_ARGS) tests/tables/test_ops.py
 
 # generated C code on emulated ARM64 and Cortex-M4; needs Debian's cross compilers (docs/micro.md)
 micro-check: $(STAMP)

@@ -4,7 +4,7 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,19 +26,20 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # started in the backgrou
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """No search for garbage while a million objects are made that all stay."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+
+
 @pytest.fixture(scope="session")
 def repository() -> Path:
     """The top folder of the checkout."""
     return Path(__file__).resolve().parent.parent
-
-
-@pytest.fixture(scope="module")
-def few_objects() -> Iterator[None]:
-    """torch's half a million objects out of the sight of captures, which look at all there are."""
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 # PyTorch's compiler wraps or adds these at its first call; they behave as before.
@@ -66,6 +67,15 @@ def _what_all_tests_share() -> dict[str, Any]:
                 if key not in LEFT_BY_LOOKING
             }
     return found
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _few_objects() -> None:
+    """Neither the collector of cycles nor a capture sees the million objects of pytest, PyTorch
+    and the files before this one: a capture looks at all it can see, for half a second else.
+    What it is to find, a test makes itself, and not the file when it is imported."""
+    gc.collect()
+    gc.freeze()  # for each file anew: one leaves the syntax trees of all sources, another sympy
 
 
 @pytest.fixture(autouse=True, scope="module")

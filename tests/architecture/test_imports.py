@@ -1,6 +1,7 @@
 """Who may import whom, and what an import may cost."""
 
 import ast
+import functools
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -53,26 +54,29 @@ def literal_start(node: ast.expr) -> str | None:
     return None
 
 
-def imported_names(source: str, package: str) -> Iterator[tuple[int, str]]:
+@functools.cache
+def imported_names(source: str, package: str) -> list[tuple[int, str]]:
     """Line and full name of everything a source imports, also inside functions and by text.
 
     `from a import b` counts as `a.b`: whether that is a module or a thing inside `a`, its layer
     is the same.
     """
+    found = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
-            yield from ((node.lineno, alias.name) for alias in node.names)
+            found += [(node.lineno, alias.name) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             base = node.module or ""
             if node.level:
                 above = package.split(".")[: len(package.split(".")) - node.level + 1]
                 base = ".".join([*above, base]).rstrip(".")
-            yield from ((node.lineno, f"{base}.{alias.name}") for alias in node.names)
+            found += [(node.lineno, f"{base}.{alias.name}") for alias in node.names]
         elif isinstance(node, ast.Call) and node.args:
-            called = ast.unparse(node.func).rpartition(".")[2]
+            called = getattr(node.func, "attr", None) or getattr(node.func, "id", None)
             text = literal_start(node.args[0])
             if called in ("import_module", "__import__") and text:
-                yield node.lineno, text if not text.startswith(".") else package + text
+                found.append((node.lineno, package + text if text.startswith(".") else text))
+    return found
 
 
 def layer(name: str) -> str | None:

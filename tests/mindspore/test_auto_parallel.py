@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -27,26 +24,15 @@ from mindtorch.planning.costs import Planner
 from mindtorch.planning.facts import measure
 from mindtorch.planning.link import given_link
 from tests.programs.mindspore_auto_parallel_program import Words, alone, parts
-from tests.support.paths import PROGRAMS, ROOT
-from tests.torch.distributed.jobs import environment
+from tests.support.paths import PROGRAMS
+from tests.torch.distributed.jobs import forked, ranks_of
 
 PROGRAM = PROGRAMS / "mindspore_auto_parallel_program.py"
 
 
 def found_by(count: int, folder: Path, cases: list[str]) -> list[Any]:
     """What each of ``count`` processes wrote."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
-    started = []
-    for rank in range(count):
-        variables = environment(
-            RANK=str(rank), WORLD_SIZE=str(count), MASTER_ADDR="127.0.0.1", MASTER_PORT=port
-        )
-        command = [sys.executable, str(PROGRAM), str(folder), *cases]
-        started.append(subprocess.Popen(command, env=variables, cwd=ROOT))
-    assert [process.wait(timeout=240) for process in started] == [0] * count
-    return [json.loads((folder / f"{rank}.json").read_text()) for rank in range(count)]
+    return ranks_of([*forked(count), str(PROGRAM), str(folder), *cases], count, folder)
 
 
 def assert_as_alone(found: dict[str, Any], whole: dict[str, Any], title: str) -> None:

@@ -1,10 +1,5 @@
 """Data parallel in MindSpore's spelling: two processes train what one does, and its collectives."""
 
-import json
-import os
-import socket
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
@@ -13,26 +8,16 @@ import pytest
 import mindtorch.mindspore as ms
 from mindtorch.mindspore import Tensor, nn
 from tests.programs.mindspore_distributed_program import alone, rows, trained
-from tests.support.paths import PROGRAMS, ROOT
+from tests.support.paths import PROGRAMS
+from tests.torch.distributed.jobs import forked, ranks_of
 
 PROGRAM = PROGRAMS / "mindspore_distributed_program.py"
 
 
 def test_two_processes_train_the_parameters_of_one(tmp_path):
     """Halves of the batch, gradients averaged: equal to the whole batch, to rounding."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
-    started = []
-    for rank in range(2):
-        environment = {
-            **os.environ, "RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1",
-            "MASTER_PORT": port, "PYTHONPATH": str(ROOT),
-        }  # fmt: skip
-        command = [sys.executable, str(PROGRAM), str(tmp_path)]
-        started.append(subprocess.Popen(command, env=environment, cwd=ROOT))
-    assert [process.wait(timeout=120) for process in started] == [0, 0]
-    first, second = (json.loads((tmp_path / f"{r}.json").read_text()) for r in range(2))
+    command = [*forked(2), str(PROGRAM), str(tmp_path)]
+    first, second = ranks_of(command, 2, tmp_path)
     assert first["size"] == 2 and first["parameters"] == second["parameters"]
     for mine, whole in zip(first["parameters"], trained(*rows(), reduce=False), strict=True):
         np.testing.assert_allclose(mine, whole, rtol=1e-6, atol=1e-6)

@@ -5,12 +5,22 @@ from __future__ import annotations
 import gc
 import subprocess
 import sys
+from collections.abc import Iterator
 
 import pytest
 
 from mindtorch.kernels.support.gc_pause import gc_paused
 
 
+@pytest.fixture
+def nothing_frozen() -> Iterator[None]:
+    """As in a process that does not freeze the objects of others."""
+    gc.unfreeze()
+    yield
+    gc.freeze()
+
+
+@pytest.mark.usefixtures("nothing_frozen")
 def test_what_is_made_meanwhile_is_walked_over_in_the_last_generation_only() -> None:
     gc.collect()
     with gc_paused():

@@ -11,9 +11,11 @@ from typing import Any
 
 import pytest
 
-from tests.support.paths import ROOT
+from tests.support.paths import PROGRAMS, ROOT
 
-__all__ = ["assert_near", "environment", "ranks_of", "start", "started_ranks", "torchrun"]
+__all__ = [
+    "assert_near", "environment", "forked", "ranks_of", "start", "started_ranks", "torchrun"
+]  # fmt: skip
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -24,6 +26,11 @@ def environment(**more: str) -> dict[str, str]:
 def torchrun(count: int) -> list[str]:
     """The command that starts a program in ``count`` processes."""
     return [sys.executable, "-m", "mindtorch.torch.distributed.run", f"--nproc_per_node={count}"]
+
+
+def forked(count: int, namespace: str = "mindtorch.torch") -> list[str]:
+    """The same with one import of the library, as tests do that are not about torchrun."""
+    return [sys.executable, str(PROGRAMS / "distributed/ranks.py"), str(count), namespace]
 
 
 def start(command: list[str], limit: int = 200, **variables: str) -> tuple[int, str]:
@@ -62,7 +69,7 @@ def started_ranks(
     program: Path, size: int, folder: Path, *cases: str, namespace: str = "mindtorch.torch",
     url: str = "", **variables: str,
 ) -> list[Any]:  # fmt: skip
-    """What each process of a program wrote that are started one by one, without torchrun.
+    """What each process of a program wrote that is not started by torchrun.
 
     Args:
         program: called with the namespace, rank, size, url, folder and cases.
@@ -70,18 +77,10 @@ def started_ranks(
         variables: as for :func:`start`.
     """
     place = url or f"file://{folder}/store"
-    processes = [
-        subprocess.Popen(
-            [sys.executable, str(program), namespace, str(rank), str(size), place, str(folder),
-             *cases],
-            env=environment(**variables), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            text=True,
-        )
-        for rank in range(size)
-    ]  # fmt: skip
-    told = [process.communicate(timeout=600)[0] for process in processes]
+    given = [namespace, "RANK", str(size), place, str(folder), *cases]
+    code, told = start([*forked(size, namespace), str(program), *given], 600, **variables)
     files = [folder / f"{namespace}.{rank}.json" for rank in range(size)]
-    assert all(file.exists() for file in files), told
+    assert code == 0 and all(file.exists() for file in files), told
     return [json.loads(file.read_text()) for file in files]
 
 

@@ -24,7 +24,7 @@ from mindtorch.torch.distributed.checkpoint.state_dict_loader import load_from_k
 from mindtorch.torch.distributed.device_mesh import init_device_mesh
 from mindtorch.torch.distributed.tensor import Shard, distribute_tensor
 from tests.support.paths import GOLDEN_FILES, PROGRAMS
-from tests.torch.distributed.jobs import environment, ranks_of, torchrun
+from tests.torch.distributed.jobs import environment, forked, ranks_of
 
 PROGRAM = PROGRAMS / "distributed/checkpoint_program.py"
 KILLS = PROGRAMS / "distributed/checkpoint_kills_program.py"
@@ -44,9 +44,7 @@ def _no_group() -> Iterator[None]:
 def four(tmp_path_factory: Any) -> tuple[Path, list[Any]]:
     """Where four processes saved, and what each of them found."""
     folder = tmp_path_factory.mktemp("checkpoint")
-    return folder, ranks_of(
-        [*torchrun(4), str(PROGRAM), "mindtorch.torch", str(folder)], 4, folder
-    )
+    return folder, ranks_of([*forked(4), str(PROGRAM), "mindtorch.torch", str(folder)], 4, folder)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4])

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.support.paths import PROGRAMS
-from tests.torch.distributed.jobs import ranks_of, torchrun
+from tests.torch.distributed.jobs import forked, ranks_of
 
 
 @pytest.fixture(scope="module")
@@ -15,7 +15,7 @@ def found(tmp_path_factory: Any) -> list[Any]:
     """What two processes found."""
     folder = tmp_path_factory.mktemp("compiled_sharded")
     program = str(PROGRAMS / "distributed" / "compiled_sharded_program.py")
-    return ranks_of([*torchrun(2), program, str(folder)], 2, folder)
+    return ranks_of([*forked(2), program, str(folder)], 2, folder)
 
 
 @pytest.mark.parametrize("kind", ["plain", "kept", "repeated", "of 16 bits", "computed again"])

@@ -20,7 +20,7 @@ from mindtorch.torch.distributed.pipelining import (
 )
 from mindtorch.torch.distributed.pipelining._backward import all_gradients, input_gradients
 from tests.support.paths import GOLDEN_FILES, PROGRAMS
-from tests.torch.distributed.jobs import assert_near, ranks_of, torchrun
+from tests.torch.distributed.jobs import assert_near, forked, ranks_of
 
 PROGRAM = PROGRAMS / "distributed/pipelining_program.py"
 GOLDEN = json.loads((GOLDEN_FILES / "pipelining.json").read_text())
@@ -29,7 +29,7 @@ nn = torch.nn
 
 def processes(count: int, folder: Path) -> list[Any]:
     """What each of ``count`` processes found."""
-    command = [*torchrun(count), str(PROGRAM), "mindtorch.torch", str(folder)]
+    command = [*forked(count), str(PROGRAM), "mindtorch.torch", str(folder)]
     return ranks_of(command, count, folder)
 
 

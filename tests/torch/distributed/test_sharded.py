@@ -13,7 +13,7 @@ from mindtorch.engine.allocator import address_of
 from mindtorch.torch.distributed.fsdp import fully_shard
 from mindtorch.torch.distributed.fsdp._memory import ReleasableMemory
 from tests.support.paths import GOLDEN_FILES, PROGRAMS
-from tests.torch.distributed.jobs import assert_near, ranks_of, torchrun
+from tests.torch.distributed.jobs import assert_near, forked, ranks_of
 
 GOLDEN = json.loads((GOLDEN_FILES / "sharded.json").read_text())
 # 16 bits, which tanh and the sums round otherwise; and what resnet18 makes of roundings
@@ -25,7 +25,7 @@ def found(tmp_path_factory: Any) -> list[Any]:
     """What four processes found."""
     folder = tmp_path_factory.mktemp("sharded")
     program = str(PROGRAMS / "sharded_program.py")
-    return ranks_of([*torchrun(4), program, "mindtorch.torch", str(folder)], 4, folder, limit=600)
+    return ranks_of([*forked(4), program, "mindtorch.torch", str(folder)], 4, folder, limit=600)
 
 
 @pytest.mark.parametrize("case", list(GOLDEN[0]))
@@ -37,7 +37,7 @@ def test_it_is_pytorchs(found: list[Any], case: str) -> None:
 
 @pytest.mark.parametrize("case", ["mlp", "gpt", "resnet18"])
 def test_training_follows_one_process(found: list[Any], case: str) -> None:
-    """20 steps: the same initial bits, and the losses of one process but for roundings."""
+    """20 steps, or 8: the same initial bits, and the losses of one process but for roundings."""
     for each in found:
         begun, _, followed = each[case]
         assert begun and followed

@@ -16,7 +16,7 @@ import mindtorch.torch as ours  # noqa: E402
 from tests.support.compiled_kinds import KINDS, arrays, first_difference, running, wrapped  # noqa: E402
 from tests.support.parity_modules import SEED, ModuleCase, convert, leaves, some, weigh  # noqa: E402
 
-pytestmark = [pytest.mark.exhaustive, pytest.mark.usefixtures("few_objects")]
+pytestmark = pytest.mark.exhaustive
 STEPS = 6
 MOST = 8
 

@@ -27,7 +27,7 @@ from tests.support.compiled_kinds import arrays, first_difference, wrapped  # no
 from tests.support.parity_convert import MissingError, callable_of, counterpart, to_ours  # noqa: E402
 from tests.support.parity_known import UNINITIALISED  # noqa: E402
 
-pytestmark = [pytest.mark.exhaustive, pytest.mark.usefixtures("few_objects")]
+pytestmark = pytest.mark.exhaustive
 MOST = int(os.environ.get("MINDTORCH_SAMPLES", "8"))
 DTYPES = os.environ.get("MINDTORCH_DTYPES", "first,int64,complex64,bfloat16").split(",")
 # samples whose loops are compiled whatever their size

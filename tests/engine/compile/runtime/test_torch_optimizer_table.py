@@ -16,7 +16,7 @@ import mindtorch.torch as ours  # noqa: E402
 from tests.support.compiled_kinds import KINDS, arrays, first_difference, running, wrapped  # noqa: E402
 from tests.support.parity_optimizers import build, types_of  # noqa: E402
 
-pytestmark = [pytest.mark.exhaustive, pytest.mark.usefixtures("few_objects")]
+pytestmark = pytest.mark.exhaustive
 STEPS = 10
 
 
