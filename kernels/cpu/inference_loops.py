@@ -17,7 +17,7 @@ from mindtorch.kernels.codegen.jit import kernel
 
 from .multi_tensor_update import pointer32
 from .simd import lanes
-from .winograd_tiles import transform_of
+from .winograd_transforms import transform_of
 
 _FLOAT = np.dtype(np.float32)
 # A. Lavin, S. Gray, Fast algorithms for convolutional neural networks, 2016; by results of a tile
