@@ -24,7 +24,7 @@ from .cat_flip_roll_pad import dense
 from .thread_pool import get_num_threads, parallel_for
 from .winograd_tiles import APART, MADE, PLACES, SIZE, TOGETHER, loops
 
-TILES = 32  # that are computed together, about
+TILES = 64  # that are computed together, about
 SUMMED_TILES = 64  # in the gradient for the weight
 _SMALLEST = 32  # channels, on either side
 _FEWEST = 16  # tiles, over which the transforms of the weights are spread
@@ -83,8 +83,10 @@ class _Case:
         """How many tiles a piece has."""
         return piece[1] * (piece[3] - piece[2]) * self.across
 
-    def turn_given(self, target: Any, x: Any, piece: Piece) -> None:
-        strip = _workspace(self.strip, name="winograd strip")
+    def strip_of_pixels(self) -> Any:
+        return _workspace(self.strip, name="winograd strip")
+
+    def turn_given(self, target: Any, strip: Any, x: Any, piece: Piece) -> None:
         self.code.turn_given(target, strip, x, self.sizes, self.given_step, *piece)
 
 
@@ -103,22 +105,27 @@ class _Correlation(_Case):
             len(self.pieces) * self.given, self.weights(self.panels)
         )  # fmt: skip
 
-    def _turn_weight(self, turned: Any, weight: Any, first: int, last: int, base: int, of: int) -> None:
-        packed = _workspace(self.packed, name="winograd packed")
+    def _turn_weight(
+        self, turned: Any, packed: Any, weight: Any, first: int, last: int, base: int, of: int
+    ) -> None:
         size = of * self.inner * self.code.width + APART
         self.code.turn_weight(
             turned, packed, weight, self.sizes, size, first, last, base, self.flipped
         )
 
-    def _correlate(
-        self, out: Any, given: Any, turned: Any, bias: Any, piece: Piece, first: int, last: int
-    ) -> bool:
-        size = PLACES * ((last - first) * self.tiles * self.code.width + APART)
-        sums = _workspace(size, name="winograd sums")
+    def _buffers(self, panels: int) -> tuple[Any, ...]:
+        """For the sums of so many panels, and the pixels that are made of them."""
+        size = PLACES * (panels * self.tiles * self.code.width + APART)
         made = _workspace(self.made, name="winograd made")
+        return _workspace(size, name="winograd sums"), made, made.view(np.int32)
+
+    def _correlate(
+        self, out: Any, given: Any, turned: Any, bias: Any, piece: Piece, first: int, last: int,
+        buffers: Any,
+    ) -> bool:  # fmt: skip
         finite: bool = self.code.correlate(
-            out, given, turned, bias, self.sizes, self.given_step, *piece, first, last, sums,
-            made, made.view(np.int32), self.places, self.channel, self.zeros,
+            out, given, turned, bias, self.sizes, self.given_step, *piece, first, last, *buffers,
+            self.places, self.channel, self.zeros,
         )
         return finite
 
@@ -139,15 +146,17 @@ class _Correlation(_Case):
         )
 
         def turn(first: int, last: int) -> None:
+            strip = self.strip_of_pixels()
             for number in range(first, last):
-                self.turn_given(given[number], x, self.pieces[number])
+                self.turn_given(given[number], strip, x, self.pieces[number])
 
         def panels(first: int, last: int) -> None:
-            turned = _workspace(self.weights(1), name="winograd weight")
+            turned, buffers = _workspace(self.weights(1), name="winograd weight"), self._buffers(1)
+            packed = _workspace(self.packed, name="winograd packed")
             for panel in range(first, last):
-                self._turn_weight(turned, weight, panel, panel + 1, panel, 1)
+                self._turn_weight(turned, packed, weight, panel, panel + 1, panel, 1)
                 finite.extend(
-                    self._correlate(out, held, turned, bias, piece, panel, panel + 1)
+                    self._correlate(out, held, turned, bias, piece, panel, panel + 1, buffers)
                     for held, piece in zip(given, self.pieces, strict=True)
                 )
 
@@ -155,16 +164,19 @@ class _Correlation(_Case):
         parallel_for(self.panels, panels)
 
     def _piece_by_piece(self, out: Any, x: Any, weight: Any, bias: Any, finite: Any) -> None:
-        turned = _workspace(self.weights(self.panels), name="winograd weight")
+        of = self.panels
+        turned = _workspace(self.weights(of), name="winograd weight")
 
         def turn(first: int, last: int) -> None:
-            self._turn_weight(turned, weight, first, last, 0, self.panels)
+            packed = _workspace(self.packed, name="winograd packed")
+            self._turn_weight(turned, packed, weight, first, last, 0, of)
 
         def pieces(first: int, last: int) -> None:
-            given = _workspace(self.given, name="winograd given")
+            given, buffers = _workspace(self.given, name="winograd given"), self._buffers(of)
+            strip = self.strip_of_pixels()
             for piece in self.pieces[first:last]:
-                self.turn_given(given, x, piece)
-                finite.append(self._correlate(out, given, turned, bias, piece, 0, self.panels))
+                self.turn_given(given, strip, x, piece)
+                finite.append(self._correlate(out, given, turned, bias, piece, 0, of, buffers))
 
         parallel_for(self.panels, turn)
         parallel_for(len(self.pieces), pieces)
@@ -185,11 +197,9 @@ class _WeightSum(_Case):
     def _sums(self, panels: int) -> int:
         return PLACES * (panels * self.deep * self.code.width + APART)
 
-    def _turn_slopes(self, target: Any, g: Any, piece: Piece) -> int:
-        strip = _workspace(self.strip, name="winograd strip")
+    def _turn_slopes(self, target: Any, strip: Any, g: Any, piece: Piece) -> None:
         size = self.panels * self.tiles_of(piece) * self.code.width + APART
         self.code.turn_slopes(target, strip, g, self.sizes, size, *piece)
-        return size
 
     def _sum(
         self, sums: Any, given: Any, slopes: Any, piece: Piece, first: int, last: int, begins: bool
@@ -201,8 +211,7 @@ class _WeightSum(_Case):
             self.places, self.channel, self.zeros, begins,
         )  # fmt: skip
 
-    def _turn_back(self, out: Any, sums: Any, panel: int, at: int, of: int) -> None:
-        packed = _workspace(self.packed, name="winograd packed")
+    def _turn_back(self, out: Any, sums: Any, packed: Any, panel: int, at: int, of: int) -> None:
         size = of * self.deep * self.code.width + APART
         self.code.turn_back(out, sums, packed, self.sizes, size, self.deep, panel, at)
 
@@ -221,18 +230,20 @@ class _WeightSum(_Case):
         )
 
         def turn(first: int, last: int) -> None:
+            strip = self.strip_of_pixels()
             for number in range(first, last):
-                self.turn_given(given[number], x, self.pieces[number])
-                self._turn_slopes(slopes[number], g, self.pieces[number])
+                self.turn_given(given[number], strip, x, self.pieces[number])
+                self._turn_slopes(slopes[number], strip, g, self.pieces[number])
 
         def panels(first: int, last: int) -> None:
             sums = _workspace(self._sums(1), name="winograd sums")
+            packed = _workspace(self.packed, name="winograd packed")
             for panel in range(first, last):
                 for number, piece in enumerate(self.pieces):
                     self._sum(
                         sums, given[number], slopes[number], piece, panel, panel + 1, number == 0
                     )
-                self._turn_back(out, sums, panel, 0, 1)
+                self._turn_back(out, sums, packed, panel, 0, 1)
 
         parallel_for(count, turn)
         parallel_for(self.panels, panels)
@@ -243,11 +254,12 @@ class _WeightSum(_Case):
         def pieces(first: int, last: int) -> None:
             given = _workspace(self.given, name="winograd given")
             slopes = _workspace(self.slopes, name="winograd slopes")
+            strip = self.strip_of_pixels()
             held[first] = sums = _workspace(self._sums(self.panels), name="winograd sums")
             for number in range(first, last):
                 piece = self.pieces[number]
-                self.turn_given(given, x, piece)
-                self._turn_slopes(slopes, g, piece)
+                self.turn_given(given, strip, x, piece)
+                self._turn_slopes(slopes, strip, g, piece)
                 self._sum(sums, given, slopes, piece, 0, self.panels, number == first)
 
         parallel_for(len(self.pieces), pieces)
@@ -256,9 +268,10 @@ class _WeightSum(_Case):
             total += held[first]
 
         def turn_back(first: int, last: int) -> None:
+            packed = _workspace(self.packed, name="winograd packed")
             for panel in range(first, last):
                 at = panel * self.deep * self.code.width
-                self._turn_back(out, total, panel, at, self.panels)
+                self._turn_back(out, total, packed, panel, at, self.panels)
 
         parallel_for(self.panels, turn_back)
 

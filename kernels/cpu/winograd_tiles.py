@@ -38,23 +38,28 @@ def read_pixels(
     Pixel (row, place) is ``pitch`` channels, written to place (row - first + down, place + right)
     of ``strip``, which has ``columns`` pixels in a row.
     """
-    full = channels // 8 * 8 if width >= 8 else 0
     if width < 8:
         read_narrow(strip, pitch, columns, x, x_at, step, channels, width, first, last, down, right)
         return
-    for row in range(last - first):
-        begin = x_at + (first + row) * width
-        to = ((down + row) * columns + right) * pitch
-        for p in range(0, width, 16):  # of each channel the numbers of a line of memory
-            one, other = min(p, width - 8), min(p + 8, width - 8)
-            for c in range(0, full, 8):
-                at = begin + c * step
-                transpose_block(strip, to + one * pitch + c, pitch, x, at + one, step)
-                if p + 8 < width:
-                    transpose_block(strip, to + other * pitch + c, pitch, x, at + other, step)
-        for c in range(full, channels):
+    full = channels // 8 * 8
+    to = (down * columns + right) * pitch
+    begin = x_at + first * width
+    # planes in order, and of each the numbers of a line of memory together
+    for c in range(0, full, 16):
+        both = c + 16 <= full
+        for row in range(last - first):
+            for p in range(0, width, 16):
+                for q in range(p, min(p + 16, width), 8):
+                    place = min(q, width - 8)
+                    at = begin + c * step + row * width + place
+                    target = to + (row * columns + place) * pitch + c
+                    transpose_block(strip, target, pitch, x, at, step)
+                    if both:
+                        transpose_block(strip, target + 8, pitch, x, at + 8 * step, step)
+    for c in range(full, channels):
+        for row in range(last - first):
             for p in range(width):
-                strip[to + p * pitch + c] = x[begin + c * step + p]
+                strip[to + (row * columns + p) * pitch + c] = x[begin + c * step + row * width + p]
 
 
 @kernel
