@@ -22,13 +22,13 @@ from mindtorch.kernels.support.workspace import workspace_of_lines
 
 from .cat_flip_roll_pad import dense
 from .thread_pool import get_num_threads, parallel_for
-from .winograd_tiles import APART, MADE, PLACES, SIZE, TOGETHER, loops
+from .winograd_tiles import APART, MADE, PLACES, TOGETHER, loops
 
 TILES = 64  # that are computed together, about
 SUMMED_TILES = 64  # in the gradient for the weight
 _SMALLEST = 32  # channels, on either side
 _FEWEST = 16  # tiles, over which the transforms of the weights are spread
-_HELD = 1 << 21  # turned pixels that are held at once, at most, while weights are turned
+_HELD = 1 << 22  # turned pixels that are held at once, at most, while weights are turned
 _GAIN = 0.75  # multiplications, of the definition's, at most
 _FLOAT = np.dtype(np.float32)
 _workspace = functools.partial(workspace_of_lines, dtype=_FLOAT)
@@ -126,7 +126,7 @@ class _Correlation(_Case):
         finite: bool = self.code.correlate(
             out, given, turned, bias, self.sizes, self.given_step, *piece, first, last, *buffers,
             self.places, self.channel, self.zeros,
-        )
+        )  # fmt: skip
         return finite
 
     def __call__(self, out: Any, x: Any, weight: Any, bias: Any = None) -> bool:
@@ -264,8 +264,9 @@ class _WeightSum(_Case):
 
         parallel_for(len(self.pieces), pieces)
         total = held.pop(0)
-        for first in sorted(held):
-            total += held[first]
+        with np.errstate(all="ignore"):  # what lies between places may be anything
+            for first in sorted(held):
+                total += held[first]
 
         def turn_back(first: int, last: int) -> None:
             packed = _workspace(self.packed, name="winograd packed")

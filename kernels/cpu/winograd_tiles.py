@@ -23,6 +23,7 @@ SIZE = MADE + 2
 PLACES = SIZE * SIZE
 APART = 16  # numbers between places, which a power of two apart would share cache sets
 TOGETHER = 16  # channels whose weights are in the first cache while they are turned
+TERMS = 64  # of a sum that are added up before they are added to others, so that less is rounded
 _INFINITE = np.int32(0x7F800000)  # the exponent of what is not finite
 # what is said of a case, by places in an array
 (INNER, HEIGHT, BREADTH, CHANNELS, DOWN, ACROSS, BEFORE_Y, BEFORE_X, PITCH) = range(9)
@@ -166,7 +167,9 @@ def _turn_weight(width: int) -> Any:
     wide = 2 * width
 
     @kernel
-    def pack_channels(packed: Any, weight: Any, at: int, apart: int, count: int, valid: int) -> None:
+    def pack_channels(
+        packed: Any, weight: Any, at: int, apart: int, count: int, valid: int
+    ) -> None:
         """``[term][wide]`` of ``valid`` rows of ``count`` terms in order."""
         even, full = count // 8 * 8, valid // 8 * 8
         for k in range(0, even, 8):
@@ -374,8 +377,12 @@ def _correlate(rows: int, width: int) -> Any:
                 right = place * weight_size + p * inner * wide
                 at = place * sum_size + p * tiles * wide
                 for t in range(0, tiles, rows):
-                    tile(source, bases, t, terms, 0, inner, weight, right, zeros, 0, 0, 1, sums,
-                         at + t * wide)  # fmt: skip
+                    to, count = at + t * wide, min(inner, TERMS)
+                    tile(source, bases, t, terms, 0, count, weight, right, zeros, 0, 0, 1, sums, to)
+                    for c in range(TERMS, inner, TERMS):
+                        count = min(inner - c, TERMS)
+                        tile(source, bases, t, terms, c, count, weight, right + c * wide, sums, to,
+                             wide, 0, sums, to)  # fmt: skip
         worst = np.int32(0)
         for p in range(panels):
             worst = max(worst, write_panel(

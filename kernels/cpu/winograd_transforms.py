@@ -6,9 +6,9 @@ neural networks, 2016)::
 
     y = OUT (sum over channels of (GIVEN d GIVEN^T) * (WEIGHT w WEIGHT^T)) OUT^T
 
-Rows of ``WEIGHT`` are a polynomial's values at some points, and infinity: the points decide how much
-is lost by rounding. For tiles of 4 those here lose as little as any, a quarter of what 1 and 2 do,
-and their powers are exact.
+Rows of ``WEIGHT`` are a polynomial's values at some points, and infinity: the points decide how
+much is lost by rounding. For tiles of 4 those here lose as little as any, a quarter of what 1 and 2
+do, and their powers are exact.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _POINTS = {
 
 def _monic(roots: list[Fraction]) -> list[Fraction]:
     """The factors, from the lowest on, of the polynomial with these roots."""
-    made = [Fraction(1)]
+    zero, made = Fraction(0), [Fraction(1)]
     for root in roots:
-        made = [a - root * b for a, b in zip([Fraction(0), *made], [*made, Fraction(0)], strict=True)]
+        made = [a - root * b for a, b in zip([zero, *made], [*made, zero], strict=True)]
     return made
 
 
@@ -112,9 +112,7 @@ def transform_of(matrix: Matrix, width: int, has_offset: bool = False) -> Any:
             ]
             results = [_product(form, matrix, [*line]) for line in zip(*columns, strict=True)]
             if has_offset:
-                place = data_of(
-                    context, builder, signature.args[8], arguments[8], arguments[9]
-                )
+                place = data_of(context, builder, signature.args[8], arguments[8], arguments[9])
                 added = form.load(place)
                 results = [[builder.fadd(x, added) for x in line] for line in results]
             targets = places(0, 1, arguments[2:4], len(matrix), len(matrix))
@@ -152,9 +150,7 @@ def _product(form: Any, matrix: Matrix, values: list[Any]) -> list[Any]:
         other = [a if a == -b else 0.0 for a, b in zip(matrix[i], matrix[k], strict=True)]
         even, odd = _combined(form, same, values), _combined(form, other, values)
         made[i], made[k] = builder.fadd(even, odd), builder.fsub(even, odd)
-    return [
-        made[i] if i in made else _combined(form, row, values) for i, row in enumerate(matrix)
-    ]
+    return [made[i] if i in made else _combined(form, row, values) for i, row in enumerate(matrix)]
 
 
 def _opposites(rows: Matrix) -> list[tuple[int, int]]:
