@@ -162,7 +162,9 @@ class _WeightSum:
             run(sums.reshape(-1), slopes, pixels, g, x, self.sizes, first, last)
 
         parallel_for(self.images, images)
-        total = sum(held[first] for first in sorted(held))
+        total = held.pop(0)
+        for first in sorted(held):
+            total += held[first]
         np.sum(total[: self.channels], -1, out=out.reshape(self.channels, -1))
         return bool(np.isfinite(out).all())
 
@@ -188,10 +190,10 @@ def convolution_weight_gradient(
 def _sum_planes(out: Any, g: Any, images: int, step: int) -> None:
     channels = out.size
     for c in range(channels):
-        total = 0.0
+        total = np.float64(0)
         for n in range(images):
             plane = g[(n * channels + c) * step : (n * channels + c + 1) * step]
-            added = np.float32(0)
+            added: Any = np.float32(0)
             for i in range(step):
                 added += plane[i]
             total += added

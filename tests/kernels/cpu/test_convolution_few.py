@@ -12,6 +12,7 @@ from mindtorch.kernels.cpu import convolution as direct
 from mindtorch.kernels.cpu import convolution_few as few
 from mindtorch.kernels.cpu import convolution_tables as tables
 from mindtorch.kernels.cpu import thread_pool
+from mindtorch.kernels.cpu.simd import lanes
 from tests.support.compiled_kinds import calls_of, check_beside_eager
 
 nn = torch.nn
@@ -36,7 +37,7 @@ def operands(name: str, monkeypatch: Any) -> tuple[Any, Any, Any, dict[str, Any]
     """The slope, the image, room for the gradient; how they are convolved."""
     images, inner, channels, size, window, padding = CASES[name]
     monkeypatch.setattr(few, "_LEAST", 1)
-    channels = min(channels, few.lanes(np.float32) // 2)
+    channels = min(channels, lanes(np.float32) // 2)
     places = [n + 2 * p - k + 1 for n, p, k in zip(size, padding, window, strict=True)]
     g, x = made((images, channels, *places), 0), made((images, inner, *size), 1)
     how = {"stride": (1, 1), "padding": padding, "dilation": (1, 1), "groups": 1}
@@ -114,7 +115,7 @@ def test_rows_of_zeros_are_left_out(width: int, seen: list[int]) -> None:
     plan = tables.backward(*case)
     (phase,) = plan.phases
     terms = np.diff(phase.terms(width, plan).reshape(-1, 2)).reshape(-1) // (16 * 5)
-    if tables.lanes(np.float32) == 16:
+    if lanes(np.float32) == 16:
         assert terms.tolist() == seen
     else:  # two blocks of channels hold the rows in turns
         assert all(least <= found <= 5 for least, found in zip(seen, terms, strict=True))
