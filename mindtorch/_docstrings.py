@@ -16,6 +16,8 @@ from collections.abc import Iterable, Mapping
 from types import CodeType, FunctionType
 from typing import Any
 
+from mindtorch._module_names import is_ours
+
 _CONTINUED = re.compile(r"(\n *)(?=\S)")
 _SECTION = re.compile(r"\n *(?:Returns|Raises|Attributes|Shapes):(?=\n)")
 _VARARGS, _VARKEYWORDS = inspect.CO_VARARGS, inspect.CO_VARKEYWORDS
@@ -50,7 +52,7 @@ class ArgumentTexts:
             if isinstance(value, type):
                 called = value.__init__ if "__doc__" in vars(value) else None  # type: ignore[misc]
             if type(called) is FunctionType and id(value) not in self.done:
-                if value.__doc__ and value.__module__.startswith("mindtorch."):
+                if value.__doc__ and is_ours(value.__module__):
                     self.done.add(id(value))
                     self._complete(value, called)
 

@@ -31,6 +31,8 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from ._module_names import module_names
+
 if TYPE_CHECKING:
     from importlib.abc import Loader, MetaPathFinder
     from importlib.metadata import Distribution, DistributionFinder
@@ -84,7 +86,6 @@ class _AliasLoader(Loader):
         # The import system has written the alias's spec into the module: the module keeps its own.
         alias = module.__spec__.name if module.__spec__ is not None else self.target
         module.__spec__ = self.spec
-        _name_root()
         if hasattr(module, "__path__"):
             _name_shadowed(self.target, alias)
 
@@ -97,13 +98,6 @@ def _name_shadowed(package: str, alias: str) -> None:
             parent, _, last = name.rpartition(".")
             if vars(sys.modules[parent]).get(last, module) is not module:
                 sys.modules.setdefault(alias + name.removeprefix(package), module)
-
-
-def _name_root() -> None:
-    """torch's own module says "torch" while it stands for it: array libraries look at that."""
-    root = sys.modules.get(_ALIASES["torch"])
-    if root is not None:
-        root.__name__ = "torch" if _active == OURS else _ALIASES["torch"]
 
 
 def _exists(name: str) -> bool:
@@ -209,14 +203,14 @@ def _switch(side: str) -> None:
     sys.modules.update(_set_aside[side])
     _set_aside[side] = {}
     if side == OURS:
-        sys.meta_path[:0] = [_torch_finder, _inside_finder]
+        sys.meta_path[:0] = [_torch_finder, _inside_finder, module_names]
         sys.meta_path.append(_fallback_finder)
+        module_names.show()
     else:
-        sys.meta_path.remove(_torch_finder)
-        sys.meta_path.remove(_inside_finder)
-        sys.meta_path.remove(_fallback_finder)
+        for finder in (_torch_finder, _inside_finder, module_names, _fallback_finder):
+            sys.meta_path.remove(finder)
+        module_names.hide()
     _active = side
-    _name_root()
 
 
 def torch_disable() -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import atexit
 import faulthandler
 import gc
 import importlib
 import logging
 import signal
+import socket
 import sys
 import threading
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -88,21 +91,41 @@ def main(options: argparse.Namespace) -> int:
     hosting = _module("hosting", "serving")
     if hosting is None:
         return 2
-    ended = _ended()
+    signals = _Signals()
     host = hosting.Host(_limits(options, hosting.Limits), options.request_log)
     try:
-        status = _start(host, options, hosting)
+        status = _until_a_signal(host, options, hosting, signals)
+        # an end that is stuck says where, and ends; the interpreter's own end as well
+        faulthandler.dump_traceback_later(options.grace + _LATE, exit=True, file=2)
+        atexit.register(faulthandler.dump_traceback_later, _LATE, exit=True, file=2)
         if status == 0:
-            gc.collect()
-            gc.freeze()  # what is loaded stays
-            ended.wait()
             print("mindtorch serve: ending", flush=True)
     finally:
-        # an end that is stuck says where, and ends
-        faulthandler.dump_traceback_later(options.grace + _LATE, exit=True, file=2)
         host.stop()
         faulthandler.cancel_dump_traceback_later()
     return status
+
+
+def _until_a_signal(host: Any, options: argparse.Namespace, hosting: Any, signals: _Signals) -> int:
+    """Serve; a signal ends that also while servables are loaded, which a thread does."""
+    started: Future[int] = Future()
+
+    def start() -> None:
+        try:
+            started.set_result(_start(host, options, hosting))
+        except BaseException as error:
+            started.set_exception(error)
+        signals.started()
+
+    threading.Thread(target=start, name="starting", daemon=True).start()
+    if not signals.wait():
+        status = started.result()
+        if status:
+            return status
+        gc.collect()
+        gc.freeze()  # what is loaded stays
+        signals.wait()
+    return 0
 
 
 def _module(name: str, extra: str) -> Any:
@@ -114,12 +137,24 @@ def _module(name: str, extra: str) -> Any:
     return None
 
 
-def _ended() -> threading.Event:
-    """What a signal sets."""
-    ended = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: ended.set())
-    return ended
+class _Signals:
+    """What the main thread waits for. The system may give a signal to any thread, which would not
+    wake a main thread that waits for a lock; what Python writes to a socket does."""
+
+    def __init__(self) -> None:
+        self._here, self._there = socket.socketpair()
+        self._there.setblocking(False)
+        signal.set_wakeup_fd(self._there.fileno(), warn_on_full_buffer=False)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: None)
+
+    def started(self) -> None:
+        """Wake the main thread without a signal."""
+        self._there.send(b"\0")
+
+    def wait(self) -> bool:
+        """Wait; gives back whether a signal has come."""
+        return self._here.recv(1) != b"\0"
 
 
 def _limits(options: argparse.Namespace, kind: Any) -> Any:
@@ -150,10 +185,10 @@ def _on_ray(options: argparse.Namespace) -> int:
     )  # fmt: skip
     try:
         replicas.deploy(wanted, host, int(port), options.ray or None)
-        ended = _ended()  # Ray has handlers of its own
+        signals = _Signals()  # Ray has handlers of its own
         print(f"{wanted.count} replicas on Ray, REST and the page at http://{options.rest}/",
               flush=True)  # fmt: skip
-        ended.wait()
+        signals.wait()
         print("mindtorch serve: ending", flush=True)
     except (RuntimeError, ConnectionError, ValueError) as error:
         print(f"mindtorch serve: {error}", file=sys.stderr)

@@ -60,7 +60,7 @@ def random_names(*things: Any) -> list[str]:
 
 def _is_library(module: str) -> bool:
     """Whether a module comes with Python, with an installed distribution, or with us."""
-    if module.partition(".")[0] in ("mindtorch", "builtins"):
+    if module.partition(".")[0] in ("mindtorch", "torch", "builtins"):
         return True
     found = sys.modules.get(module)
     path = getattr(found, "__file__", None)

@@ -121,8 +121,8 @@ def _key(key: Any) -> Any:
 
 
 def _torch_of(value: Any) -> str:
-    root = type(value).__module__.partition(".")[0]
-    return "torch" if root == "torch" else "mindtorch.torch"
+    ours = sys.modules.get("mindtorch.torch")
+    return "mindtorch.torch" if ours and isinstance(value, ours.Tensor) else "torch"
 
 
 def encode(value: Any) -> bytearray:

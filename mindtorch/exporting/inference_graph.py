@@ -14,6 +14,7 @@ from mindtorch.engine.compile.capture.tracer import TracingError
 from mindtorch.engine.compile.ir.ir import DRAW, MAKE, Graph
 from mindtorch.engine.compile.jit import Jitted
 from mindtorch.engine.compile.passes.cleanup import dead_code, identities
+from mindtorch.engine.dispatch import graph_under_way
 from mindtorch.engine.ops import convolution, linear_algebra
 from mindtorch.engine.symbolic_sizes import has_amounts
 from mindtorch.engine.tensor import Tensor, make
@@ -144,6 +145,9 @@ def trace(
     Raises:
         ExportError: the forward needs data, or an open length as a number.
     """
+    waiting = graph_under_way()
+    if waiting is not None:
+        waiting.materialise()  # writes to parameters, whose memory is read here
     names: list[str] = []
     call = model.function if isinstance(model, Jitted) else model
 

@@ -17,6 +17,11 @@ from typing import Any
 import mindtorch.torch as torch
 import mindtorch.torch.distributed as dist
 from mindtorch.torch.distributed import _failure, _waits
+from mindtorch.torch.distributed._group import about
+from mindtorch.torch.distributed.device_mesh import DeviceMesh
+from mindtorch.torch.distributed.fsdp import fully_shard
+from mindtorch.torch.distributed.tensor.parallel import RowwiseParallel, parallelize_module
+from mindtorch.torch.nn.parallel import DistributedDataParallel
 
 CASES: dict[str, Callable[[Any, bool, int], Any]] = {}
 
@@ -60,8 +65,8 @@ def one_is_missing(group: Any, first: bool, size: int) -> None:
 
 @case
 def other_data(group: Any, first: bool, size: int) -> None:
-    group.subject = "0.weight" if first else "1.weight"
-    dist.all_reduce(torch.ones(size), group=group)
+    with about("0.weight" if first else "1.weight"):
+        dist.all_reduce(torch.ones(size), group=group)
 
 
 @case
@@ -86,6 +91,33 @@ def in_the_background(group: Any, first: bool, size: int) -> None:
         dist.recv(torch.ones(size), 1, group)
     else:
         work.wait()
+
+
+@case
+def sharded_layers_in_another_order(group: Any, first: bool, size: int) -> None:
+    """Each is a root, whose parameters have the other one's names."""
+    mesh = DeviceMesh.from_group(group, "cpu")
+    layers = [fully_shard(torch.nn.Linear(size // 10, 10), mesh=mesh) for _ in range(2)]
+    for layer in layers if first else layers[::-1]:
+        layer(torch.ones(1, size // 10))
+
+
+@case
+def replicas_in_another_order(group: Any, first: bool, size: int) -> None:
+    layers = [torch.nn.Linear(size // 10, 10) for _ in range(2)]
+    replicas = [DistributedDataParallel(each, process_group=group) for each in layers]
+    for replica in replicas if first else replicas[::-1]:
+        replica(torch.ones(1, size // 10)).sum().backward()
+
+
+@case
+def cut_layers_in_another_order(group: Any, first: bool, size: int) -> None:
+    mesh = DeviceMesh.from_group(group, "cpu")
+    layers = [
+        parallelize_module(torch.nn.Linear(10, size), mesh, RowwiseParallel()) for _ in range(2)
+    ]
+    for layer in layers if first else layers[::-1]:
+        layer(torch.ones(1, 5))
 
 
 def late(rank: int) -> bool:

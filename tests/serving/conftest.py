@@ -81,6 +81,15 @@ def sleeps(seconds):
     return seconds
 
 
+def forks(x):
+    # its child holds all open files of the worker
+    child = os.fork()
+    if child == 0:
+        time.sleep(60)
+        os._exit(0)
+    return np.int32(child)
+
+
 def twice(x):
     return model.call([[x], [x + 1]])[1][0]
 
@@ -137,6 +146,11 @@ def sleep(x):
     return register.add_stage(sleeps, x, outputs_count=1)
 
 
+@register.register_method(output_names=["child"])
+def fork(x):
+    return register.add_stage(forks, x, outputs_count=1)
+
+
 @register.register_method(output_names=["y"])
 def call(x):
     return register.add_stage(twice, x, outputs_count=1)
@@ -161,6 +175,14 @@ def make_servables(folder: Path) -> Path:
     save_weights(plain / "weights.pth", 1.0)
     (folder / "plain" / "model.py").write_text(NET)
     return folder
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
 
 
 @dataclass(frozen=True)

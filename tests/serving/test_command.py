@@ -17,7 +17,7 @@ import pytest
 
 from mindtorch.serving.client import Client
 
-from .conftest import make_servables
+from .conftest import alive, make_servables
 
 COMMAND = [sys.executable, "-m", "mindtorch", "serve"]
 
@@ -83,20 +83,63 @@ def test_wrong_arguments(tmp_path: Path, arguments: list[str], text: str) -> Non
 
 
 STUCK = """
-import sys, threading, time
+import atexit, os, signal, sys, threading, time
 from mindtorch.serving.front.hosting import Host
 from mindtorch.tools import cli, serve
-Host.stop = lambda host: time.sleep(60)
-ended = threading.Event()
-ended.set()
-serve._ended = lambda: ended
+stuck = lambda *_: time.sleep(60)
+if sys.argv[2] == "the host":
+    Host.stop = stuck
+else:
+    atexit.register(stuck)
+threading.Timer(2.0, os.kill, (os.getpid(), signal.SIGTERM)).start()
 serve._LATE = 0.5
 sys.exit(cli.main(["serve", sys.argv[1], "--grace", "0.1", "--grpc", "none", "--rest", "none"]))
 """
 
 
-def test_an_end_that_is_stuck_says_where_and_ends(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", STUCK, str(tmp_path)]
+@pytest.mark.parametrize("what", ["the host", "the interpreter"])
+def test_an_end_that_is_stuck_says_where_and_ends(tmp_path: Path, what: str) -> None:
+    command = [sys.executable, "-c", STUCK, str(tmp_path), what]
     done = subprocess.run(command, capture_output=True, text=True, timeout=50, check=False)
     assert done.returncode == 1
     assert "Timeout" in done.stderr and "in <lambda>" in done.stderr
+
+
+OTHER_THREAD = """
+import os, signal, sys, threading, time
+from mindtorch.tools import cli
+
+def give() -> None:
+    time.sleep(2)
+    os.write(1, b"given\\n")
+    signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
+    time.sleep(60)
+
+threading.Thread(target=give, daemon=True).start()
+sys.exit(cli.main(["serve", sys.argv[1], "--grpc", "none", "--rest", "none"]))
+"""
+
+
+def test_a_signal_may_come_to_any_thread(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", OTHER_THREAD, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=50, check=False)
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[-2:] == ["given", "mindtorch serve: ending"]
+
+
+def test_a_signal_ends_a_server_that_is_loading(tmp_path: Path) -> None:
+    (tmp_path / "slow" / "1").mkdir(parents=True)
+    (tmp_path / "slow" / "servable_config.py").write_text(
+        f"import os, time\nopen({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid()))\n"
+        "time.sleep(600)\n"
+    )
+    process = subprocess.Popen([*COMMAND, str(tmp_path), "--grpc", "none", "--rest", "none"])
+    try:
+        while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
+            assert process.poll() is None
+            time.sleep(0.05)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+    finally:
+        process.kill()
+    assert not alive(int((tmp_path / "pid").read_text()))

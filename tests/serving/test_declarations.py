@@ -484,6 +484,31 @@ def test_a_script_ends_and_its_server_goes_on(tmp_path: Path, which: str) -> Non
     raise AssertionError("the worker has not ended")
 
 
+TAKEN = """
+import signal, sys, threading, time
+from mindtorch.tools import mstorch_enable
+from mindspore_serving import server
+
+server.start_restful_server("127.0.0.1:0")
+
+def take() -> None:
+    while sys.argv[1] == "is over" and threading.main_thread().is_alive():
+        time.sleep(0.05)
+    signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
+    time.sleep(60)
+
+threading.Thread(target=take, daemon=True).start()
+if sys.argv[1] == "waits":
+    threading.Event().wait(60)
+"""
+
+
+@pytest.mark.parametrize("main", ["waits", "is over"])
+def test_another_thread_takes_the_signal(main: str) -> None:
+    done = subprocess.run([sys.executable, "-c", TAKEN, main], timeout=50, check=False)
+    assert done.returncode == (128 + 15 if main == "waits" else 0)
+
+
 def _free_port() -> int:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

@@ -21,7 +21,7 @@ from mindtorch.serving.front.hosting import Host, Limits
 from mindtorch.serving.front.version import VersionConfig
 from mindtorch.serving.front.worker import WorkerStartError
 
-from .conftest import make_servables, save_weights
+from .conftest import alive, make_servables, save_weights
 
 
 @pytest.fixture(scope="module")
@@ -50,13 +50,6 @@ def wait_until(what: Callable[[], Any], seconds: float = 30.0) -> None:
     while not what():
         assert time.monotonic() < end, "it did not happen"
         time.sleep(0.02)
-
-
-def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 class Load:
@@ -228,3 +221,66 @@ def test_a_folder_is_followed_and_the_end_is_in_order(folder: Path) -> None:
     assert pending.result()[0]["y"].item() == pytest.approx(0.7)
     assert not any(alive(pid) for pid in pids)
     assert "UNAVAILABLE" in str(Client(address, "things", "echo").infer({"x": 1})).upper()
+
+
+@pytest.fixture
+def own(folder: Path) -> Iterator[tuple[Host, Client]]:
+    """A server with one worker for one test, and a client of its method `sleep`."""
+    host = Host(Limits(request_seconds=20.0, grace_seconds=15.0))
+    try:
+        host.start([VersionConfig(folder, "things", 1)])
+        yield host, Client(f"127.0.0.1:{host.start_grpc('127.0.0.1:0')}", "things", "sleep")
+    finally:
+        host.stop()
+
+
+def test_the_death_of_a_worker_whose_child_holds_its_socket(own: tuple[Host, Client]) -> None:
+    host, client = own
+    version = host.servables.resolve("things")
+    (worker,) = version.workers
+    child = Client(client.address, "things", "fork").infer({"x": 1})[0]["child"].item()
+    try:
+        os.kill(worker.pid, signal.SIGKILL)
+        wait_until(lambda: version.workers and version.workers[0] is not worker)
+        assert client.infer({"x": np.float32(0)})[0]["y"].item() == 0
+    finally:
+        os.kill(child, signal.SIGKILL)
+
+
+def test_a_worker_killed_at_the_end_loses_no_request(own: tuple[Host, Client]) -> None:
+    host, client = own
+    version = host.servables.resolve("things")
+    futures = [client.infer_async({"x": np.float32(0.3)}) for _ in range(4)]
+    wait_until(lambda: version.pending == 4 and version.workers[0].batches)
+    os.kill(version.workers[0].pid, signal.SIGKILL)
+    host.stop()
+    assert [future.result()[0]["y"].item() for future in futures] == [pytest.approx(0.3)] * 4
+
+
+def test_an_end_while_a_worker_is_started_again(own: tuple[Host, Client]) -> None:
+    host, _ = own
+    version = host.servables.resolve("things")
+    os.kill(version.workers[0].pid, signal.SIGKILL)
+    wait_until(lambda: version.restarts == 1)
+    began = time.monotonic()
+    host.stop()
+    assert time.monotonic() - began < 10  # nobody waits for it
+
+
+def test_the_end_of_a_version_that_is_being_exchanged(folder: Path) -> None:
+    """Its requests have the server's time, not that of an exchange; nobody's worker is left."""
+    host = Host(Limits(request_seconds=60.0, grace_seconds=1.0))
+    host.start([VersionConfig(folder, "things", 1)])
+    client = Client(f"127.0.0.1:{host.start_grpc('127.0.0.1:0')}", "things", "sleep")
+    old = host.servables.resolve("things")
+    pid = old.workers[0].pid
+    future = client.infer_async({"x": np.float32(50)})
+    wait_until(lambda: old.pending == 1)
+    host.exchange(VersionConfig(folder, "things", 2))
+    pids = [pid, host.servables.resolve("things").workers[0].pid]
+    os.kill(pids[1], signal.SIGSTOP)
+    began = time.monotonic()
+    host.stop()
+    assert time.monotonic() - began < 15
+    assert "UNAVAILABLE" in str(future.result()).upper() or "ended" in str(future.result())
+    assert not any(alive(each) for each in pids)

@@ -6,6 +6,7 @@ import base64
 import gc
 import http.client
 import json
+import socket
 import time
 import warnings
 from pathlib import Path
@@ -363,3 +364,27 @@ def test_a_log_that_cannot_be_written(caplog: pytest.LogCaptureFixture) -> None:
     assert not log.is_on
     log.write(method="echo")
     log.close()
+
+
+def test_head_and_body_are_one_write(server: Server) -> None:
+    body = json.dumps({"instances": [{"x": 1}]}).encode()
+    head = f"POST /model/things:echo HTTP/1.1\r\nhost: a\r\ncontent-length: {len(body)}\r\n\r\n"
+    for more in ("", "connection: close\r\n"):
+        with socket.create_connection(("127.0.0.1", server.rest), timeout=30) as connection:
+            connection.sendall(head.replace("host: a\r\n", f"host: a\r\n{more}").encode() + body)
+            given = connection.recv(1 << 16)
+            assert given.startswith(b"HTTP/1.1 200 OK")
+            assert given.endswith(b'{"instances":[{"y":1}]}')
+
+
+def test_a_handler_that_fails_is_500(
+    server: Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*given: Any) -> Any:
+        raise ZeroDivisionError("nobody's")
+
+    monkeypatch.setattr(server.host.service, "infer", fail)
+    assert http_call(server, "POST", "/model/things:echo", {"instances": [{"x": 1}]})[0] == 500
+    assert "nobody's" in caplog.text
+    status, _, _ = http_call(server, "PUT", "/model/things:echo")
+    assert status == 405  # FastAPI's

@@ -33,6 +33,34 @@ class Of(nn.Module):
         return self.function(*args)
 
 
+class Branches(nn.Module):
+    """Choices that tensors make: parameters, results of others, branches within branches, each kind
+    of result, and numbers that are none in the branch that is not chosen."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b = nn.Linear(6, 3), nn.Linear(6, 3)
+
+    def forward(self, *args: Any) -> Any:
+        return [y for x in args for y in self.choose(x)]
+
+    def choose(self, x: Any) -> list[Any]:
+        z, positive = x * 2, x.mean() > -1
+
+        def deep(x: Any) -> Any:
+            return torch.cond(x[0, 0] > 0, lambda x: self.a(x) + z[:, :3], self.b, (x,))
+
+        one, two = torch.cond(
+            positive, lambda x, z: (z.exp().sum(1), x > 0), lambda x, z: (x[:, 1], z > x), (x, z)
+        )
+        return [
+            torch.cond(positive, deep, lambda x: self.b(x).tanh(), (x,)), one, two,
+            torch.cond(positive, lambda x: (x + 9).sqrt(), lambda x: (-x).log(), (x,)),
+            torch.cond(positive[None], lambda x: x.long(), lambda x: x.long() // 2, (x,)),
+            torch.cond(positive, lambda x: {"y": x.half()}, lambda x: {"y": -x.half()}, (x,))["y"],
+        ]  # fmt: skip
+
+
 OF_ONE = ("relu exp log sqrt sigmoid tanh erf floor ceil round sin cos tan acos asin atan sinh "
           "cosh asinh reciprocal abs neg sign isnan isinf rsqrt square log1p log2 expm1 erfc trunc "
           "frac isfinite logical_not").split()  # fmt: skip
@@ -111,6 +139,7 @@ def models() -> dict[str, tuple[Any, tuple[Any, ...]]]:
         "rnn": (nn.RNN(6, 4, nonlinearity="relu"), (v[:, None],)),
         "double": (Of(lambda x: x * 2 + 1), (v.double(),)),
         "half": (Of(lambda x: x * 2 + 1), (v.half(),)),
+        "branches": (Branches(), (v, v - 9)),
         "constants": (Of(lambda x: x + torch.arange(6) + torch.ones(4, 6)), (v,)),
     }  # fmt: skip
     return found

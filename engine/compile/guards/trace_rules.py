@@ -21,7 +21,8 @@ import numpy as np
 LIBRARY = str(pathlib.Path(os.path.abspath(__file__)).parents[3])
 _STANDARD = os.path.dirname(os.__file__)
 SKIPPED = (
-    "mindtorch", "numpy", "numba",
+    "mindtorch", "torch",  # ours have torch's names where they stand for it
+    "numpy", "numba",
     "hypothesis",  # its callback of the garbage collector reads the time
 )  # fmt: skip
 # parts of the standard library whose functions depend on their arguments alone
@@ -129,7 +130,7 @@ def is_own(code: types.CodeType, scope: dict[str, Any]) -> bool:
         code: what the function runs.
         scope: its globals.
     """
-    if str(scope.get("__name__")).split(".")[0] != "mindtorch":
+    if str(scope.get("__name__")).split(".")[0] not in ("mindtorch", "torch"):
         return False
     own_code[id(code)] = code
     return True

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mindtorch._module_names import is_ours
 from mindtorch.engine import dtypes
 
 from .. import communication, context
@@ -41,7 +42,7 @@ class Slices:
     """
 
     def __init__(self, optimizer: Any) -> None:
-        own = not type(optimizer).__module__.startswith("mindtorch.")
+        own = not is_ours(type(optimizer).__module__)
         if own or not optimizer.by_element:
             raise NotImplementedError(
                 f"enable_parallel_optimizer: {type(optimizer).__name__} may need whole parameters; "

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mindtorch import torch
+from mindtorch._module_names import is_ours
 from mindtorch.engine.autograd import api
 from mindtorch.engine.compile.capture.host_calls import host_call
 from mindtorch.engine.tensor import Tensor as EngineTensor
@@ -85,7 +86,7 @@ def _fastest(network: Any, inputs: Any, optimizer: Any, count: int) -> Strategy:
 
 def _may_cut(optimizer: Any) -> bool:
     """Whether updates are of each element, and states are not in slices already."""
-    ours = type(optimizer).__module__.startswith("mindtorch.")
+    ours = is_ours(type(optimizer).__module__)
     return bool(ours and optimizer.by_element and optimizer._slices is None)
 
 

@@ -6,10 +6,12 @@ import asyncio
 import contextlib
 import logging
 import resource
+import signal
 import socket
 import ssl
 import threading
-from collections.abc import Coroutine, Sequence
+from collections.abc import Collection, Coroutine, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,8 +21,9 @@ import uvicorn
 import uvloop
 
 from .grpc_services import Health, add_services
+from .http_protocol import JoinedProtocol
 from .metrics import Metrics, RequestLog
-from .rest_app import make_app
+from .rest_app import DirectRoutes, make_app
 from .servables import Servables
 from .service import Service
 from .version import Limits, VersionConfig
@@ -32,6 +35,8 @@ T = TypeVar("T")
 
 MEGABYTE = 1 << 20
 HEARTBEAT = 0.5  # seconds between looks at health, and between writes of the log
+_wakes: list[socket.socket] = []  # open as long as Python writes signals to them
+AGAIN = 0.1  # seconds until a signal that nobody has followed comes again
 
 
 @dataclass(frozen=True)
@@ -67,6 +72,8 @@ class Host:
         self._health: list[Health] = []
         self._rest: list[tuple[uvicorn.Server, asyncio.Task[None]]] = []
         self._tasks: list[asyncio.Task[None]] = []
+        self._calls: set[Future[Any]] = set()
+        self._stopping = False
         self._loop = uvloop.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="serving", daemon=daemon)
         _allow_many_connections()
@@ -74,12 +81,51 @@ class Host:
         self._call(self._begin())
 
     def _run(self) -> None:
+        # threads started from here, gRPC's as well, do not take the signals of the main thread: one
+        # that they take does not wake it
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
         asyncio.set_event_loop(self._loop)
         self._loop.run_forever()
 
     def _call(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run on the loop, and wait."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+        """Run on the loop, and wait.
+
+        Raises:
+            CancelledError: the end came first.
+        """
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        self._calls.add(future)
+        future.add_done_callback(self._calls.discard)
+        if self._stopping:
+            future.cancel()
+        return future.result()
+
+    def wake_main_thread(self, numbers: Collection[int]) -> None:
+        """Give signals to the main thread again until the end has begun. One that another thread
+        has taken, or that came just before a wait for a lock, does not wake it.
+
+        Args:
+            numbers: the signals, whose handlers call :meth:`stop`.
+        """
+        here, there = socket.socketpair()
+        there.setblocking(False)
+        before = signal.set_wakeup_fd(there.fileno(), warn_on_full_buffer=False)
+        if before != -1:  # somebody's loop in the main thread looks after signals
+            signal.set_wakeup_fd(before)
+            return
+        _wakes.extend([here, there])
+        main = threading.main_thread().ident
+        assert main is not None
+
+        def again(number: int) -> None:
+            if not self._stopping:
+                signal.pthread_kill(main, number)
+
+        def come() -> None:
+            for number in set(here.recv(64)).intersection(numbers):
+                self._loop.call_later(AGAIN, again, number)
+
+        self._loop.call_soon_threadsafe(self._loop.add_reader, here.fileno(), come)
 
     async def _begin(self) -> None:
         self._tasks.append(asyncio.create_task(self._beat()))
@@ -197,9 +243,9 @@ class Host:
             secure = {"ssl_certfile": tls.certificate, "ssl_keyfile": tls.key}
             if tls.client_authority is not None:
                 secure |= {"ssl_ca_certs": tls.client_authority, "ssl_cert_reqs": ssl.CERT_REQUIRED}
-        app = make_app(self.service, max_megabytes * MEGABYTE)
-        config = uvicorn.Config(app, lifespan="off", log_config=None, access_log=False,
-                                loop="none", backlog=2048, **secure)  # fmt: skip
+        app = DirectRoutes(make_app(self.service, max_megabytes * MEGABYTE))
+        config = uvicorn.Config(app, lifespan="off", log_config=None, access_log=False, loop="none",
+                                http=JoinedProtocol, backlog=2048, **secure)  # fmt: skip
         try:
             config.load()
         except (OSError, ssl.SSLError) as error:
@@ -217,30 +263,61 @@ class Host:
     # -- the end
 
     def stop(self) -> None:
-        """Refuse new requests, answer those that wait, end the workers and the servers."""
-        if not self._thread.is_alive():
-            return
-        self._call(self._stop())
-        self._loop.call_soon_threadsafe(self._loop.stop)
+        """Refuse new requests, answer those that wait, end the workers and the servers.
+
+        What is being started is given up. Each step has its time; one that is late is left behind.
+        """
+        if not self._stopping:
+            self._stopping = True
+            for call in list(self._calls):
+                call.cancel()
+            asyncio.run_coroutine_threadsafe(self._stop(), self._loop)
         self._thread.join()
         self._loop.close()
+        if _wakes and threading.current_thread() is threading.main_thread():
+            signal.set_wakeup_fd(-1)
+            while _wakes:
+                _wakes.pop().close()
 
     async def _stop(self) -> None:
-        self.accepting = False
+        """The end, in the loop, which it stops whatever happens."""
+        try:
+            self.accepting = False
+            await self._within("health", self._tell_watchers(), 1.0)
+            for task in self._tasks:
+                task.cancel()
+            grace = self.servables.limits.grace_seconds
+            await self._within("the workers", self.servables.stop(), grace + 10.0)
+            for server, _ in self._rest:
+                server.should_exit = True
+            for grpc_server in self._grpc:
+                await self._within("gRPC", grpc_server.stop(1.0), 5.0)
+            for server, task in self._rest:
+                await asyncio.wait([task], timeout=2.0)
+                server.force_exit = True
+                await asyncio.wait([task], timeout=2.0)
+            self.log.close()
+            rest = asyncio.all_tasks() - {asyncio.current_task()}
+            for task in rest:
+                task.cancel()
+            await asyncio.wait(rest or [asyncio.create_task(asyncio.sleep(0))], timeout=5.0)
+        except Exception:
+            logger.exception("the end is not in order")
+        finally:
+            self._loop.stop()
+
+    async def _tell_watchers(self) -> None:
         for health in self._health:
             await health.update(False)
-        for task in self._tasks:
-            task.cancel()
-        await self.servables.stop()
-        for server, _ in self._rest:
-            server.should_exit = True
-        await asyncio.gather(*(server.stop(1.0) for server in self._grpc))
-        for server, task in self._rest:
-            with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(asyncio.shield(task), 2.0)
-            server.force_exit = True
-            await asyncio.wait([task], timeout=2.0)
-        self.log.close()
+
+    async def _within(self, what: str, step: Coroutine[Any, Any, Any], seconds: float) -> None:
+        """A step of the end; it is left behind where it takes longer."""
+        task = asyncio.create_task(step)
+        _, late = await asyncio.wait([task], timeout=seconds)
+        if late:
+            logger.error("the end of %s takes more than %g seconds", what, seconds)
+        elif not task.cancelled() and (error := task.exception()) is not None:
+            logger.error("the end of %s is not in order", what, exc_info=error)
 
 
 def _credentials(tls: TLS) -> Any:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse
+from starlette.requests import ClientDisconnect
 
 import mindtorch
 from mindtorch.serving.errors import INVALID, NOT_FOUND, TIMEOUT, TOO_LARGE, ServingError
@@ -19,11 +22,15 @@ from .mindspore_json import answer_json, columns_of_body, error_json, parse
 from .model_pages import model_metadata, status
 from .service import Call, Service
 
-__all__ = ["make_app"]
+__all__ = ["DirectRoutes", "make_app"]
+
+logger = logging.getLogger("mindtorch.serving")
 
 PAGE = Path(__file__).with_name("page.html")
 JSON = "application/json"
 HEADER_LENGTH = "Inference-Header-Content-Length"
+
+_Handler = Callable[[Request], Awaitable[Response]]
 
 
 def make_app(service: Service, max_bytes: int, lifespan: Any = None) -> FastAPI:
@@ -55,14 +62,56 @@ def make_app(service: Service, max_bytes: int, lifespan: Any = None) -> FastAPI:
         """Counters in Prometheus' format."""
         return _metrics(service)
 
-    app.add_route("/model/{path:path}", _mindspore(service, max_bytes), methods=["POST"])
-    _add_kserve(app, service, max_bytes)
+    predict = _mindspore(service, max_bytes)
+    infer = _kserve_infer(service, max_bytes)
+    app.add_route("/model/{path:path}", predict, methods=["POST"])
+    app.add_route("/v2/models/{name}/infer", infer, methods=["POST"])
+    app.add_route("/v2/models/{name}/versions/{number}/infer", infer, methods=["POST"])
+    app.state.direct = [
+        (re.compile("/v2/models/(?P<name>[^/]+)(?:/versions/(?P<number>[^/]+))?/infer"), infer),
+        (re.compile("/model/(?P<path>.*)", re.DOTALL), predict),
+    ]
+    _add_kserve(app, service)
 
     @app.exception_handler(ServingError)
     async def failed(request: Request, error: ServingError) -> Response:
         return JSONResponse({"error": str(error)}, error.kind.http)
 
     return app
+
+
+class DirectRoutes:
+    """An ASGI application that leads requests for inference to their handlers, past FastAPI's
+    middleware, which takes longer than they do; all else goes to FastAPI, and where it has handlers
+    that are not ours, these requests as well.
+
+    Args:
+        app: what `make_app` made.
+    """
+
+    def __init__(self, app: FastAPI) -> None:
+        self.app = app
+        self.routes: list[tuple[re.Pattern[str], _Handler]] = app.state.direct
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http" and scope["method"] == "POST":
+            for pattern, handler in self.routes:
+                if (found := pattern.fullmatch(scope["path"])) is not None:
+                    scope["path_params"] = found.groupdict("")
+                    response = await _answered(handler, Request(scope, receive))
+                    await response(scope, receive, send)
+                    return
+        await self.app(scope, receive, send)
+
+
+async def _answered(handler: _Handler, request: Request) -> Response:
+    try:
+        return await handler(request)
+    except ClientDisconnect:
+        return Response(status_code=400)  # to nobody
+    except Exception:
+        logger.exception("a request could not be handled")
+        return PlainTextResponse("Internal Server Error", 500)
 
 
 def _metrics(service: Service) -> Response:
@@ -102,7 +151,7 @@ async def _body(request: Request, max_bytes: int, seconds: float) -> bytes:
 # -- MindSpore's
 
 
-def _mindspore(service: Service, max_bytes: int) -> Callable[[Request], Awaitable[Response]]:
+def _mindspore(service: Service, max_bytes: int) -> _Handler:
     async def predict(request: Request) -> Response:
         call = Call("mindspore-rest", _peer(request), "")
         try:
@@ -134,7 +183,7 @@ def _split(path: str) -> tuple[str, int, str]:
 # -- KServe's
 
 
-def _add_kserve(app: FastAPI, service: Service, max_bytes: int) -> None:
+def _add_kserve(app: FastAPI, service: Service) -> None:
     servables = service.servables
 
     @app.get("/v2")
@@ -165,12 +214,8 @@ def _add_kserve(app: FastAPI, service: Service, max_bytes: int) -> None:
         """Inputs and outputs of a method."""
         return JSONResponse(model_metadata(service, name, version_of(number), method_name))
 
-    infer = _kserve_infer(service, max_bytes)
-    app.add_route("/v2/models/{name}/infer", infer, methods=["POST"])
-    app.add_route("/v2/models/{name}/versions/{number}/infer", infer, methods=["POST"])
 
-
-def _kserve_infer(service: Service, max_bytes: int) -> Callable[[Request], Awaitable[Response]]:
+def _kserve_infer(service: Service, max_bytes: int) -> _Handler:
     async def infer(request: Request) -> Response:
         name = request.path_params["name"]
         call = Call("kserve-rest", _peer(request), name)

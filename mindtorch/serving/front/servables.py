@@ -48,7 +48,8 @@ class Servables:
         self.metrics = metrics
         self.running: dict[str, dict[int, Version]] = {}
         self.failed: dict[tuple[str, int], tuple[float, str]] = {}
-        self._ending: set[asyncio.Task[None]] = set()
+        self._ending: set[Version] = set()
+        self._removing: set[asyncio.Task[None]] = set()
 
     def resolve(self, name: str, number: int = 0) -> Version:
         """The version that answers a request.
@@ -97,12 +98,16 @@ class Servables:
             if config.number in self.running.get(config.name, {}):
                 raise WorkerStartError(f"{config.name} version {config.number} runs already")
         versions = [Version(config, self.limits, self.metrics) for config in configs]
-        given = await asyncio.gather(*(v.start() for v in versions), return_exceptions=True)
-        failures = [each for each in given if isinstance(each, BaseException)]
-        if failures:
-            started = [v for v, g in zip(versions, given, strict=True) if g is None]
-            await asyncio.gather(*(version.stop(0.0) for version in started))
-            raise failures[0]
+        self._ending.update(versions)  # unless all start
+        try:
+            given = await asyncio.gather(*(v.start() for v in versions), return_exceptions=True)
+            for each in given:
+                if isinstance(each, BaseException):
+                    raise each
+        except Exception:
+            await asyncio.gather(*(self._end(version, 0.0) for version in versions))
+            raise
+        self._ending.difference_update(versions)
         for version in versions:
             self.running.setdefault(version.config.name, {})[version.config.number] = version
             logger.info("servable %s version %d is ready", version.config.name,
@@ -122,8 +127,13 @@ class Servables:
         del self.running[name][version.config.number]
         if not self.running[name]:
             del self.running[name]
-        await version.stop(self.limits.request_seconds)
+        await self._end(version, self.limits.request_seconds)
         logger.info("servable %s version %d has ended", name, version.config.number)
+
+    async def _end(self, version: Version, grace: float) -> None:
+        self._ending.add(version)
+        await version.stop(grace)
+        self._ending.discard(version)
 
     async def exchange(self, config: VersionConfig) -> None:
         """Start a version, then end the others of its servable.
@@ -136,8 +146,8 @@ class Servables:
             await self.start([config])
         for number in others:
             task = asyncio.get_running_loop().create_task(self.remove(config.name, number))
-            self._ending.add(task)
-            task.add_done_callback(self._ending.discard)
+            self._removing.add(task)
+            task.add_done_callback(self._removing.discard)
 
     async def follow(self, directory: Path, workers: int, all_versions: bool) -> None:
         """Make what runs what lies in a folder: new versions are started, others ended.
@@ -191,12 +201,13 @@ class Servables:
             logger.error("servable %s version %d: %s", config.name, config.number, error)
 
     async def stop(self) -> None:
-        """Answer what waits and end all workers."""
-        for version in self.all():
+        """Answer what waits and end all workers, also of versions that are being started or ended.
+        Whoever calls `start` is told to give up beforehand."""
+        versions = {*self.all(), *self._ending}
+        for version in versions:
             version.stopping = True
-        await asyncio.gather(
-            *(version.stop(self.limits.grace_seconds) for version in self.all()), *self._ending
-        )
+        grace = self.limits.grace_seconds
+        await asyncio.gather(*(self._end(version, grace) for version in versions))
         self.running.clear()
 
     def check_alive(self, name: str, number: int) -> None:

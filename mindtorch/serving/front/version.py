@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import logging
+import math
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -25,7 +26,7 @@ from mindtorch.serving.errors import (
 
 from .metrics import Metrics
 from .requests import Answer, Part, Request
-from .worker import Batch, Worker, WorkerStartError
+from .worker import COLLECT, Batch, Worker, WorkerStartError
 
 __all__ = ["Limits", "MethodInfo", "TensorInfo", "Version", "VersionConfig"]
 
@@ -140,6 +141,9 @@ class Version:
         self.restarts = 0
         self.trouble = ""  # why no worker is there
         self.stopping = False
+        self._closed = False  # no worker starts any more
+        self._deadline = math.inf  # of what waits, once the version is stopping
+        self._ending: asyncio.Task[None] | None = None
         self._queue: deque[Part] = deque()
         self._requests: set[Request] = set()
         self._dispatching = False
@@ -157,11 +161,16 @@ class Version:
             WorkerStartError: one cannot load the version.
         """
         workers = [self._new_worker(i) for i in range(self.config.workers)]
-        given = await asyncio.gather(*(w.start() for w in workers), return_exceptions=True)
-        for each in given:
-            if isinstance(each, BaseException):
-                await asyncio.gather(*(worker.kill() for worker in workers))
-                raise each
+        try:
+            given = await asyncio.gather(*(w.start() for w in workers), return_exceptions=True)
+            for each in given:
+                if isinstance(each, BaseException):
+                    raise each
+        except BaseException:  # also where the server ends meanwhile
+            self.stopping = self._closed = True
+            for worker in workers:
+                worker.kill()
+            raise
         self._describe(given[0])  # type: ignore[arg-type]
         self.workers = workers
         self._watching = asyncio.get_running_loop().create_task(self._watch())
@@ -184,13 +193,18 @@ class Version:
         for number, batch in enumerate(reversed(batches)):
             was_running = number == len(batches) - 1
             self._again(batch, was_running, worker.timed_out)
-        if not self.stopping:
+        if self._wants_workers:
             self.restarts += 1
             self.metrics.restarts.inc()
             task = asyncio.get_running_loop().create_task(self._restart(worker.label))
             self._restarting.add(task)
             task.add_done_callback(self._restarting.discard)
         self._soon()
+
+    @property
+    def _wants_workers(self) -> bool:
+        """Whether a worker that is gone is missed: also at the end, while requests wait."""
+        return not self._closed and (not self.stopping or bool(self._requests))
 
     def _again(self, batch: Batch, was_running: bool, timed_out: bool) -> None:
         """Back to the head of the queue, but for what has had its chances."""
@@ -209,7 +223,7 @@ class Version:
     async def _restart(self, label: str) -> None:
         pause = 0.0
         number = int(label.rpartition("#")[2])
-        while not self.stopping:
+        while self._wants_workers:
             worker = self._new_worker(number)
             try:
                 await worker.start()
@@ -221,8 +235,8 @@ class Version:
                 pause = min(30.0, pause * 2 or 0.5)
                 await asyncio.sleep(pause)
                 continue
-            if self.stopping:
-                await worker.kill()
+            if not self._wants_workers:
+                worker.kill()
                 return
             self.trouble = ""
             self.workers.append(worker)
@@ -241,7 +255,7 @@ class Version:
                 if worker.overdue(self.limits.batch_seconds):
                     logger.error("worker %s: a batch takes too long, it is killed", worker.label)
                     worker.timed_out = True
-                    await worker.kill()
+                    worker.kill()
 
     # -- requests
 
@@ -327,9 +341,10 @@ class Version:
 
     def _dispatch(self, turns: int, quiet: int, arrivals: int) -> None:
         """Send batches to workers that are free. While other requests run, so that more may come
-        at once, first let the loop go round until several turns bring none."""
+        at once, first let the loop go round until several turns bring none, or a batch is full."""
         quiet = quiet + 1 if arrivals == self._arrivals else 0
-        if len(self._requests) > 1 and turns < TURNS and quiet < QUIET:
+        full = bool(self._queue) and self._queue[0].rows >= self.batch_size
+        if not full and len(self._requests) > 1 and turns < TURNS and quiet < QUIET:
             loop = asyncio.get_running_loop()
             loop.call_soon(self._dispatch, turns + 1, quiet, self._arrivals)
             return
@@ -406,23 +421,44 @@ class Version:
     # -- the end
 
     async def stop(self, grace: float) -> None:
-        """Answer what waits, for `grace` seconds at most, and end the workers."""
+        """Answer what waits, and end the workers; goes on where the caller is cancelled.
+
+        Args:
+            grace: seconds for what waits; a second call may give it less than the first.
+        """
         self.stopping = True
-        deadline = time.perf_counter() + grace
-        while self._requests and time.perf_counter() < deadline:
+        self._deadline = min(self._deadline, time.perf_counter() + grace)
+        if self._ending is None:
+            self._ending = asyncio.get_running_loop().create_task(self._end())
+        await asyncio.shield(self._ending)
+
+    async def _end(self) -> None:
+        text = f"servable {self.config.name} has ended"
+        while self._requests and time.perf_counter() < self._deadline:
             await asyncio.sleep(0.01)
-        self._refuse(f"servable {self.config.name} has ended")
-        for task in [*self._restarting, *filter(None, [self._watching])]:
+        self._closed = True
+        self._refuse(text)
+        given_up = [*self._restarting, *filter(None, [self._watching])]
+        for task in given_up:
             task.cancel()
+        if given_up:
+            await asyncio.wait(given_up, timeout=COLLECT + 1.0)
         workers = list(self.workers)
         for worker in workers:
             worker.stop()
-        _, late = await asyncio.wait(
-            [asyncio.create_task(worker.wait()) for worker in workers] or
-            [asyncio.create_task(asyncio.sleep(0))],
-            timeout=max(1.0, deadline - time.perf_counter()),
-        )  # fmt: skip
-        if late:
-            await asyncio.gather(*(worker.kill() for worker in workers))
+        least = time.perf_counter() + 1.0
+        while not await _have_ended(workers, 0.05):
+            if time.perf_counter() < max(self._deadline, least):
+                continue
+            for worker in workers:
+                worker.kill()
+            await _have_ended(workers, COLLECT + 1.0)
+            break
+        self._refuse(text)
         for request in self._requests:
-            request.fail(ServingError(UNAVAILABLE, f"servable {self.config.name} has ended"))
+            request.fail(ServingError(UNAVAILABLE, text))
+
+
+async def _have_ended(workers: Sequence[Worker], seconds: float) -> bool:
+    """Whether all have ended, perhaps after some time."""
+    return all(await asyncio.gather(*(worker.wait(seconds) for worker in workers)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import logging
 import os
@@ -26,6 +27,8 @@ __all__ = ["Batch", "Worker", "WorkerStartError"]
 logger = logging.getLogger("mindtorch.serving")
 
 SOCKET_BUFFER = 4 << 20
+LOOK = 1.0  # seconds between looks whether the process is there
+COLLECT = 5.0  # seconds that a killed process may take until it is gone
 _numbers = itertools.count(1)
 
 
@@ -94,9 +97,11 @@ class Worker:
         self._done = done
         self._ended = ended
         self._start = start
+        self._connection: socket.socket | None = None
         self._writer: asyncio.StreamWriter | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._reading: asyncio.Task[None] | None = None
+        self._looking: asyncio.Task[None] | None = None
 
     @property
     def pid(self) -> int:
@@ -109,17 +114,13 @@ class Worker:
         Raises:
             WorkerStartError: it could not load, or died.
         """
-        ours, theirs = socket.socketpair()
-        for each in (ours, theirs):
-            each.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SOCKET_BUFFER)
-        command = [sys.executable, "-m", "mindtorch.serving.worker_process", str(theirs.fileno())]
-        with theirs:
-            self._process = subprocess.Popen(
-                [*command, self.label], pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-            )  # fmt: skip
-        reader, self._writer = await asyncio.open_connection(sock=ours, limit=SOCKET_BUFFER)
+        loop = asyncio.get_running_loop()
+        self._start_process()
+        self._looking = loop.create_task(self._look())
         try:
+            reader, self._writer = await asyncio.open_connection(
+                sock=self._connection, limit=SOCKET_BUFFER
+            )
             self._writer.writelines(encode({**self._start, "kind": "start"}))
             description = await _receive(reader)
             if description is None:
@@ -127,11 +128,32 @@ class Worker:
             if description["kind"] == "failed":
                 raise WorkerStartError(f"{self.label}: {description['text']}")
         except BaseException:
-            await self.kill()
+            self.kill()
+            await self._collect()
             raise
         self.ready = True
-        self._reading = asyncio.get_running_loop().create_task(self._read(reader))
+        self._reading = loop.create_task(self._read(reader))
         return description
+
+    def _start_process(self) -> None:
+        self._connection, theirs = socket.socketpair()
+        for each in (self._connection, theirs):
+            each.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SOCKET_BUFFER)
+        command = [sys.executable, "-m", "mindtorch.serving.worker_process", str(theirs.fileno())]
+        with theirs:
+            self._process = subprocess.Popen(
+                [*command, self.label], pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            )  # fmt: skip
+
+    async def _look(self) -> None:
+        """End the reading when the process is gone. Its socket tells that at once, but for one that
+        a child of the process still holds."""
+        assert self._process is not None and self._connection is not None
+        while self._process.poll() is None:
+            await asyncio.sleep(LOOK)
+        with contextlib.suppress(OSError):  # it is closed already
+            self._connection.shutdown(socket.SHUT_RD)  # what has arrived can still be read
 
     def send(self, batch: Batch) -> None:
         """Have the worker run a batch."""
@@ -147,22 +169,29 @@ class Worker:
         self._writer.writelines(encode(header, batch.columns()))
 
     async def _read(self, reader: asyncio.StreamReader) -> None:
-        while (frame := await _receive(reader)) is not None:
-            batch = self.batches.pop(frame["id"])
-            for waiting in self.batches.values():
-                waiting.sent = time.perf_counter()  # it begins now
-                break
-            errors = {int(row): ServingError(KINDS[kind], text)
-                      for row, (kind, text) in frame["errors"].items()}  # fmt: skip
-            try:
-                batch.take(frame["columns"], errors)
-                self._done(self, batch, frame["seconds"])
-            except Exception:
-                logger.exception("%s: an answer could not be taken", self.label)
-        await self.kill()
+        try:
+            while (frame := await _receive(reader)) is not None:
+                self._take(frame)
+        except Exception:
+            logger.exception("%s: what it sends cannot be read", self.label)
+        self.kill()
+        await self._collect()
         batches = list(self.batches.values())
         self.batches.clear()
         self._ended(self, batches)
+
+    def _take(self, frame: dict[str, Any]) -> None:
+        batch = self.batches.pop(frame["id"])
+        for waiting in self.batches.values():
+            waiting.sent = time.perf_counter()  # it begins now
+            break
+        errors = {int(row): ServingError(KINDS[kind], text)
+                  for row, (kind, text) in frame["errors"].items()}  # fmt: skip
+        try:
+            batch.take(frame["columns"], errors)
+            self._done(self, batch, frame["seconds"])
+        except Exception:
+            logger.exception("%s: an answer could not be taken", self.label)
 
     def overdue(self, limit: float) -> bool:
         """Whether the batch that runs has run for longer than `limit` seconds."""
@@ -175,20 +204,37 @@ class Worker:
         if self._writer is not None and not self._writer.is_closing():
             self._writer.writelines(encode({"kind": "stop"}))
 
-    async def wait(self) -> None:
-        """Wait until the process has ended."""
-        if self._reading is not None:
-            await self._reading
+    async def wait(self, seconds: float) -> bool:
+        """Wait until the process has ended; gives back whether it has.
 
-    async def kill(self) -> None:
-        """End the process at once, and collect it."""
+        Args:
+            seconds: at most.
+        """
+        if self._reading is None:
+            return True
+        _, late = await asyncio.wait([self._reading], timeout=seconds)
+        return not late
+
+    def kill(self) -> None:
+        """End the process at once; what it has not answered is given back by `ended`."""
         self.ready = False
         if self._writer is not None:
-            self._writer.close()
+            self._writer.transport.abort()  # `close` would wait until all is written
+        elif self._connection is not None:
+            self._connection.close()
         if self._process is not None:
             self._process.kill()
-            while self._process.poll() is None:  # no thread: the script may be over by now
-                await asyncio.sleep(0.002)
+
+    async def _collect(self) -> None:
+        """Wait until the killed process is gone; the system may need its time."""
+        assert self._process is not None and self._looking is not None
+        self._looking.cancel()
+        end = time.perf_counter() + COLLECT
+        while self._process.poll() is None:  # no thread: the script may be over by now
+            if time.perf_counter() > end:
+                logger.error("%s (pid %d) is killed, and does not end", self.label, self.pid)
+                return
+            await asyncio.sleep(0.002)
 
 
 async def _receive(reader: asyncio.StreamReader) -> dict[str, Any] | None:

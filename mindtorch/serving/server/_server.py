@@ -153,6 +153,8 @@ def _end_with_signals() -> None:
                             (signal.SIGTERM, signal.SIG_DFL)):  # fmt: skip
         if signal.getsignal(number) is default:
             _replaced[number] = signal.signal(number, _end)
+    if _replaced:
+        _host[0].wake_main_thread(_replaced)
 
 
 def _end(number: int, frame: object) -> None:

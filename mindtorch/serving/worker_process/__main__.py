@@ -127,7 +127,9 @@ def main(arguments: list[str]) -> int:
     # function and not SIG_IGN: programs that a stage starts shall not inherit it.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: None)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
     connection = socket.socket(fileno=int(arguments[0]))
+    connection.set_inheritable(False)
     torch_disable()
     start = receive(connection)
     if start is None:

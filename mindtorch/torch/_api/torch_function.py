@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from mindtorch._module_names import is_ours
 from mindtorch.engine.compile.guards.global_state import intercepting
 from mindtorch.kernels.support.fork_safe_lock import reentrant_lock
 
@@ -98,7 +99,7 @@ def handler_of(kind: type) -> Any:
     """The class's ``__torch_function__``; None where it is one of ours, or has none."""
     if kind not in _handlers:
         found = getattr(kind, "__torch_function__", None)
-        known = kind is Tensor or kind.__module__.startswith("mindtorch.") or _of_real_torch(found)
+        known = kind is Tensor or is_ours(kind.__module__) or _of_real_torch(found)
         if found is disabled_torch_function_impl or known:
             found = None
         _handlers[kind] = found
@@ -332,7 +333,7 @@ class TorchFunctionMode:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        if not cls.__module__.startswith("mindtorch."):
+        if not is_ours(cls.__module__):
             install()
 
     def __torch_function__(

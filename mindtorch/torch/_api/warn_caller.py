@@ -6,9 +6,8 @@ import sys
 import warnings
 from types import FrameType
 
+from mindtorch._module_names import is_ours
 from mindtorch.engine.dispatch import state
-
-_OWN = __name__.partition(".")[0] + "."
 
 
 def warn_caller(text: str, category: type[Warning] = UserWarning) -> None:
@@ -16,7 +15,7 @@ def warn_caller(text: str, category: type[Warning] = UserWarning) -> None:
     state.stop_recording_call()
     frame: FrameType | None = sys._getframe(1)
     level = 2
-    while frame is not None and frame.f_globals.get("__name__", "").startswith(_OWN):
+    while frame is not None and is_ours(frame.f_globals.get("__name__", "")):
         frame, level = frame.f_back, level + 1
     warnings.warn(text, category, stacklevel=level)
 

@@ -6,6 +6,8 @@ import sys
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
+from mindtorch._module_names import module_names
+
 __all__ = ["alias_module"]
 
 
@@ -31,3 +33,4 @@ def alias_module(package: str, name: str, names: str) -> None:
             value.__module__ = full
     sys.modules[full] = module
     setattr(parent, name, module)
+    module_names.loaded(module)

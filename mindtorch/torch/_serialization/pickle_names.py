@@ -12,6 +12,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any, ClassVar
 
+from mindtorch._module_names import is_ours
 from mindtorch.engine import dtypes
 from mindtorch.engine.devices.device import Device
 from mindtorch.engine.dtypes import DType
@@ -69,15 +70,16 @@ def torch_name(thing: Any, name: str | None = None) -> tuple[str, str] | None:
     if isinstance(thing, (type, FunctionType)) and thing in _SPECIAL_NAMES:
         return _SPECIAL_NAMES[thing]
     module = getattr(thing, "__module__", None) or ""
-    if not module.startswith("mindtorch."):
+    if not is_ours(module):
         return None
     name = name or getattr(thing, "__qualname__", thing.__name__)
-    if module != OURS and not module.startswith(OURS + "."):
+    home = module.removeprefix("mindtorch.")
+    if home.partition(".")[0] != "torch":
         raise pickle.PicklingError(f"cannot save {module}.{name}: it is internal to mindtorch")
     public = getattr(importlib.import_module(OURS), name, None)
     if public is thing and name[:1] != "_":
         return "torch", name
-    return "torch" + module[len(OURS) :], name
+    return home, name
 
 
 def resolve(module: str, name: str) -> Any:
@@ -221,17 +223,13 @@ def tensor_reducer(cls: type) -> Any:
         return lambda tensor: tensor.__reduce_ex__(2)
     for base in cls.__mro__:
         if "__reduce_ex__" in vars(base):
-            custom = not _is_ours(base) and base is not object
+            custom = not is_ours(base.__module__) and base is not object
             if custom:
                 return None
             break
-    if any(base.__name__ == "Parameter" and _is_ours(base) for base in cls.__mro__):
+    if any(base.__name__ == "Parameter" and is_ours(base.__module__) for base in cls.__mro__):
         return _utils.reduce_parameter
     return _utils.reduce_tensor
-
-
-def _is_ours(cls: type) -> bool:
-    return cls.__module__.partition(".")[0] == "mindtorch"
 
 
 def rename_globals(data: bytes) -> bytes:

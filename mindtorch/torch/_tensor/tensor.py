@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mindtorch._module_names import is_ours
 from mindtorch.engine import dtypes, stored_types
 from mindtorch.engine.autograd import api, tape
 from mindtorch.engine.aval import answered, aval, unanswered
@@ -90,7 +91,7 @@ class TensorMeta(type):
 
     def __init__(cls, name: str, bases: Any, fields: Any, **options: Any) -> None:
         super().__init__(name, bases, fields)
-        if not cls.__module__.startswith("mindtorch."):
+        if not is_ours(cls.__module__):
             import importlib
 
             functions = importlib.import_module("mindtorch.torch._api.torch_function")
@@ -284,7 +285,7 @@ class Tensor(
         contents = self.detach().array() if device.type != "meta" else None
         if contents is not None and self.aval.dtype in dtypes.STORED:
             contents = stored_types.widened(contents)
-        ours = type(self).__module__.startswith("mindtorch.")
+        ours = is_ours(type(self).__module__)
         return tensor_repr(
             contents,
             self.aval.shape,

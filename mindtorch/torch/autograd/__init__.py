@@ -51,7 +51,7 @@ def __dir__() -> list[str]:
 def _found_later(name: str) -> Any:
     """Modules that few programs use are imported when they are first used."""
     if name in _AT_FIRST_USE:
-        return importlib.import_module(f"{__name__}.{name}")
+        return importlib.import_module(f"{__package__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

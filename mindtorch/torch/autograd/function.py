@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from mindtorch._module_names import is_ours
 from mindtorch.engine import dtypes
 from mindtorch.engine.autograd import api, inplace, tape
 from mindtorch.engine.autograd.saved_tensors import DETACHED, PackedTensor, kept, saved_tensor_hooks
@@ -278,7 +279,7 @@ class _FunctionMeta(type):
     def __init__(cls, name: str, bases: Any, fields: Any) -> None:
         super().__init__(name, bases, fields)
         if "_plain" not in fields:
-            cls._plain = cls.__module__.startswith(__name__.partition(".")[0] + ".")
+            cls._plain = is_ours(cls.__module__)
         cls._backward_cls = type(f"{name}Backward", (FunctionNode,), {"_forward_cls": cls})
 
 

@@ -8,6 +8,7 @@ import sys
 import warnings
 from typing import Any
 
+from mindtorch._module_names import is_ours
 from mindtorch.engine.dispatch import GRAD, RECORDING_CALL, state
 from mindtorch.torch.autograd._forward_levels import levels
 
@@ -16,7 +17,7 @@ def _dual(module: str | None = None) -> bool:
     """Whether forward mode has to see the block of a script: ours write to leaves, and draw."""
     if not (levels() or state.forward):
         return False
-    return not (module or sys._getframe(2).f_globals["__name__"]).startswith("mindtorch.")
+    return not is_ours(module or sys._getframe(2).f_globals["__name__"])
 
 
 class BlockMode:

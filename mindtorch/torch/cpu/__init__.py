@@ -84,5 +84,5 @@ def __getattr__(name: str) -> Any:
     if name == "amp":
         import importlib
 
-        return importlib.import_module(f"{__name__}.amp")
+        return importlib.import_module(f"{__package__}.amp")
     raise AttributeError(f"module 'torch.cpu' has no attribute '{name}'")

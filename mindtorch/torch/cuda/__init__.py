@@ -293,13 +293,13 @@ def _set_rng_state_offset(offset: int, device: Any = "cuda") -> None:
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        return importlib.import_module(f"{__name__}.{name}")
+        return importlib.import_module(f"{__package__}.{name}")
     if name in _MEMORY:
-        return getattr(importlib.import_module(f"{__name__}.memory"), name)
+        return getattr(importlib.import_module(f"{__package__}.memory"), name)
     if name in _GRAPHS:
-        return getattr(importlib.import_module(f"{__name__}.graphs"), name)
+        return getattr(importlib.import_module(f"{__package__}.graphs"), name)
     if name in _MONITOR:
-        found = getattr(importlib.import_module(f"{__name__}._monitor"), name)
+        found = getattr(importlib.import_module(f"{__package__}._monitor"), name)
         found.__module__ = __name__
         return found
     if name == "_initialized":

@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 import threading
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
@@ -22,6 +23,31 @@ Call = tuple[Any, ...]
 _SMALL = 16384
 
 
+class _About(threading.local):
+    """Whose data the operations of this thread exchange."""
+
+    subject = ""
+
+
+_about = _About()
+
+
+@contextmanager
+def about(subject: str) -> Iterator[None]:
+    """A block whose operations exchange somebody's data. Processes that have come with others'
+    are told so, by these names, in place of numbers that are none."""
+    before, _about.subject = _about.subject, subject
+    try:
+        yield
+    finally:
+        _about.subject = before
+
+
+def subject() -> str:
+    """Whose data the operations of this thread exchange; "" where nobody has said."""
+    return _about.subject
+
+
 class ProcessGroup:
     """Some of the processes, numbered from 0 within the group.
 
@@ -31,9 +57,6 @@ class ProcessGroup:
         ranks: the global numbers of its processes, in the group's order.
         timeout: how long an operation waits for the others.
         name: for error messages.
-
-    Attributes:
-        subject: whose data operations are about, for error messages.
     """
 
     def __init__(
@@ -50,7 +73,6 @@ class ProcessGroup:
         self._executor: ThreadPoolExecutor | None = None
         self._lock = threading.Lock()
         self._failure: RuntimeError | None = None
-        self.subject = ""
         self.device: Any = None  # the collectives of tensors on CUDA, where NCCL makes them
 
     def rank(self) -> int:
@@ -63,6 +85,13 @@ class ProcessGroup:
 
     def name(self) -> str:
         return self.backend
+
+    def next_number(self, kind: str) -> int:
+        """How many of a kind have asked before: the same in all processes, which make the same
+        modules in the same order."""
+        key = kind, *self.ranks
+        self.mesh.made[key] += 1
+        return self.mesh.made[key] - 1
 
     def run(self, function: Callable[[], Any]) -> Future[Any]:
         """Do something after everything that was asked of the group before."""
@@ -107,8 +136,8 @@ class ProcessGroup:
             the tag of its messages.
         """
         begun = _failure.operations_begun(self.mesh, self.number)
-        self.mesh.doing[self.number] = (begun + 1, call, self.subject)
-        return _tag_of(call[0], self.subject)
+        self.mesh.doing[self.number] = (begun + 1, call, _about.subject)
+        return _tag_of(call[0], _about.subject)
 
     def broadcast_bytes(
         self, data: bytes | None, root: int, call: Call = ("broadcast of objects",)

@@ -13,7 +13,7 @@ import socket
 import struct
 import threading
 import time
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from datetime import timedelta
 from typing import Any
 
@@ -49,6 +49,7 @@ class Mesh:
         self.stuck = False
         # by group: how many operations were begun, the last one, and what it was about
         self.doing: dict[int, tuple[int, tuple[Any, ...], str]] = {}
+        self.made: Counter[tuple[Any, ...]] = Counter()  # modules, by kind and ranks
         self.answers: dict[int, str] = {}
         self.asking = threading.Lock()
         # by thread, what it waits in, and the threads that work for groups

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from . import _failure
-from ._group import Call, ProcessGroup, as_bytes, call_of, call_of_each
+from ._group import Call, ProcessGroup, as_bytes, call_of, call_of_each, subject
 from ._mesh import Mesh
 from ._waits import Waiting
 
@@ -148,7 +148,7 @@ class MpiGroup(ProcessGroup):
             self._meet(call)
         self.begin(call)
         begun = _failure.operations_begun(self.mesh, self.number)
-        mark = zlib.crc32(repr((call, sizes, begun, self.subject)).encode())
+        mark = zlib.crc32(repr((call, sizes, begun, subject())).encode())
         marks = np.array([mark, -mark], np.int64)
         agreed = [self.communicator.Iallreduce(self._mpi.IN_PLACE, marks, self._mpi.MAX)]
         text = _failure.last_operation(self.mesh, self.number)

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import mindtorch.torch as torch
+from mindtorch._module_names import is_ours
 from mindtorch.engine.devices.device import Device
 
 from ._names import NameSpace, is_builtin, qualified_name, torch_name
@@ -91,7 +92,7 @@ class _Writer:
             return f"slice({', '.join(parts)})"
         if isinstance(value, type) or (callable(value) and hasattr(value, "__name__")):
             return self.global_name(value)
-        if type(value).__module__.startswith("mindtorch") and hasattr(value, "name"):
+        if is_ours(type(value).__module__) and hasattr(value, "name"):
             shown = torch_name(value)
             return repr(value) if shown is None else shown
         return repr(value)

@@ -8,6 +8,7 @@ import re
 from typing import Any
 
 import mindtorch.torch as torch
+from mindtorch._module_names import is_ours
 from mindtorch.engine.dtypes import DType
 
 __all__ = ["NameSpace", "qualified_name", "short_name", "torch_name"]
@@ -33,7 +34,7 @@ def torch_name(value: Any) -> str | None:
         found = getattr(holder, name, None)
         if found is value or getattr(found, "__wrapped__", None) is value:
             return ".".join(filter(None, ("torch", space, name)))
-    if module.startswith("mindtorch.torch"):
+    if is_ours(module):
         return f"{module.removeprefix('mindtorch.')}.{getattr(value, '__qualname__', name)}"
     return None
 

@@ -10,6 +10,7 @@ import typing
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from mindtorch._module_names import is_ours
 from mindtorch.torch._api import torch_function
 from mindtorch.torch._compat.runtime_checks import _assert
 from mindtorch.torch._tensor.tensor import Tensor
@@ -176,7 +177,7 @@ class Tracer(TracerBase):
                 values.append(self._specialized(name, proxy, concrete[name]))
                 continue
             annotation = None if prefix else analyzed.__annotations__.get(name)
-            if annotation == "Any" and analyzed.__globals__["__name__"].startswith("mindtorch."):
+            if annotation == "Any" and is_ours(analyzed.__globals__["__name__"]):
                 annotation = None  # of our layers, which are not annotated in torch
             values.append(
                 self.create_proxy("placeholder", prefix + name, default, {}, type_expr=annotation)
@@ -291,7 +292,7 @@ class Tracer(TracerBase):
         for each in functions:
             found = getattr(inspect.unwrap(each), "__globals__", None)
             home = "" if found is None else str(found.get("__name__", ""))
-            if found is not None and not home.startswith("mindtorch."):
+            if found is not None and not is_ours(home):
                 yield found
 
 

@@ -25,9 +25,9 @@ from .parameter import UninitializedParameter as UninitializedParameter
 def _found_later(name: str) -> Any:
     """What few programs use is imported when first used."""
     if name in ("attention", "common_types", "grad", "intrinsic", "parallel", "qat", "quantized"):
-        return importlib.import_module(f"{__name__}.{name}")
+        return importlib.import_module(f"{__package__}.{name}")
     if name == "DataParallel":
-        return importlib.import_module(f"{__name__}.parallel").DataParallel
+        return importlib.import_module(f"{__package__}.parallel").DataParallel
     raise AttributeError(f"module 'torch.nn' has no attribute '{name}'")
 
 

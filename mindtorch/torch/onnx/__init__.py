@@ -57,7 +57,7 @@ _MODES = {TrainingMode.EVAL: False, TrainingMode.TRAINING: True, TrainingMode.PR
 
 def __getattr__(name: str) -> Any:
     if name in ("model_writer", "program"):  # they need the package onnx
-        return importlib.import_module(f"{__name__}.{name}")
+        return importlib.import_module(f"{__package__}.{name}")
     if name == "ONNXProgram":
         return __getattr__("program").ONNXProgram
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -73,6 +73,19 @@ def test_what_is_written_computes_the_same(name: str, tmp_path: Path) -> None:
         np.testing.assert_allclose(mine.numpy(), theirs.numpy(), 2e-5, 2e-6)
 
 
+def test_a_choice_is_made_where_the_file_runs(tmp_path: Path) -> None:
+    net, (x, _) = MODELS["branches"]
+    ms.export(net, x, file_name=tmp_path / "net", file_format="MINDIR")
+    cell = loaded(tmp_path / "net.mindir")
+    for given in (x, -x, x - 9, x + 9, -x - 9):
+        expected = mindir_models.computed(net, (given,))
+        found = mindir_models.flat(cell(given))
+        assert len(found) == len(expected) == 6
+        for mine, theirs in zip(found, expected, strict=True):
+            assert (mine.shape, mine.dtype) == (theirs.shape, theirs.dtype)
+            np.testing.assert_allclose(mine.numpy(), theirs.numpy(), 2e-5, 2e-6)
+
+
 def test_the_file_is_of_version_1_and_has_the_parameters_names(tmp_path: Path) -> None:
     """Lite reads no newer version; MindSpore wants a version that it knows of itself."""
     ms.export(Net(), batch(2), file_name=tmp_path / "net", file_format="MINDIR")
@@ -264,3 +277,19 @@ def test_the_command_says_what_is_wrong(tmp_path: Path, capsys: Any) -> None:
         assert main(["export", place, "--input", given, *out]) == 2
         assert text in capsys.readouterr().err
     assert not (tmp_path / "x").exists()
+
+
+def test_weights_that_were_set_in_graph_mode(tmp_path: Path) -> None:
+    """What waits to be written to a parameter is written before its memory is read."""
+    x = ms.Tensor(np.ones((2, 3), np.float32))
+    ms.set_context(mode=ms.GRAPH_MODE)
+    try:
+        net = nn.Dense(3, 4)
+        for number in (0.5, 0.25):
+            for each in net.get_parameters():
+                each.set_data(ms.Tensor(np.full(each.shape, number, np.float32)))
+            ms.export(net, x, file_name=tmp_path / "net", file_format="MINDIR")
+            found = loaded(tmp_path / "net.mindir")(x).asnumpy()
+            assert found.tolist() == [[4 * number] * 4] * 2
+    finally:
+        ms.set_context(mode=ms.PYNATIVE_MODE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,15 @@ OTHERS = {
     "a_message_that_nobody_sends": ["recv from rank 0", "recv from rank 0"],
     "another_group": ["all_reduce of 10 float32", "all_reduce of 100000 float32"],
 }  # fmt: skip
+# by case, what both wait in where the modules have equal sizes; they differ by their numbers alone
+MODULES = {
+    "sharded_layers_in_another_order":
+        r"all_gather of (\d+ uint8) \(weight, bias of sharded module",
+    "replicas_in_another_order":
+        r"all_reduce of (\d+ float32) \(bucket 0 of DistributedDataParallel",
+    "cut_layers_in_another_order":
+        r"all_reduce of (\d+ float32) \(outputs of Linear, on this mesh module",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("way", ["mpi", "sockets"])
@@ -41,9 +51,15 @@ def test_both_operations_are_named(way: str, tmp_path: Path) -> None:
 
 
 def check(found: dict[str, Any]) -> None:
-    assert found.keys() == {*OTHERS, "in_the_background"}
+    assert found.keys() == {*OTHERS, *MODULES, "in_the_background"}
     for text in found.pop("in_the_background"):
         assert "rank 0 waits in recv from rank 1, rank 1 waits in all_reduce of 3 float32" in text
+    for name, pattern in MODULES.items():
+        for text in found.pop(name):
+            told = [f"rank {rank} waits in {pattern} (.)\\)" for rank in range(2)]
+            both = re.search(", ".join(told), text)
+            assert both is not None, text
+            assert both[1] == both[3] and int(both[4]) == int(both[2]) + 1
     for name, texts in found.items():
         for text, size, other in zip(texts, (10, 100000), OTHERS[name], strict=True):
             first = text.partition("\n")[0]

@@ -97,7 +97,8 @@ class _Unpickler(pickle.Unpickler):
             return getattr(pathlib, name)
         if module.startswith(_HOME):
             found = pickle_names.resolve(module, name)
-            own = isinstance(found, type) and str(found.__module__).startswith("mindtorch." + _HOME)
+            home = str(getattr(found, "__module__", "")).removeprefix("mindtorch.")
+            own = isinstance(found, type) and home.startswith(_HOME)
             if own and (dataclasses.is_dataclass(found) or issubclass(found, enum.Enum)):
                 return found
         return safe_unpickler.safe_global(module, name)

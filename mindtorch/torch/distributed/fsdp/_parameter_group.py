@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from mindtorch.engine.allocator import address_of, empty
 from mindtorch.engine.compile.capture.host_calls import host_call, traced_hook
 
-from .._group import ProcessGroup
+from .._group import ProcessGroup, about, subject
 from .._observed import tell
 from ._memory import LINE, ReleasableMemory
 from ._placing import Placing
@@ -86,6 +87,7 @@ class ParameterGroup:
         policy: MixedPrecisionPolicy, reshards: bool, smaller: ProcessGroup | None,
     ) -> None:  # fmt: skip
         self.placing = placing
+        self.number = placing.group.next_number("sharded module")
         self.policy = policy
         self.reshards = reshards
         self.smaller = smaller
@@ -239,12 +241,13 @@ class ParameterGroup:
             p.fill(sent[slots[p]].view(p.whole.dtype))
         return sent
 
-    def _about(self, parameters: list[ShardedParameter]) -> None:
-        """Say whose data the next operations exchange, for errors; nobody's for an empty list."""
+    def _about(self, parameters: list[ShardedParameter]) -> AbstractContextManager[None]:
+        """A block that exchanges these. Names begin at the root, the first module that is called:
+        layers that are called directly differ by their numbers alone."""
         names = [p.name for p in parameters[:_NAMED]]
         if len(parameters) > _NAMED:
             names.append(f"and {len(parameters) - _NAMED} more")
-        self.placing.group.subject = ", ".join(names)
+        return about(f"{', '.join(names)} of sharded module {self.number}")
 
     def _gather(self) -> None:
         sent, slots, group = self._parts(), self._sent, self.placing.group
@@ -252,20 +255,20 @@ class ParameterGroup:
             for p in self.parameters:
                 p.spread(sent[slots[p]].view(p.whole.dtype)[None])
             return
-        self._about(self.parameters)
         pairs = [(p.whole.view(np.uint8), sent[slots[p]]) for p in slots.alone]
         if slots.shared:
             rows = empty(slots.shared * group.size(), np.dtype(np.uint8)).reshape(group.size(), -1)
             pairs.append((rows, sent[: slots.shared]))
         if pairs:
-            group.all_gather_each(pairs)
+            with self._about(self.parameters):
+                group.all_gather_each(pairs)
         for p in slots.together:
             p.spread(rows[:, slots[p]].view(p.whole.dtype))
-        self._about([])
 
     def _gather_part(self) -> None:
         assert self.smaller is not None and self._memory is not None
-        self.smaller.all_gather_into(self._memory.bytes, self._part)
+        with self._about(self.parameters):
+            self.smaller.all_gather_into(self._memory.bytes, self._part)
 
     # --- gradients ---------------------------------------------------------------------------
 
@@ -368,10 +371,9 @@ class ParameterGroup:
             if before != 1:
                 rows *= dtype.type(before)
             summed.append((out[end:], rows))
-        self._about([p for p, _ in pairs])
-        _reduce_scatter(group, summed)
-        out = self._all_reduce(out)
-        self._about([])
+        with self._about([p for p, _ in pairs]):
+            _reduce_scatter(group, summed)
+            out = self._all_reduce(out)
         if out is not None:
             out *= dtype.type(after)
         return [p for p, _ in [*direct, *others]], out
@@ -406,7 +408,13 @@ class ParameterGroup:
         if repeated is self.placing.group:  # whose thread this is
             repeated.all_reduce(out, "SUM")
         elif repeated.size() > 1:
-            repeated.run(lambda: repeated.all_reduce(out, "SUM")).result()
+            text = subject()
+
+            def add() -> None:
+                with about(text):
+                    repeated.all_reduce(out, "SUM")
+
+            repeated.run(add).result()
         return out
 
     def finish_reduction(self) -> None:

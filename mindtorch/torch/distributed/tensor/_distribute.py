@@ -6,12 +6,14 @@ import inspect
 import math
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from mindtorch.engine import dtypes
 from mindtorch.engine.autograd import api
 from mindtorch.engine.aval import aval
 from mindtorch.engine.devices.device import empty_on
+from mindtorch.engine.dispatch import graph_under_way
 from mindtorch.engine.ops.movement import clone
 from mindtorch.engine.sharding.placements import Partial, Placement, Replicate, Shard
 from mindtorch.engine.sharding.redistribute import redistribute_local
@@ -27,6 +29,7 @@ from ..._api.arguments import as_device, as_dtype, as_shape
 from ..._tensor.size_and_formats import strided
 from ...functions.random import generator_of
 from ...nn.parameter import Parameter
+from .._group import about
 from ..device_mesh import DeviceMesh
 from ._random import draw_part
 from ._tensor import DTensor, checked_placements, current_mesh
@@ -195,9 +198,14 @@ def _hook(module: Any, mesh: DeviceMesh, function: Callable[..., Any], name: str
             stacklevel=3,
         )
 
+    here = mesh.get_coordinate() is not None
+    number = mesh.get_group(0).next_number(what) if here else 0
+    subject = f"{what} of {type(module).__name__}, on this mesh module {number}"
+
     def call(own: Any, *values: Any) -> Any:
         given = values[-1]  # the inputs, or behind them the outputs
-        return function(given, mesh) if count == 2 else function(own, given, mesh)
+        with about(subject) if graph_under_way() is None else nullcontext():
+            return function(given, mesh) if count == 2 else function(own, given, mesh)
 
     if name == "input_fn":
         module.register_forward_pre_hook(call)

@@ -110,9 +110,7 @@ def _typename(value: Any) -> str:
     if kind.__module__ in ("builtins", "__builtin__"):
         return kind.__name__
     module = kind.__module__
-    if module.startswith("mindtorch.torch"):
-        module = module[len("mindtorch.") :]
-    return f"{module}.{kind.__qualname__}"
+    return f"{module.removeprefix('mindtorch.')}.{kind.__qualname__}"
 
 
 def _tensor_name(value: Any) -> str:

@@ -12,6 +12,7 @@ from mindtorch.engine.tensor import from_array
 
 from ...distributed import GradBucket, ProcessGroup
 from ...distributed._device import Sum
+from ...distributed._group import about
 from ...distributed._observed import tell
 
 __all__ = ["Reducer"]
@@ -49,9 +50,18 @@ class _Bucket:
     def zero(self) -> None:
         self.flat[...] = 0
 
-    def sum(self, group: ProcessGroup) -> Any:
-        """Begin to add the vectors of all processes."""
-        return group.run(lambda: group.all_reduce(self.flat, "SUM"))
+    def sum(self, group: ProcessGroup, subject: str) -> Any:
+        """Begin to add the vectors of all processes.
+
+        Args:
+            subject: what they are, for errors.
+        """
+
+        def add() -> None:
+            with about(subject):
+                group.all_reduce(self.flat, "SUM")
+
+        return group.run(add)
 
     def replace(self, found: Any) -> None:
         """Take the vector that a hook has made."""
@@ -88,7 +98,7 @@ class _DeviceBucket(_Bucket):
     def zero(self) -> None:
         self.tensor.zero_()
 
-    def sum(self, group: ProcessGroup) -> Any:
+    def sum(self, group: ProcessGroup, subject: str) -> Any:
         return Sum(self.tensor, group)
 
     def replace(self, found: Any) -> None:
@@ -131,13 +141,15 @@ class Reducer:
         capacity: bytes of a bucket.
         keep_views: whether gradients become views of the buckets.
         unused: whether some parameters may have no gradient, in some processes.
+        name: of the module, the same in all processes, for errors.
     """
 
     def __init__(
         self, parameters: list[Any], group: ProcessGroup, capacity: int, keep_views: bool,
-        unused: bool,
+        unused: bool, name: str = "",
     ) -> None:  # fmt: skip
         self.group = group
+        self.name = name
         self.unused = unused
         self.keep_views = keep_views
         self.parameters = parameters
@@ -212,7 +224,7 @@ class Reducer:
             bucket.result = self.hook[1](self.hook[0], given)
         elif self.group.size() > 1:
             tell("c10d.allreduce_")
-            bucket.result = bucket.sum(self.group)
+            bucket.result = bucket.sum(self.group, f"bucket {index} of {self.name}")
 
     def send_zeros(self) -> None:
         """Go along with the others' backward pass."""

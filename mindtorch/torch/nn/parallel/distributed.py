@@ -88,10 +88,12 @@ class DistributedDataParallel(Module, Joinable):
         self._buffers_to_send = [b for n, b in module.named_buffers() if n not in ignored]
         self._kept = [p for n, p in named.items() if n not in ignored]
         self._divide_by_initial = True
+        number = self.process_group.next_number("replica")
+        self._name = f"DistributedDataParallel {number}"
         capacity = int((25 if bucket_cap_mb is None else bucket_cap_mb) * (1 << 20))
         self._reducer = Reducer(
             self._trained, self.process_group, capacity, gradient_as_bucket_view,
-            find_unused_parameters or static_graph,
+            find_unused_parameters or static_graph, self._name,
         )  # fmt: skip
         if init_sync:
             self._check_shapes()
@@ -301,7 +303,7 @@ class DistributedDataParallel(Module, Joinable):
         self.process_group = dist.distributed_c10d.group_of(None)
         self._reducer = Reducer(
             self._trained, self.process_group, 25 << 20, self.gradient_as_bucket_view,
-            self.find_unused_parameters or self.static_graph,
+            self.find_unused_parameters or self.static_graph, self._name,
         )  # fmt: skip
         for parameter in self._trained:
             parameter.register_post_accumulate_grad_hook(self._one_ready)
