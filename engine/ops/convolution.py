@@ -162,6 +162,7 @@ channel_sum = NetworkOp(
     "channel_sum",
     _channel_sum_aval,
     "convolution.channel_sum",
+    compiled=("convolution_few.channel_sum",),
     vjp=(_channel_sum_gradient,),
     grad_name="ConvolutionBackwardBackward0",
 )
@@ -241,6 +242,7 @@ convolution_weight_gradient = NetworkOp(
     "convolution.convolution_weight_gradient",
     compiled=(
         "amx_convolution.convolution_weight_gradient", "winograd.convolution_weight_gradient",
+        "convolution_few.convolution_weight_gradient",
     ),
     layout=follow_images,
     vjp=(

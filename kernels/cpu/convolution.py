@@ -154,7 +154,7 @@ def _correlate_strips(
             for code, phase, held in packed:
                 code(
                     out, padded, held, offsets, phase.pixels, phase.taps, phase.places,
-                    phase.vectors(width), phase.dense, start, count,
+                    phase.vectors(width), phase.terms(width, plan), phase.dense, start, count,
                     plan.image_pitch, groups, plan.group_pitch, step, channels, phase.row, made,
                 )  # fmt: skip
 

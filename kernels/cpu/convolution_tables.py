@@ -54,6 +54,23 @@ class Phase:
         within = [max(min(x, self.row - width), 0) for x in range(0, self.row, width)]
         return np.add.outer(np.arange(0, self.count, self.row), within).reshape(-1)
 
+    @functools.cache  # noqa: B019
+    def terms(self, width: int, plan: Geometry) -> Any:
+        """For each two of these vectors, their first term and the one behind the last; those before
+        and behind see rows of zeros only."""
+        begins = self.vectors(width)
+        pairs = np.append(begins, begins[-1:])[: -(-begins.size // 2) * 2].reshape(-1, 2)
+        _, height, _, _, before, _, planes, _, columns, pitch = (int(n) for n in plan.sizes[1:])
+        every = np.tile([0, self.taps.size], len(pairs))
+        if planes > 1 or self.row * self.step > columns:
+            return every
+        rows = (self.pixels[pairs][..., None] + self.taps) % pitch // columns
+        seen = ((rows >= before) & (rows < before + height)).any(1)
+        some = seen.any(1)
+        every[::2] = np.where(some, seen.argmax(1), 0)
+        every[1::2] = np.where(some, self.taps.size - seen[:, ::-1].argmax(1), 0)
+        return every
+
 
 class Geometry:
     """How images are padded, and the phases of results computed from them.

@@ -137,7 +137,7 @@ def _loops(dtype: Any, vectors: int) -> Loops:
 def strips(channels: int, stride: int, width: int, chained: bool, dtype: Any) -> Any:
     """The loop for results of few channels whose pixels are 1 or 2 apart in the source."""
     rows = channels if channels <= STRIP_ROWS else -(-channels // 2)
-    some, places = f"{dtype.name}[::1], " * 4, "int64[::1], " * 4
+    some, places = f"{dtype.name}[::1], " * 4, "int64[::1], " * 5
     signature = f"void({some}{places}{'int64, ' * 9}{dtype.name}[::1])"
     return entry_point(_strips(rows, width, stride, chained), signature)
 
@@ -394,10 +394,11 @@ def _strips(rows: int, width: int, stride: int, chained: bool) -> Any:
     @kernel
     def correlate_strips(
         out: Any, source: Any, weight: Any, bias: Any, pixels: Any, taps: Any, places: Any,
-        begins: Any, dense: int, image: int, images: int, image_pitch: int, groups: int,
+        begins: Any, parts: Any, dense: int, image: int, images: int, image_pitch: int, groups: int,
         group_pitch: int, step: int, channels: int, row: int, made: Any,
     ) -> None:  # fmt: skip
-        """``images`` results from ``image`` on, in vectors of pixels that begin at ``begins``.
+        """``images`` results from ``image`` on, in vectors of pixels that begin at ``begins``, two
+        by two, which have terms from ``parts[n]`` to ``parts[n + 1]``.
 
         Where a ``row`` is shorter than a vector, the rest is overwritten by the next row.
         """
@@ -408,15 +409,17 @@ def _strips(rows: int, width: int, stride: int, chained: bool) -> Any:
             for n in range(0, count, 2):
                 a, b = begins[n], begins[min(n + 1, count - 1)]
                 at, other = base + pixels[a], base + pixels[b]
+                term, terms = parts[n], parts[n + 1] - parts[n]
                 for c in range(0, channels, rows):
                     first = min(c, channels - rows)
                     begin = i % groups * channels + first
+                    right = begin * depth + term
                     if dense and places[b] + width <= step:
                         down = first * step
-                        strip(source, at, other, taps, depth, weight, begin * depth, bias, begin,
-                              result, down + places[a], down + places[b], step)
+                        strip(source, at, other, taps, term, terms, weight, right, depth, bias,
+                              begin, result, down + places[a], down + places[b], step)
                         continue
-                    strip(source, at, other, taps, depth, weight, begin * depth, bias, begin,
+                    strip(source, at, other, taps, term, terms, weight, right, depth, bias, begin,
                           made, 0, width, 2 * width)
                     for j in range(rows):
                         down = (first + j) * step

@@ -17,24 +17,9 @@ from mindtorch.kernels.codegen.jit import kernel
 
 from .multi_tensor_update import pointer32
 from .simd import lanes
-from .winograd_tiles import transform_of
+from .winograd_transforms import GIVEN, OUT, transform_of
 
 _FLOAT = np.dtype(np.float32)
-# A. Lavin, S. Gray, Fast algorithms for convolutional neural networks, 2016; by results of a tile
-GIVEN = {
-    2: ((1, 0, -1, 0), (0, 1, 1, 0), (0, -1, 1, 0), (0, 1, 0, -1)),
-    4: ((4, 0, -5, 0, 1, 0), (0, -4, -4, 1, 1, 0), (0, 4, -4, -1, 1, 0), (0, -2, -1, 2, 1, 0),
-        (0, 2, -1, -2, 1, 0), (0, 4, 0, -5, 0, 1)),
-}  # fmt: skip
-WEIGHT = {
-    2: ((1, 0, 0), (0.5, 0.5, 0.5), (0.5, -0.5, 0.5), (0, 0, 1)),
-    4: ((1 / 4, 0, 0), (-1 / 6, -1 / 6, -1 / 6), (-1 / 6, 1 / 6, -1 / 6), (1 / 24, 1 / 12, 1 / 6),
-        (1 / 24, -1 / 12, 1 / 6), (0, 0, 1)),
-}  # fmt: skip
-OUT = {
-    2: ((1, 1, 1, 0), (0, 1, -1, -1)),
-    4: ((1, 1, 1, 1, 1, 0), (0, 1, -1, 2, -2, 0), (0, 1, 1, 4, 4, 0), (0, 1, -1, 8, -8, 1)),
-}
 APART = 16  # numbers between places, which a power of two apart would share cache sets
 
 

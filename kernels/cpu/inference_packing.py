@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from .inference_loops import WEIGHT
 from .packed_tile import PITCH, panel_widths
 from .simd import lanes, tile_rows
+from .winograd_transforms import WEIGHT
 
 __all__ = [
     "Places", "each_channel", "packed_bytes", "packed_floats", "padded", "panel_table", "panels_of",

@@ -52,7 +52,7 @@ FORMS: dict[str, tuple[str, ...]] = {
         "bbbbb bbbbb bbbbr bbbrr bbbrr bbbrr bbrrb",
         "bbbbb bbbbr bbbbr bbbrr bbbrr bbrrr brrrr",
         "bbbbb bbbbr bbbrr bbbrr bbrrr bbrrr bprrr",
-        "bbbbb bbbrr bbrrr bbrrr brrrr brprr pprrr",
+        "bbbbb bbbrr bbrrr bbrrr brrrr brprr ppppp",
     ),
     "avx512 float32 nt": (
         "dbbbb bbbbb bbbbb bbbbb bbbbb pbbbb ppddd",

@@ -245,12 +245,13 @@ def tile_of(rows: int, vectors: int, width: int, each: bool = False) -> Any:
 def strip_of(rows: int, width: int, stride: int, chained: bool) -> Any:
     """The kernel of ``rows`` strips of two vectors, each of ``width`` pixels of a row.
 
-    ``strip(source, at, other, offsets, count, weight, weight_at, start, start_at, out, to,
-    other_to, pitch)`` computes, for each row and column, and alike from ``other`` to ``other_to``::
+    ``strip(source, at, other, offsets, offset_at, count, weight, weight_at, down, start, start_at,
+    out, to, other_to, pitch)`` computes, for each row and column, and alike from ``other`` to
+    ``other_to``::
 
         out[to + row * pitch + column] = start[row]
             + sum over i < count of
-              weight[row * count + i] * source[at + offsets[i] + column * stride]
+              weight[row * down + i] * source[at + offsets[i] + column * stride]
 
     terms being added to ``start`` one by one if ``chained``, else their sum is. ``stride`` is 1,
     or 2; then one element past the last one used is read.
@@ -258,8 +259,9 @@ def strip_of(rows: int, width: int, stride: int, chained: bool) -> Any:
 
     @intrinsic
     def strip(
-        context: Any, source: Any, at: Any, other: Any, offsets: Any, count: Any, weight: Any,
-        weight_at: Any, start: Any, start_at: Any, out: Any, to: Any, other_to: Any, pitch: Any,
+        context: Any, source: Any, at: Any, other: Any, offsets: Any, offset_at: Any, count: Any,
+        weight: Any, weight_at: Any, down: Any, start: Any, start_at: Any, out: Any, to: Any,
+        other_to: Any, pitch: Any,
     ) -> Any:  # fmt: skip
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             def data(place: int, begin: Any) -> Any:
@@ -267,12 +269,12 @@ def strip_of(rows: int, width: int, stride: int, chained: bool) -> Any:
 
             form = Vectors(builder, signature.args[0].dtype, width)
             pixels = [data(0, arguments[1]), data(0, arguments[2])]
-            offset_data = data(3, long_of(0))
-            weight_data = data(5, arguments[6])
-            start_data = data(7, arguments[8])
-            targets = [data(9, arguments[10]), data(9, arguments[11])]
+            offset_data = data(3, arguments[4])
+            weight_data = data(6, arguments[7])
+            start_data = data(9, arguments[10])
+            targets = [data(11, arguments[12]), data(11, arguments[13])]
             lines = [
-                builder.gep(weight_data, [builder.mul(arguments[4], long_of(j))])
+                builder.gep(weight_data, [builder.mul(arguments[8], long_of(j))])
                 for j in range(rows)
             ]
 
@@ -290,21 +292,22 @@ def strip_of(rows: int, width: int, stride: int, chained: bool) -> Any:
                 for j in range(rows)
             ]
             begun = [[first if chained else form.zero] * 2 for first in starts]
-            sums = form.sum_over(arguments[4], begun, step)
+            sums = form.sum_over(arguments[5], begun, step)
             if not chained:
                 sums = [
                     [builder.fadd(total, first) for total in row]
                     for row, first in zip(sums, starts, strict=True)
                 ]
             for j in range(rows):
-                down = builder.mul(arguments[12], long_of(j))
+                down = builder.mul(arguments[14], long_of(j))
                 for total, target in zip(sums[j], targets, strict=True):
                     form.store(total, builder.gep(target, [down]))
             return context.get_dummy_value()
 
         long = types.int64
         signature = types.void(
-            source, long, long, offsets, long, weight, long, start, long, out, long, long, long
+            source, long, long, offsets, long, long, weight, long, long, start, long, out, long,
+            long, long,
         )
         return signature, generate
 

@@ -1,14 +1,9 @@
-"""The loops of Winograd's convolution F(2x2, 3x3), generated for a vector's width.
+"""The loops of Winograd's convolution F(4x4, 3x3), generated for a vector's width.
 
-A tile of 2 x 2 results is read from 4 x 4 pixels. For each channel these and the 3 x 3 weights are
-turned into 4 x 4 numbers whose products, added up over the channels, are turned into the tile:
-16 multiplications where the definition has 36. With ``d`` the pixels, ``w`` the weights, and ``*``
-number by number (A. Lavin, S. Gray, Fast algorithms for convolutional neural networks, 2016)::
-
-    y = OUT (sum over channels of (GIVEN d GIVEN^T) * (WEIGHT w WEIGHT^T)) OUT^T
-
-Channels lie along the vectors: ``[place of 16][tile][channel]``, or in panels as wide as a
-register tile, ``[place][panel][tile][width]``.
+A tile of 4 x 4 results takes 36 multiplications for each pair of channels, where the definition has
+144 (:mod:`winograd_transforms`). Channels lie along the vectors: pixels that are turned as
+``[place of 36][tile][channel]``, the rest in panels as wide as a register tile,
+``[place][panel][channel or tile][width]``. A piece is some rows of tiles of some images.
 """
 
 from __future__ import annotations
@@ -17,99 +12,21 @@ import functools
 from typing import Any
 
 import numpy as np
-from numba import types
-from numba.extending import intrinsic
 
-from mindtorch.kernels.codegen.jit import kernel
+from mindtorch.kernels.codegen.jit import entry_point, kernel
 
-from .simd import Vectors, data_of, lanes, long_of, tile_of, tile_rows, transpose_block
+from .simd import lanes, tile_of, tile_rows, transpose_block
+from .winograd_transforms import GIVEN, OUT, WEIGHT, transform_of, turned
 
-Matrix = tuple[tuple[float, ...], ...]
-
-GIVEN: Matrix = ((1, 0, -1, 0), (0, 1, 1, 0), (0, -1, 1, 0), (0, 1, 0, -1))
-WEIGHT: Matrix = ((1, 0, 0), (0.5, 0.5, 0.5), (0.5, -0.5, 0.5), (0, 0, 1))
-OUT: Matrix = ((1, 1, 1, 0), (0, 1, -1, -1))
-PLACES = 16
-INFINITE = np.int32(0x7F800000)  # the exponent of what is not finite
+MADE = 4  # results of a tile, down and across
+SIZE = MADE + 2
+PLACES = SIZE * SIZE
 APART = 16  # numbers between places, which a power of two apart would share cache sets
-
-
-def turned(matrix: Matrix) -> Matrix:
-    """The transposed matrix."""
-    return tuple(zip(*matrix, strict=True))
-
-
-@functools.cache
-def transform_of(matrix: Matrix, width: int, has_offset: bool = False) -> Any:
-    """The kernel of ``matrix x matrix^T`` for vectors of ``width`` numbers of each element of x.
-
-    ``transform(out, to, down, right, x, at, x_down, x_right, offset, offset_at)`` reads element
-    ``[i, j]`` at ``at + i * x_down + j * x_right`` and writes alike. ``offset`` is added to all
-    results if ``has_offset``.
-    """
-
-    @intrinsic
-    def transform(
-        context: Any, out: Any, to: Any, down: Any, right: Any, x: Any, at: Any, x_down: Any,
-        x_right: Any, offset: Any, offset_at: Any,
-    ) -> Any:  # fmt: skip
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            form = Vectors(builder, signature.args[0].dtype, width)
-
-            def places(array: int, begin: int, pitches: Any, rows: int, columns: int) -> Any:
-                data = data_of(
-                    context, builder, signature.args[array], arguments[array], arguments[begin]
-                )
-                return [
-                    [
-                        builder.gep(data, [builder.add(
-                            builder.mul(pitches[0], long_of(i)), builder.mul(pitches[1], long_of(j))
-                        )])
-                        for j in range(columns)
-                    ]
-                    for i in range(rows)
-                ]  # fmt: skip
-
-            size = len(matrix[0])
-            given = places(4, 5, arguments[6:8], size, size)
-            values = [[form.load(place) for place in row] for row in given]
-            columns = [
-                [_combined(form, row, [values[i][j] for i in range(size)]) for j in range(size)]
-                for row in matrix
-            ]
-            results = [[_combined(form, row, line) for row in matrix] for line in columns]
-            if has_offset:
-                place = data_of(
-                    context, builder, signature.args[8], arguments[8], arguments[9]
-                )
-                added = form.load(place)
-                results = [[builder.fadd(x, added) for x in line] for line in results]
-            targets = places(0, 1, arguments[2:4], len(matrix), len(matrix))
-            for line, row in zip(results, targets, strict=True):
-                for value, place in zip(line, row, strict=True):
-                    form.store(value, place)
-            return context.get_dummy_value()
-
-        long = types.int64
-        return types.void(out, long, long, long, x, long, long, long, offset, long), generate
-
-    return transform
-
-
-def _combined(form: Any, factors: tuple[float, ...], values: list[Any]) -> Any:
-    """The sum of values times factors, which are powers of two: nothing is rounded but the sum."""
-    builder = form.builder
-    total = None
-    for factor, value in zip(factors, values, strict=True):
-        if not factor:
-            continue
-        if abs(factor) != 1:
-            value = builder.fmul(value, form.constant(abs(factor)))
-        if total is None:
-            total = value if factor > 0 else builder.fsub(form.zero, value)
-        else:
-            total = builder.fadd(total, value) if factor > 0 else builder.fsub(total, value)
-    return total
+TOGETHER = 16  # channels whose weights are in the first cache while they are turned
+TERMS = 64  # of a sum that are added up before they are added to others, so that less is rounded
+_INFINITE = np.int32(0x7F800000)  # the exponent of what is not finite
+# what is said of a case, by places in an array
+(INNER, HEIGHT, BREADTH, CHANNELS, DOWN, ACROSS, BEFORE_Y, BEFORE_X, PITCH) = range(9)
 
 
 @kernel
@@ -122,6 +39,36 @@ def read_pixels(
     Pixel (row, place) is ``pitch`` channels, written to place (row - first + down, place + right)
     of ``strip``, which has ``columns`` pixels in a row.
     """
+    if width < 8:
+        read_narrow(strip, pitch, columns, x, x_at, step, channels, width, first, last, down, right)
+        return
+    full = channels // 8 * 8
+    to = (down * columns + right) * pitch
+    begin = x_at + first * width
+    # planes in order, and of each the numbers of a line of memory together
+    for c in range(0, full, 16):
+        both = c + 16 <= full
+        for row in range(last - first):
+            for p in range(0, width, 16):
+                for q in range(p, min(p + 16, width), 8):
+                    place = min(q, width - 8)
+                    at = begin + c * step + row * width + place
+                    target = to + (row * columns + place) * pitch + c
+                    transpose_block(strip, target, pitch, x, at, step)
+                    if both:
+                        transpose_block(strip, target + 8, pitch, x, at + 8 * step, step)
+    for c in range(full, channels):
+        for row in range(last - first):
+            for p in range(width):
+                strip[to + (row * columns + p) * pitch + c] = x[begin + c * step + row * width + p]
+
+
+@kernel
+def read_narrow(
+    strip: Any, pitch: int, columns: int, x: Any, x_at: int, step: int, channels: int,
+    width: int, first: int, last: int, down: int, right: int,
+) -> None:  # fmt: skip
+    """The same for rows shorter than a block."""
     block, places = np.empty(64, strip.dtype), np.empty(8, np.int64)
     count, full = (last - first) * width, channels // 8 * 8
     begin = x_at + first * width
@@ -154,236 +101,327 @@ def write_pixels(
     rows, length = last - first, width
     if columns == width:
         rows, length = 1, (last - first) * width
-    even, full = length // 8 * 8, channels // 8 * 8
+    full = channels // 8 * 8 if length >= 8 else 0
     for row in range(rows):
         source = row * columns * pitch
         target = out_at + (first + row) * width
         for c in range(0, full, 8):
-            for p in range(0, even, 8):
+            for p in range(0, length, 8):
+                at = min(p, length - 8)
                 transpose_block(
-                    out, target + c * step + p, step, made, source + p * pitch + c, pitch
+                    out, target + c * step + at, step, made, source + at * pitch + c, pitch
                 )
-        for c in range(channels):
-            for p in range(even if c < full else 0, length):
+        for c in range(full, channels):
+            for p in range(length):
                 out[target + c * step + p] = made[source + p * pitch + c]
 
 
 class Loops:
-    """The compiled loops of Winograd's convolution for an element type."""
+    """The compiled loops of Winograd's convolution, in float32."""
 
-    def __init__(self, dtype: Any) -> None:
-        self.lanes = lanes(dtype)
+    def __init__(self) -> None:
+        self.lanes = lanes(np.float32)
         self.width = 2 * self.lanes
         self.rows = tile_rows()
-        self.turn_weight = _turn_weight(self.lanes)
-        self.correlate = _correlate(self.rows, self.lanes)
-        self.sum_weights = _sum_weights(self.rows, self.lanes)
-        self.turn_back = _turn_back(self.lanes)
+
+    def _entry(self, loop: Any, kinds: str, result: str = "void") -> Any:
+        """``kinds``: of each argument, v: elements, w: their bits, p: places, i: a number."""
+        names = {"v": "float32[::1]", "w": "int32[::1]", "p": "int64[::1]", "i": "int64"}
+        return entry_point(loop, f"{result}({', '.join([names[k] for k in kinds])})")
+
+    @functools.cached_property
+    def turn_weight(self) -> Any:
+        return self._entry(_turn_weight(self.lanes), "vvvpiiiii")
+
+    @functools.cached_property
+    def turn_back(self) -> Any:
+        return self._entry(_turn_back(self.lanes), "vvvpiiii")
+
+    @functools.cached_property
+    def turn_given(self) -> Any:
+        return self._entry(_turn_given(self.lanes), "vvvpiiiii")
+
+    @functools.cached_property
+    def turn_slopes(self) -> Any:
+        return self._entry(_turn_slopes(self.lanes), "vvvpiiiii")
+
+    @functools.cached_property
+    def correlate(self) -> Any:
+        loop = _correlate(self.rows, self.lanes)
+        return self._entry(loop, "vvvvpiiiiiiivvwppv", "boolean")
+
+    @functools.cached_property
+    def sum_weights(self) -> Any:
+        return self._entry(_sum_weights(self.rows, self.lanes), "vvvpiiiiiippvi")
 
 
 @functools.cache
-def loops(dtype: Any) -> Loops:
-    """The loops for an element type."""
-    return Loops(dtype)
+def loops() -> Loops:
+    """The loops for this processor."""
+    return Loops()
 
 
 @functools.cache
 def _turn_weight(width: int) -> Any:
-    transform = transform_of(WEIGHT, width)
+    transform = transform_of(WEIGHT[MADE], width)
+    wide = 2 * width
 
     @kernel
-    def turn_weight(turned: Any, packed: Any, count: int, pitch: int, panels: int) -> None:
-        """``[place][panel][channel][2 width]`` of panels ``[channel][9][2 width]``."""
-        size = panels * pitch * 2 * width
-        for panel in range(panels):
-            for c in range(count):
-                for v in range(2):
-                    at = ((panel * count + c) * 9 * 2 + v) * width
-                    to = ((panel * pitch + c) * 2 + v) * width
-                    transform(turned, to, 4 * size, size, packed, at, 6 * width, 2 * width,
-                              packed, 0)  # fmt: skip
-            for place in range(PLACES):
-                begin = place * size + panel * pitch * 2 * width
-                turned[begin + count * 2 * width : begin + pitch * 2 * width] = 0
+    def pack_channels(
+        packed: Any, weight: Any, at: int, apart: int, count: int, valid: int
+    ) -> None:
+        """``[term][wide]`` of ``valid`` rows of ``count`` terms in order."""
+        even, full = count // 8 * 8, valid // 8 * 8
+        for k in range(0, even, 8):
+            for c in range(0, full, 8):
+                transpose_block(packed, k * wide + c, wide, weight, at + c * apart + k, apart)
+        for k in range(count):
+            for c in range(full if k < even else 0, valid):
+                packed[k * wide + c] = weight[at + c * apart + k]
+            packed[k * wide + valid : (k + 1) * wide] = 0
+
+    @kernel
+    def pack_flipped(packed: Any, weight: Any, at: int, apart: int, count: int, valid: int) -> None:
+        """``[channel][9][wide]`` of windows turned upside down: of ``count`` channels, ``apart``,
+        ``valid`` windows each, which follow one another."""
+        full = valid // 8 * 8
+        for q in range(count):
+            to, source = q * 9 * wide, at + q * apart
+            for c in range(0, full, 8):
+                begin = source + 9 * c
+                transpose_block(packed, to + 8 * wide + c, -wide, weight, begin, 9)
+                for i in range(8):
+                    packed[to + c + i] = weight[begin + 9 * i + 8]
+            for k in range(9):
+                for c in range(full, valid):
+                    packed[to + (8 - k) * wide + c] = weight[source + 9 * c + k]
+                packed[to + k * wide + valid : to + (k + 1) * wide] = 0
+
+    @kernel
+    def turn_weight(
+        turned: Any, packed: Any, weight: Any, sizes: Any, size: int, first: int, last: int,
+        base: int, flipped: int,
+    ) -> None:  # fmt: skip
+        """Panels ``first`` to ``last`` as ``turned[place][panel][channel][wide]``, places being
+        ``size`` apart, panels counted from ``base`` on. ``flipped``: of the weight of a convolution
+        whose input's gradient is wanted. ``packed`` has room for some channels of a panel."""
+        inner, channels = sizes[INNER], sizes[CHANNELS]
+        for panel in range(first, last):
+            valid = min(wide, channels - panel * wide)
+            for begin in range(0, inner, TOGETHER):
+                count = min(TOGETHER, inner - begin)
+                if flipped:
+                    at = (begin * channels + panel * wide) * 9
+                    pack_flipped(packed, weight, at, channels * 9, count, valid)
+                else:
+                    at = (panel * wide * inner + begin) * 9
+                    pack_channels(packed, weight, at, inner * 9, count * 9, valid)
+                for c in range(count):
+                    to = ((panel - base) * inner + begin + c) * wide
+                    for v in range(0, wide, width):
+                        transform(turned, to + v, SIZE * size, size, packed, c * 9 * wide + v,
+                                  3 * wide, wide, packed, 0)  # fmt: skip
 
     return turn_weight
 
 
 @functools.cache
 def _turn_back(width: int) -> Any:
-    transform = transform_of(turned(WEIGHT), width)
+    transform = transform_of(turned(WEIGHT[MADE]), width)
+    wide = 2 * width
 
     @kernel
-    def turn_back(packed: Any, sums: Any, count: int, pitch: int, panels: int) -> None:
-        """Panels ``[channel][9][2 width]`` of ``[place][panel][channel][2 width]``."""
-        size = panels * pitch * 2 * width
-        for panel in range(panels):
+    def unpack(out: Any, at: int, apart: int, packed: Any, count: int, valid: int) -> None:
+        """``valid`` rows of ``count`` terms in order, of ``[term][wide]``."""
+        even, full = count // 8 * 8, valid // 8 * 8
+        for c in range(0, full, 8):
+            for k in range(0, even, 8):
+                transpose_block(out, at + c * apart + k, apart, packed, k * wide + c, wide)
+        for c in range(valid):
+            for k in range(even if c < full else 0, count):
+                out[at + c * apart + k] = packed[k * wide + c]
+
+    @kernel
+    def turn_back(
+        out: Any, sums: Any, packed: Any, sizes: Any, size: int, deep: int, panel: int, at: int
+    ) -> None:
+        """The weight's gradient for a panel of channels, of ``[place][channel][wide]`` with
+        ``deep`` channels, from ``at`` on, places being ``size`` apart."""
+        inner, channels = sizes[INNER], sizes[CHANNELS]
+        valid = min(wide, channels - panel * wide)
+        for begin in range(0, inner, TOGETHER):
+            count = min(TOGETHER, inner - begin)
             for c in range(count):
-                for v in range(2):
-                    at = ((panel * pitch + c) * 2 + v) * width
-                    to = ((panel * count + c) * 9 * 2 + v) * width
-                    transform(packed, to, 6 * width, 2 * width, sums, at, 4 * size, size,
-                              sums, 0)  # fmt: skip
+                for v in range(0, wide, width):
+                    transform(packed, c * 9 * wide + v, 3 * wide, wide, sums,
+                              at + (begin + c) * wide + v, SIZE * size, size, sums, 0)  # fmt: skip
+            to = (panel * wide * inner + begin) * 9
+            unpack(out, to, inner * 9, packed, count * 9, valid)
 
     return turn_back
 
 
 @functools.cache
 def _turn_given(width: int) -> Any:
-    transform = transform_of(GIVEN, width)
+    transform = transform_of(GIVEN[MADE], width)
 
     @kernel
     def turn_given(
-        turned: Any, size: int, tile: int, strip: Any, pitch: int, columns: int, down: int,
-        across: int,
+        turned: Any, strip: Any, x: Any, sizes: Any, size: int, image: int, images: int,
+        first: int, last: int,
     ) -> None:  # fmt: skip
-        """Tiles from ``tile`` on of a strip of ``down`` by ``across`` of them."""
-        for ty in range(down):
-            for tx in range(across):
-                at = (2 * ty * columns + 2 * tx) * pitch
-                to = (tile + ty * across + tx) * pitch
-                for c in range(0, pitch, width):
-                    transform(turned, to + c, 4 * size, size, strip, at + c, columns * pitch,
-                              pitch, strip, 0)  # fmt: skip
+        """``turned[place][tile][channel]`` of a piece, places being ``size`` apart."""
+        inner, height, breadth, pitch = sizes[INNER], sizes[HEIGHT], sizes[BREADTH], sizes[PITCH]
+        tiles = (sizes[ACROSS] + MADE - 1) // MADE
+        whole = (inner + width - 1) // width * width
+        columns, step = MADE * tiles + 2, height * breadth
+        top = MADE * first - sizes[BEFORE_Y]
+        low, high = max(top, 0), min(MADE * last + 2 - sizes[BEFORE_Y], height)
+        strip[: (MADE * (last - first) + 2) * columns * whole] = 0
+        to = 0
+        for n in range(image, image + images):
+            read_pixels(strip, whole, columns, x, n * inner * step, step, inner, breadth, low, high,
+                        low - top, sizes[BEFORE_X])  # fmt: skip
+            for row in range(last - first):
+                for i in range(tiles):
+                    at = (row * columns + i) * MADE * whole
+                    for c in range(0, whole, width):
+                        transform(turned, to + c, SIZE * size, size, strip, at + c, columns * whole,
+                                  whole, strip, 0)  # fmt: skip
+                    to += pitch
 
     return turn_given
 
 
 @functools.cache
-def _correlate(rows: int, width: int) -> Any:
-    turn_given, tile = _turn_given(width), tile_of(rows, 2, width)
-    transform = transform_of(OUT, width, has_offset=True)
+def _turn_slopes(width: int) -> Any:
+    transform = transform_of(turned(OUT[MADE]), width)
+    wide = 2 * width
 
     @kernel
-    def write_results(
-        out: Any, sums: Any, size: int, tiles: int, bias: Any, sizes: Any, image: int, images: int,
-        first: int, last: int, made: Any, bits: Any,
+    def turn_slopes(
+        turned: Any, strip: Any, g: Any, sizes: Any, size: int, image: int, images: int,
+        first: int, last: int,
+    ) -> None:  # fmt: skip
+        """``turned[place][panel][tile][wide]`` of a piece, places being ``size`` apart."""
+        channels, down, across = sizes[CHANNELS], sizes[DOWN], sizes[ACROSS]
+        tiles = (across + MADE - 1) // MADE
+        pitch, columns = (channels + wide - 1) // wide * wide, MADE * tiles
+        step, count = down * across, images * (last - first) * tiles
+        strip[: MADE * (last - first) * columns * pitch] = 0
+        tile = 0
+        for n in range(image, image + images):
+            read_pixels(strip, pitch, columns, g, n * channels * step, step, channels, across,
+                        MADE * first, min(MADE * last, down), 0, 0)  # fmt: skip
+            for row in range(last - first):
+                for i in range(tiles):
+                    at = (row * columns + i) * MADE * pitch
+                    for c in range(0, pitch, width):
+                        to = (c // wide * count + tile) * wide + c % wide
+                        transform(turned, to, SIZE * size, size, strip, at + c, columns * pitch,
+                                  pitch, strip, 0)  # fmt: skip
+                    tile += 1
+
+    return turn_slopes
+
+
+@functools.cache
+def _correlate(rows: int, width: int) -> Any:
+    tile = tile_of(rows, 2, width)
+    transform = transform_of(OUT[MADE], width, has_offset=True)
+    wide = 2 * width
+
+    @kernel
+    def write_panel(
+        out: Any, sums: Any, at: int, size: int, bias: Any, panel: int, sizes: Any, image: int,
+        images: int, first: int, last: int, made: Any, bits: Any,
     ) -> Any:  # fmt: skip
-        """Turn sums into rows of tiles of the results; whether all of these are finite."""
-        channels, height, breadth = sizes[3], sizes[4], sizes[5]
-        across = (breadth + 1) // 2
-        columns, step = 2 * across, height * breadth
-        wide = 2 * width
+        """Turn a panel's sums into rows of tiles of the results; the largest exponent of these."""
+        channels, down, across = sizes[CHANNELS], sizes[DOWN], sizes[ACROSS]
+        tiles = (across + MADE - 1) // MADE
+        columns, step = MADE * tiles, down * across
+        valid = min(wide, channels - panel * wide)
         worst = np.int32(0)
-        for n in range(images):
-            for panel in range((channels + wide - 1) // wide):
-                valid = min(wide, channels - panel * wide)
-                for ty in range(last - first):
-                    for tx in range(across):
-                        at = (panel * tiles + (n * (last - first) + ty) * across + tx) * wide
-                        to = (2 * ty * columns + 2 * tx) * wide
-                        for v in range(0, wide, width):
-                            transform(made, to + v, columns * wide, wide, sums, at + v, 4 * size,
-                                      size, bias, panel * wide + v)  # fmt: skip
-                stop = min(2 * last, height)
-                for i in range((stop - 2 * first) * columns * wide):
-                    worst = max(worst, bits[i] & INFINITE)
-                begin = ((image + n) * channels + panel * wide) * step
-                write_pixels(out, begin, step, made, wide, columns, valid, breadth, 2 * first, stop)
-        return worst < INFINITE
+        for n in range(image, image + images):
+            begin = (n * channels + panel * wide) * step
+            for row in range(MADE * first, MADE * last, MADE):
+                for i in range(tiles):
+                    to = i * MADE * wide
+                    for v in range(0, wide, width):
+                        transform(made, to + v, columns * wide, wide, sums, at + v, SIZE * size,
+                                  size, bias, panel * wide + v)  # fmt: skip
+                    at += wide
+                stop = min(row + MADE, down)
+                for i in range((stop - row) * columns * wide):
+                    worst = max(worst, bits[i] & _INFINITE)
+                write_pixels(out, begin, step, made, wide, columns, valid, across, row, stop)
+        return worst
 
     @kernel
     def correlate(
-        out: Any, x: Any, weight: Any, bias: Any, sizes: Any, image: int, images: int, first: int,
-        last: int, strip: Any, given: Any, sums: Any, made: Any, bits: Any, bases: Any, taps: Any,
-        zeros: Any,
+        out: Any, given: Any, weight: Any, bias: Any, sizes: Any, size: int, image: int,
+        images: int, first: int, last: int, panel: int, last_panel: int, sums: Any, made: Any,
+        bits: Any, bases: Any, terms: Any, zeros: Any,
     ) -> Any:  # fmt: skip
-        """Rows ``first`` to ``last`` of tiles of ``images`` results from ``image`` on."""
-        inner, height, breadth = sizes[0], sizes[1], sizes[2]
-        channels, pitch, across = sizes[3], sizes[6], (sizes[5] + 1) // 2
-        before_y, before_x = sizes[7], sizes[8]
-        columns, wide = 2 * across + 2, 2 * width
-        panels = (channels + wide - 1) // wide
+        """The results of a piece, for some panels of channels, of which ``weight`` has no others;
+        whether these are finite. ``size`` is from one place to the next of ``given``."""
+        inner, across = sizes[INNER], (sizes[ACROSS] + MADE - 1) // MADE
         tiles = images * (last - first) * across
         tiles = (tiles + rows - 1) // rows * rows
-        size = tiles * pitch + APART
-        step = height * breadth
-        top, bottom = 2 * first - before_y, 2 * last + 2 - before_y
-        low, high = max(top, 0), min(bottom, height)
-        for n in range(images):
-            strip[: (bottom - top) * columns * pitch] = 0
-            read_pixels(strip, pitch, columns, x, (image + n) * inner * step, step, inner, breadth,
-                        low, high, low - top, before_x)
-            turn_given(given, size, n * (last - first) * across, strip, pitch, columns,
-                       last - first, across)  # fmt: skip
+        panels = last_panel - panel
+        weight_size = panels * inner * wide + APART
         sum_size = panels * tiles * wide + APART
         for place in range(PLACES):
-            source = given[place * size : (place + 1) * size]
-            for panel in range(panels):
-                right = (place * panels + panel) * pitch * wide
-                at = place * sum_size + panel * tiles * wide
-                for p in range(0, tiles, rows):
-                    tile(source, bases, p, taps, 0, inner, weight, right, zeros, 0, 0, 1, sums,
-                         at + p * wide)  # fmt: skip
-        return write_results(out, sums, sum_size, tiles, bias, sizes, image, images,
-                             first, last, made, bits)  # fmt: skip
+            source = given[place * size :]
+            for p in range(panels):
+                right = place * weight_size + p * inner * wide
+                at = place * sum_size + p * tiles * wide
+                for t in range(0, tiles, rows):
+                    to, count = at + t * wide, min(inner, TERMS)
+                    tile(source, bases, t, terms, 0, count, weight, right, zeros, 0, 0, 1, sums, to)
+                    for c in range(TERMS, inner, TERMS):
+                        count = min(inner - c, TERMS)
+                        tile(source, bases, t, terms, c, count, weight, right + c * wide, sums, to,
+                             wide, 0, sums, to)  # fmt: skip
+        worst = np.int32(0)
+        for p in range(panels):
+            worst = max(worst, write_panel(
+                out, sums, p * tiles * wide, sum_size, bias, panel + p, sizes, image, images,
+                first, last, made, bits,
+            ))  # fmt: skip
+        return worst < _INFINITE
 
     return correlate
 
 
 @functools.cache
 def _sum_weights(rows: int, width: int) -> Any:
-    turn_given, tile = _turn_given(width), tile_of(rows, 2, width)
-    transform = transform_of(turned(OUT), width)
-
-    @kernel
-    def turn_slopes(
-        slopes: Any, size: int, tiles: int, begin: int, strip: Any, pitch: int, down: int,
-        across: int,
-    ) -> None:  # fmt: skip
-        """``[place][panel][tile][2 width]`` of a strip of ``down`` by ``across`` tiles."""
-        wide, columns = 2 * width, 2 * across
-        for ty in range(down):
-            for tx in range(across):
-                at = (2 * ty * columns + 2 * tx) * pitch
-                for c in range(0, pitch, width):
-                    to = (c // wide * tiles + begin + ty * across + tx) * wide + c % wide
-                    transform(slopes, to, 4 * size, size, strip, at + c, columns * pitch, pitch,
-                              strip, 0)  # fmt: skip
+    tile = tile_of(rows, 2, width)
+    wide = 2 * width
 
     @kernel
     def sum_weights(
-        sums: Any, g: Any, x: Any, sizes: Any, image: int, images: int, first: int, last: int,
-        strip: Any, given: Any, slopes: Any, bases: Any, taps: Any, zeros: Any, begins: int,
+        sums: Any, given: Any, slopes: Any, sizes: Any, given_size: int, slope_size: int,
+        tiles: int, deep: int, panel: int, last_panel: int, terms: Any, bases: Any, zeros: Any,
+        begins: int,
     ) -> None:  # fmt: skip
-        """Add the share of some rows of tiles to ``[place][panel][channel][2 width]``.
-
-        If ``begins``, what is there does not count.
-        """
-        inner, height, breadth = sizes[0], sizes[1], sizes[2]
-        channels, g_height, g_breadth, pitch = sizes[3], sizes[4], sizes[5], sizes[6]
-        across = (g_breadth + 1) // 2
-        wide = 2 * width
-        panels = (channels + wide - 1) // wide
-        down = last - first
-        tiles = images * down * across
-        size, slope_size = tiles * pitch + APART, panels * tiles * wide + APART
-        top, bottom = 2 * first - sizes[7], 2 * last + 2 - sizes[7]
-        low, high = max(top, 0), min(bottom, height)
-        for n in range(images):
-            strip[: (bottom - top) * (2 * across + 2) * pitch] = 0
-            read_pixels(strip, pitch, 2 * across + 2, x, (image + n) * inner * height * breadth,
-                        height * breadth, inner, breadth, low, high, low - top, sizes[8])
-            turn_given(given, size, n * down * across, strip, pitch, 2 * across + 2, down, across)
-            strip[: 4 * down * across * panels * wide] = 0
-            step = g_height * g_breadth
-            read_pixels(strip, panels * wide, 2 * across, g, (image + n) * channels * step, step,
-                        channels, g_breadth, 2 * first, min(2 * last, g_height), 0, 0)
-            turn_slopes(slopes, slope_size, tiles, n * down * across, strip, panels * wide, down,
-                        across)  # fmt: skip
-        deep = (inner + rows - 1) // rows * rows
+        """Add the share of a piece of ``tiles`` to ``[place][panel][channel][wide]`` of some panels
+        with ``deep`` channels, of which ``sums`` has no others. If ``begins``, what is there does
+        not count."""
+        panels = last_panel - panel
+        sum_size = panels * deep * wide + APART
         for place in range(PLACES):
-            source = given[place * size :]
-            for panel in range(panels):
-                right = place * slope_size + panel * tiles * wide
-                at = (place * panels + panel) * deep * wide
+            source = given[place * given_size :]
+            for p in range(panels):
+                right = place * slope_size + (panel + p) * tiles * wide
+                at = place * sum_size + p * deep * wide
                 for c in range(0, deep, rows):
                     to = at + c * wide
                     if begins:
-                        tile(source, bases, c, taps, 0, tiles, slopes, right, zeros, 0, 0, 1,
+                        tile(source, bases, c, terms, 0, tiles, slopes, right, zeros, 0, 0, 1,
                              sums, to)  # fmt: skip
                     else:
-                        tile(source, bases, c, taps, 0, tiles, slopes, right, sums, to, wide, 1,
+                        tile(source, bases, c, terms, 0, tiles, slopes, right, sums, to, wide, 0,
                              sums, to)  # fmt: skip
 
     return sum_weights
