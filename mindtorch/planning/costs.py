@@ -176,7 +176,9 @@ class Planner:
         kept = 1 - 1 / plan.cut
         own = facts.trained - cut_parameters * kept
         state = own / plan.data if plan.sharded else own
-        plan.times["computation"] = facts.fixed + facts.each * samples * (1 - cut_time * kept)
+        # of a cut layer fewer weights are read and gradients written, too
+        whole = facts.fixed - facts.weighed * cut_parameters * kept
+        plan.times["computation"] = whole + facts.each * samples * (1 - cut_time * kept)
         plan.times["update"] = facts.update * state / max(facts.trained, 1)
         plan.times["tensor parallel"] = self._cut_exchange(plan, scale)
         self._states(plan, state)
@@ -194,22 +196,30 @@ class Planner:
         """DDP: gradients go into buckets, which are summed, and come back."""
         seconds = self.link.seconds("all_reduce", own, plan.data)
         plan.times["gradients"] = seconds * (1 - self.overlap)
-        plan.times["buckets"] = 2 * own * self.facts.copied
+        copies = 2 * own * self.facts.copied  # into buckets and out of them
+        plan.times["buckets"] = self.link.work("average", own) or copies
 
     def _sharded(self, plan: Plan, own: float) -> None:
         """ZeRO's third stage: parameters are gathered twice, gradients reduced into parts."""
         share = own / max(self.facts.trained, 1)
         sizes = [block.parameters * share for block in self.blocks if block.parameters]
         sizes.append(own - sum(sizes))
-        seconds = 0.0
+        seconds = work = 0.0
         for size in sizes:
             gathers = 1 if size is sizes[-1] else 2  # the root's stay until backward
             seconds += gathers * self.link.seconds("all_gather", size, plan.data)
             seconds += self.link.seconds("reduce_scatter", size, plan.data)
+            if size:
+                work += self._work_of_group(gathers, size)
         plan.times["parameters and gradients"] = seconds * (1 - self.overlap)
+        plan.times["memory of wholes"] = work
         largest = sorted(sizes[:-1], reverse=True)[:2]
         # two groups are whole at a time, one with its gradients; and the root
         plan.memory["buffers of exchange"] = 2 * sizes[-1] + sum(largest) + sum(largest[:1])
+
+    def _work_of_group(self, gathers: int, size: float) -> float:
+        """Memory comes and goes, and gradients are sorted, beside the exchanges."""
+        return gathers * self.link.work("gather", size) + self.link.work("reduce", size)
 
     def _cut_parts(self, pairs: list[Pair]) -> tuple[float, float, float]:
         """Of what is divided in pairs: the share of time, saved bytes, bytes of parameters."""
@@ -224,12 +234,15 @@ class Planner:
         return share, saved, size
 
     def _cut_exchange(self, plan: Plan, scale: float) -> float:
-        """Megatron-LM: results are added in forward, gradients of inputs in backward."""
-        return sum(
-            self.link.seconds("all_reduce", size * scale, plan.cut)
-            for pair in plan.pairs
-            for size in (pair.rows.made, pair.columns[0].taken)
-        )
+        """Megatron-LM: results are added in forward, gradients of inputs in backward, of each of
+        the layers that are cut by columns."""
+        sizes = [
+            size for pair in plan.pairs
+            for size in (pair.rows.made, *[call.taken for call in pair.columns])
+        ]
+        exchanges = sum(self.link.seconds("all_reduce", size * scale, plan.cut) for size in sizes)
+        layers = sum(len(pair.calls) for pair in plan.pairs)
+        return exchanges + layers * self.link.call
 
     def _states(self, plan: Plan, state: float) -> None:
         plan.memory["parameters"] = state + self.facts.frozen
@@ -247,7 +260,7 @@ class Planner:
         stages = stages_of(facts, self.blocks, plan.stages)
         each = samples / plan.microbatches
         scale = each / facts.samples
-        worst = slowest = send = 0.0
+        worst = slowest = send = most = before = 0.0
         for number, stage in enumerate(stages):
             first, last, parameters = self._stage(stage)
             share = facts.share(first, last)
@@ -255,7 +268,9 @@ class Planner:
             at_once = min(plan.microbatches, plan.stages - number)  # 1F1B
             saved = sum(s.saved for s in facts.slices[first : last + 1]) * scale * at_once
             made = self.blocks[stage[-1]].made * scale if number < len(stages) - 1 else 0.0
-            send = max(send, 2 * self.link.seconds("send", made, 2) if made else 0.0)
+            behind = 2 * self.link.seconds("send", made, 2) if made else 0.0
+            send, before = max(send, before + behind), behind  # to and from both neighbours
+            most = max(most, parameters)
             state = parameters * (2 + facts.states + (plan.data > 1))
             if saved + state > worst:
                 worst = saved + state
@@ -266,6 +281,8 @@ class Planner:
                 plan.times["update"] = facts.update * parameters / max(facts.trained, 1)
                 own = parameters
         plan.times["computation"] = plan.microbatches * slowest
+        # added up, and at last divided by their number
+        plan.times["gradients of microbatches"] = plan.microbatches * most * facts.added
         plan.times["waiting for other stages"] = (plan.stages - 1) * slowest
         plan.times["between stages"] = (plan.microbatches + plan.stages - 1) * send
         if plan.data > 1:

@@ -73,6 +73,7 @@ class Facts:
         each: seconds of forward and backward for one sample more.
         update: seconds of the optimizer's step.
         copied: seconds of copying a byte from one place in memory to another.
+        added: seconds of adding a byte's part of a number to another in memory.
         operations: floating-point operations by path; "" is all, of the whole batch.
     """
 
@@ -86,12 +87,19 @@ class Facts:
     each: float
     update: float
     copied: float
+    added: float
     operations: dict[str, int] = field(default_factory=dict)
 
     @property
     def trained(self) -> int:
         """Bytes of all trained parameters."""
         return sum(self.parameters.values())
+
+    @property
+    def weighed(self) -> float:
+        """Of ``fixed``, the seconds of a byte of parameters: it is read in forward and in
+        backward, and its gradient is written; a copy is one of each."""
+        return min(1.5 * self.copied, self.fixed / max(self.trained, 1))
 
     @property
     def saved(self) -> int:
@@ -121,6 +129,9 @@ class _Trace:
     """Records slices and calls of one forward."""
 
     def __init__(self, model: Any) -> None:
+        # other programs' turns are not in the processor's time, and threads would count twice
+        alone = torch.get_num_threads() == 1
+        self.clock: Clock = time.process_time if alone else time.perf_counter
         self.paths = {id(module): path for path, module in model.named_modules()}
         self.kept = {_address(p) for p in (*model.parameters(), *model.buffers())}
         self.slices: list[Slice] = []
@@ -145,11 +156,11 @@ class _Trace:
             handle.remove()
 
     def _next(self, path: str) -> None:
-        now = time.perf_counter()
+        now = self.clock()
         if self.slices:
             self.slices[-1].seconds = now - self._since
         self.slices.append(Slice(path))
-        self._since = time.perf_counter()
+        self._since = self.clock()
 
     def _enter(self, module: Any, inputs: Any) -> None:
         path = self.paths.get(id(module))
@@ -260,7 +271,7 @@ def measure(
     )
     return Facts(
         count, trace.slices, trace.calls, own, frozen, states, fixed, each, update,
-        _copied(total, clock), _operations(counter, model),
+        *_moved(total, clock), _operations(counter, model),
     )  # fmt: skip
 
 
@@ -309,18 +320,26 @@ def _update(
 ) -> float:
     if optimizer is None:
         return 0.0
+    times = []
+    for _ in range(_REPEATS + 2):
+        model.zero_grad()
+        backward()  # each time: it leaves in caches what it leaves there in a step
+        begun = clock()
+        optimizer.step()
+        times.append(clock() - begun)
     model.zero_grad()
-    backward()
-    found = _least(optimizer.step, clock)
-    model.zero_grad()
-    return found
+    return min(times[2:])
 
 
-def _copied(size: int, clock: Clock) -> float:
-    """Seconds for a byte, of copying as many as a model's parameters have, or _LARGEST."""
+def _moved(size: int, clock: Clock) -> tuple[float, float]:
+    """Seconds for a byte, of copying and of adding as many as a model's parameters have, or
+    _LARGEST."""
     given = torch.ones(max(min(size, _LARGEST) // 4, 1))
     taken = torch.zeros_like(given)
-    return _least(lambda: taken.copy_(given), clock) / (given.numel() * given.element_size())
+    bytes_ = given.numel() * given.element_size()
+    copied = _least(lambda: taken.copy_(given), clock)
+    added = _least(lambda: taken.add_(given), clock)
+    return copied / bytes_, added / bytes_
 
 
 def _operations(counter: Any, model: Any) -> dict[str, int]:

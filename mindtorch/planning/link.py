@@ -17,6 +17,8 @@ import numpy as np
 import mindtorch.torch as torch
 import mindtorch.torch.distributed as dist
 
+from .mechanisms import MECHANISMS, call_of_cut_layer, times_of_mechanisms
+
 __all__ = ["KINDS", "Link", "given_link", "link_of_job", "measured_link"]
 
 KINDS = ("all_reduce", "all_gather", "reduce_scatter", "send")
@@ -36,6 +38,9 @@ class Link:
         curves: (bytes, seconds) by kind, where some sizes were measured: a large exchange leaves
             the caches and has less bandwidth than a small one.
         count: of how many processes the curves are.
+        works: (bytes, seconds) that replicas and sharded modules take beside their exchanges, by
+            the names of mechanisms.
+        call: seconds of the calls around a cut layer, forward and backward.
     """
 
     latency: dict[str, float]
@@ -44,6 +49,23 @@ class Link:
     groups: dict[int, Link] = field(default_factory=dict)
     curves: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
     count: int = 0
+    works: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
+    call: float = 0.0
+
+    def work(self, mechanism: str, size: float) -> float:
+        """Seconds that a mechanism takes for ``size`` bytes beside its exchange."""
+        if not self.works:
+            return 0.0
+        sizes, seconds = ([point[i] for point in self.works[mechanism]] for i in (0, 1))
+        return float(np.interp(size, sizes, seconds)) * max(size / sizes[-1], 1.0)
+
+    def hastened(self, factor: float) -> Link:
+        """The same exchanges between processors that are ``factor`` times as fast."""
+        works = {
+            name: [(size, seconds / factor) for size, seconds in points]
+            for name, points in self.works.items()
+        }
+        return replace(self, works=works, call=self.call / factor)
 
     def seconds(self, kind: str, size: float, count: int) -> float:
         """The time of an exchange between ``count`` processes, as a ring.
@@ -70,17 +92,20 @@ def _messages(kind: str, count: int) -> int:
     return (2 if kind == "all_reduce" else 1) * (count - 1)
 
 
-def _fitted(times: dict[str, list[float]], count: int, origin: str) -> Link:
+def _fitted(times: dict[str, Any], count: int, origin: str) -> Link:
     """The link of ``count`` processes that need so long for each of the sizes."""
+    times = dict(times)
+    call = times.pop("call")
     latency, bandwidth, curves = {}, {}, {}
     sizes = [4.0 * n for n in _SIZES]
+    works = {name: list(zip(sizes, times.pop(name), strict=True)) for name in MECHANISMS}
     for kind, found in times.items():
         steps = 1 if kind == "send" else _messages(kind, count)
         part = 1.0 if kind == "send" else steps / count
         latency[kind] = found[0] / steps
         bandwidth[kind] = part * sizes[-1] / max(found[-1] - found[0], 1e-9)
         curves[kind] = list(zip(sizes, found, strict=True))
-    return Link(latency, bandwidth, origin, {}, curves, count)
+    return Link(latency, bandwidth, origin, {}, curves, count, works, call)
 
 
 def given_link(bandwidth: float, latency: float) -> Link:
@@ -130,14 +155,15 @@ def link_of_job(clock: Callable[[], float] = time.perf_counter) -> Link:
     if count < 2:
         raise ValueError("a job of one process exchanges nothing")
     found: dict[int, Link] = {}
+    alone = _works(clock)
     for size in (k for k in range(2, count) if count % k == 0):
         own, groups = dist.new_subgroups(size)
-        times = _times(own, clock)
+        times = _times(own, clock) | alone
         found[size] = _fitted(times, size, f"measured with groups of {size} processes")
         for group in groups:
             if group is own:
                 dist.destroy_process_group(group)
-    times = _times(dist.group.WORLD, clock)
+    times = _times(dist.group.WORLD, clock) | alone
     whole = _fitted(times, count, f"measured with {count} processes")
     return replace(whole, groups=found)
 
@@ -146,16 +172,24 @@ def _exchanges(group: Any) -> dict[str, Any]:
     rank, count = dist.get_rank(group), dist.get_world_size(group)
 
     def send(x: Any) -> None:
+        """There and back: the times are halved, since one end alone has half of the work."""
         if rank == 0:
             dist.send(x, group=group, group_dst=1)
+            dist.recv(x, group=group, group_src=1)
         elif rank == 1:
             dist.recv(x, group=group, group_src=0)
+            dist.send(x, group=group, group_dst=0)
+
+    def parts(x: Any) -> tuple[Any, Any]:
+        whole = x.numpy()
+        return whole, whole[: x.numel() // count].copy()
 
     def gather(x: Any) -> None:
-        dist.all_gather_into_tensor(x, x[: x.numel() // count].clone(), group)
+        group.all_gather_into(*parts(x))
 
     def scatter(x: Any) -> None:
-        dist.reduce_scatter_tensor(x[: x.numel() // count].clone(), x, group=group)
+        whole, part = parts(x)
+        group.reduce_scatter_into(part, whole, "SUM")
 
     return {
         "all_reduce": lambda x: dist.all_reduce(x, group=group), "all_gather": gather,
@@ -163,17 +197,26 @@ def _exchanges(group: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _times(
-    group: Any, clock: Callable[[], float] = time.perf_counter
-) -> dict[str, list[float]]:
+def _times(group: Any, clock: Callable[[], float] = time.perf_counter) -> dict[str, Any]:
     """Least seconds of each kind and size, as nearly as the group's size divides it."""
-    found, count = {}, dist.get_world_size(group)
+    found: dict[str, Any] = {}
+    count = dist.get_world_size(group)
     for kind, exchange in _exchanges(group).items():
         found[kind] = [
             min(_timed(exchange, torch.zeros(size // count * count), clock)
                 for _ in range(_REPEATS))
             for size in _SIZES
         ]
+    found["send"] = [seconds / 2 for seconds in found["send"]]
+    return found
+
+
+def _works(clock: Callable[[], float] = time.perf_counter) -> dict[str, Any]:
+    """Least seconds of mechanisms by size, and of the call of a cut layer."""
+    alone, _ = dist.new_subgroups(1)
+    found: dict[str, Any] = times_of_mechanisms(alone, _SIZES, clock)
+    found["call"] = call_of_cut_layer(alone, clock)
+    dist.destroy_process_group(alone)
     return found
 
 
@@ -181,7 +224,7 @@ def main(url: str, rank: str) -> None:
     """One of the two processes: the first prints least seconds, by kind and size."""
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method=url, rank=int(rank), world_size=2)
-    found = _times(dist.group.WORLD)
+    found = _times(dist.group.WORLD) | _works()
     if rank == "0":
         print(json.dumps(found))
     dist.destroy_process_group()

@@ -144,6 +144,7 @@ def plan_script(options: argparse.Namespace) -> int:
         print(f"mindtorch parallel: {error}", file=sys.stderr)
         return 2
     _hasten(facts, options.speed)
+    link = link.hastened(options.speed)
     batch = options.batch or facts.samples * options.ranks
     planner = Planner(
         facts, model, link, options.ranks, batch, options.memory, options.overlap
@@ -179,3 +180,4 @@ def _hasten(facts: Facts, factor: float) -> None:
     facts.each /= factor
     facts.update /= factor
     facts.copied /= factor
+    facts.added /= factor

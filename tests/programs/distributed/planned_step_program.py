@@ -2,11 +2,12 @@
 
     python planned_step_program.py NAMESPACE RANK SIZE URL FOLDER MODEL SIZE_OF_MODEL PLAN ...
 
-MODEL is mlp or gpt; SIZE_OF_MODEL small or large; a PLAN is alone (no exchange), ddp, fsdp, tp, pp,
-or fsdp-tp; or "predicted" or "predicted on a core": what the planner predicts of all plans from
-what all processes measure at once. Writes FOLDER/NAMESPACE.RANK.json: for each plan seconds of the
-fastest step, on the clock ("seconds") and on a core, and bytes of parameters, gradients and
-optimizer states ("states") and of what forward keeps ("activations").
+MODEL is mlp, gpt, wide (an MLP of other widths and batch), lstm or vit; SIZE_OF_MODEL small or
+large; a PLAN is alone (no exchange), ddp, fsdp, tp, pp, or fsdp-tp; or "predicted" or "predicted on
+a core": what the planner predicts of all plans from what all processes measure at once. Writes
+FOLDER/NAMESPACE.RANK.json: for each plan seconds of the fastest step, on the clock ("seconds") and
+on a core, and bytes of parameters, gradients and optimizer states ("states") and of what forward
+keeps ("activations").
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from typing import Any
 from tests.programs.distributed.tensor_parallel_program import build, plan_of_gpt
 
 MICROBATCHES = 4
-BATCH = {"mlp": 64, "gpt": 8}  # samples of one process where the batch is cut
+# samples of one process where the batch is cut
+BATCH = {"mlp": 64, "gpt": 8, "wide": 24, "lstm": 16, "vit": 8}
 SIZES = {"small": (64, 32), "large": (512, 256)}
 
 
@@ -32,13 +34,65 @@ def make(torch: Any, kind: str, size: str) -> tuple[Any, Any]:
     nn = torch.nn
     wide, width = SIZES[size]
     torch.manual_seed(0)
-    if kind == "mlp":
+    if kind == "lstm":
+        return _lstm(torch, width), torch.randn(BATCH[kind], 16, width)
+    if kind == "vit":
+        return _vit(torch, width), torch.randn(BATCH[kind], 3, 32, 32)
+    if kind in ("mlp", "wide"):
         sizes = [wide, 4 * wide, wide, 4 * wide, wide]
+        if kind == "wide":
+            sizes = [2 * wide, 3 * wide, 2 * wide, 3 * wide, wide]
         layers = [nn.Linear(a, b) for a, b in itertools.pairwise(sizes)]
         model = nn.Sequential(*[m for layer in layers for m in (layer, nn.ReLU())])
-        return model, torch.randn(BATCH[kind], wide)
+        return model, torch.randn(BATCH[kind], sizes[0])
     model = build(torch, width=width, heads=4, depth=4, words=2 * width, places=64)[0]()
     return model, torch.randint(0, 2 * width, (BATCH[kind], 64))
+
+
+def _lstm(torch: Any, width: int) -> Any:
+    class Lstm(torch.nn.Module):
+        """The last of some steps."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = torch.nn.LSTM(width, 2 * width, 2, batch_first=True)
+            self.head = torch.nn.Linear(2 * width, width)
+
+        def forward(self, x: Any) -> Any:
+            return self.head(self.inner(x)[0][:, -1])
+
+    return Lstm()
+
+
+def _vit(torch: Any, width: int) -> Any:
+    """Patches of 4 x 4, encoder layers, and a class for the mean of the patches."""
+    nn = torch.nn
+
+    class Vit(nn.Module):  # type: ignore[name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.patches = nn.Conv2d(3, width, 4, 4)
+            self.places = nn.Parameter(torch.zeros(1, 64, width))
+            self.blocks = nn.ModuleList(
+                nn.TransformerEncoderLayer(width, 4, 4 * width, 0.0, batch_first=True)
+                for _ in range(4)
+            )
+            self.head = nn.Linear(width, 10)
+
+        def forward(self, x: Any) -> Any:
+            x = self.patches(x).flatten(2).transpose(1, 2) + self.places
+            for block in self.blocks:
+                x = block(x)
+            return self.head(x.mean(1))
+
+    return Vit()
+
+
+LAYERS = {
+    "mlp": lambda model: list(model), "wide": lambda model: list(model),
+    "gpt": lambda model: list(model.blocks), "vit": lambda model: list(model.blocks),
+    "lstm": lambda model: [model.inner],
+}  # fmt: skip
 
 
 def _in_blocks(plan: dict[str, Any]) -> dict[str, Any]:
@@ -99,11 +153,14 @@ class Run:
             mesh = T.init_device_mesh("cpu", shape, mesh_dim_names=names)
             columns, rows = parallel.ColwiseParallel, parallel.RowwiseParallel
             layers = {"0": columns(), "2": rows(), "4": columns(), "6": rows()}
-            layers = layers if kind == "mlp" else _in_blocks(plan_of_gpt(parallel, T, False))
+            if kind == "vit":
+                layers = {"blocks.*.linear1": columns(), "blocks.*.linear2": rows()}
+            elif kind == "gpt":
+                layers = _in_blocks(plan_of_gpt(parallel, T, False))
             parallel.parallelize_module(self.model, mesh["tp"], layers)
         if plan.startswith("fsdp"):
             mesh = mesh["dp"] if cut > 1 else T.init_device_mesh("cpu", (count,))
-            for layer in self.model if kind == "mlp" else self.model.blocks:
+            for layer in LAYERS[kind](self.model):
                 if any(True for _ in layer.parameters()):
                     shard(layer, mesh=mesh)
             shard(self.model, mesh=mesh)
@@ -117,9 +174,10 @@ class Run:
 
     def stage(self, namespace: str, kind: str, count: int) -> Any:
         pipelining: Any = importlib.import_module(f"{namespace}.distributed.pipelining")
-        layers = list(self.model) if kind == "mlp" else [f"blocks.{i}" for i in range(4)]
+        names = {module: name for name, module in self.model.named_modules()}
+        layers = [names[layer] for layer in LAYERS[kind](self.model)]
         each = len(layers) // count
-        starts = [str(i) if kind == "mlp" else layers[i] for i in range(each, len(layers), each)]
+        starts = layers[each::each]
         splits = dict.fromkeys(starts, pipelining.SplitPoint.BEGINNING)
         piece = self.x[: len(self.x) // MICROBATCHES]
         pipe = pipelining.pipeline(self.model, (piece,), split_spec=splits)

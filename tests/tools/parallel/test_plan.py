@@ -17,6 +17,7 @@ import mindtorch.torch as torch
 from mindtorch.planning.costs import Plan, Planner
 from mindtorch.planning.facts import Facts, measure
 from mindtorch.planning.link import Link, given_link, measured_link
+from mindtorch.planning.mechanisms import MECHANISMS
 from mindtorch.planning.structure import blocks_of, pairs_of, stages_of
 from mindtorch.tools.parallel.command import memory_size, seconds
 from mindtorch.tools.parallel.curve import curve_of
@@ -124,6 +125,40 @@ def test_exchanges_take_what_groups_of_their_size_took() -> None:
 def test_a_link_is_measured() -> None:
     link = measured_link()
     assert all(value > 0 for value in (*link.latency.values(), *link.bandwidth.values()))
+    assert set(link.works) == set(MECHANISMS)
+    assert all(link.work(name, 1 << 24) >= 0 for name in MECHANISMS)
+    assert link.work("average", 1 << 24) > link.work("average", 256) > 0
+
+
+def test_what_mechanisms_take() -> None:
+    """Between measured sizes in proportion, beyond them by their bytes; of each cut layer a call,
+    and of each layer that is cut by columns the sum of its input's gradient."""
+    works = {
+        "average": [(0.0, 1.0), (4.0, 3.0)], "gather": [(0.0, 0.0), (8.0, 4.0)],
+        "reduce": [(0.0, 0.0), (8.0, 8.0)],
+    }  # fmt: skip
+    link = replace(LINK, works=works, call=7.0)
+    assert link.work("average", 2) == 2 and link.work("average", 8) == 6
+    assert LINK.work("average", 2) == 0
+    assert link.hastened(2.0).work("average", 8) == 3 and link.hastened(2.0).call == 3.5
+    model, facts = facts_of("gpt")
+    found = planned(Planner(facts, model, link, 2, 2 * facts.samples))
+    plain = planned(Planner(facts, model, LINK, 2, 2 * facts.samples))
+    assert found["DDP 2"].times["buckets"] == link.work("average", facts.trained)
+    sizes = [block.parameters for block in blocks_of(facts, model)]
+    rest = facts.trained - sum(sizes)
+    wholes = sum(2 * s / 2 + s for s in sizes) + rest / 2 + rest
+    assert found["FSDP 2"].times["memory of wholes"] == pytest.approx(wholes)
+    pairs = pairs_of(facts)
+    calls = sum(len(pair.calls) for pair in pairs)
+    times = [each["TP 2"].times["tensor parallel"] for each in (found, plain)]
+    assert times[0] - times[1] == pytest.approx(7 * calls)
+    sent = [s for pair in pairs for s in (pair.rows.made, *[c.taken for c in pair.columns])]
+    assert len(sent) == 4 * (4 + 2)
+    exchanges = sum(LINK.seconds("all_reduce", 2 * size, 2) for size in sent)
+    assert times[1] == pytest.approx(exchanges)
+    pipeline = found["PP 2 of 4 microbatches"].times["gradients of microbatches"]
+    assert 4 * facts.added * facts.trained / 2 <= pipeline <= 4 * facts.added * facts.trained
 
 
 SCRIPT = """
