@@ -43,7 +43,7 @@ from .thread_pool import get_num_threads, parallel_for
 HEIGHT = FORM  # the place of how many rows pass a block
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 _SERIAL = 2_000_000  # multiplications that one thread does sooner than two
-_DEPTH = 1024  # terms of a block where a sum has more than these and half as many
+DEPTH_OF_BLOCKS = 1024  # terms of a block where a sum has more than these and half as many
 _SUMS = 1 << 20  # bytes of sums that wait for more terms
 _HEIGHTS = np.array(heights(ROWS))
 _share = loops.share
@@ -62,10 +62,10 @@ def _pack_left(to: int, a: int, along: int, rows: int, terms: int) -> None:
 
 
 @kernel
-def _pack_right(
+def pack_right(
     to: int, b: int, down: int, across: int, columns: int, vectors: int, terms: int
 ) -> None:
-    """A panel of ``vectors`` vectors; steps in bytes."""
+    """A panel of ``vectors`` vectors of a right operand; steps in bytes."""
     pitch, pairs = vectors * LINE, (terms + 1) // 2
     if down == 2:
         for v in range(vectors):
@@ -85,7 +85,7 @@ def _pack_right(
 
 
 @kernel
-def _block(
+def multiply_block(
     out: int, out_down: int, a: int, a_down: int, a_along: int, bias: int, held: int,
     held_down: int, zeros: int, packed: int, turned: int, rows: int, columns: int, panels: int,
     narrow: int, wider: int, terms: int, begins: bool, ends: bool,
@@ -144,15 +144,16 @@ def _product(
                     for p in range(panels):
                         many = narrow + (p < wider)
                         at = (v0 + done) * LANES
-                        _pack_right(right, address_of(b) + 2 * b_at + q * b_down + at * b_along,
+                        pack_right(right, address_of(b) + 2 * b_at + q * b_down + at * b_along,
                                     b_down, b_along, n - at, many, terms)  # fmt: skip
                         right += many * LINE * ((terms + 1) // 2)
                         done += many
                     start = address_of(bias) + 2 * (start_at + v0 * LANES * g[OFFSET])
-                    _block(address_of(out) + 2 * (out_at + v0 * LANES) + i0 * pitch, pitch,
-                           address_of(a) + 2 * a_at + i0 * a_down + q * a_along, a_down, a_along,
-                           start, sums, wide * LINE, zeros, packed, turned, rows, columns, panels,
-                           narrow, wider, terms, q == 0 and depth >= k, q + depth >= k)
+                    target = address_of(out) + 2 * (out_at + v0 * LANES) + i0 * pitch
+                    left = address_of(a) + 2 * a_at + i0 * a_down + q * a_along
+                    multiply_block(target, pitch, left, a_down, a_along, start, sums, wide * LINE,
+                                   zeros, packed, turned, rows, columns, panels, narrow, wider,
+                                   terms, q == 0 and depth >= k, q + depth >= k)  # fmt: skip
 
 
 @functools.cache
@@ -174,7 +175,9 @@ def _numbers(given: Product, biased: bool) -> tuple[Any, int, int]:
         divided, unit, shares = loops.COLUMNS, LANES, -(-n // LANES)
     else:
         divided, unit, shares = loops.ROWS, ROWS, -(-m // ROWS)
-    depth = k if k <= _DEPTH * 3 // 2 else min(-(-k // -(-k // _DEPTH) // 2) * 2, k)
+    depth = k
+    if k > DEPTH_OF_BLOCKS * 3 // 2:
+        depth = -(-k // -(-k // DEPTH_OF_BLOCKS) // 2) * 2
     across = -(-n // LANES)
     most = max(cache_bytes(2) * 2 // 5 // (2 * LANES * depth) // VECTORS, 1) * VECTORS
     breadth = -(-across // -(-across // most))

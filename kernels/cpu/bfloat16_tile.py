@@ -23,7 +23,7 @@ from .amx import turned
 from .llvm_code import call, pointer, spread
 from .masked_vectors import MaskedVectors
 from .product_tile import HEIGHTS, tile_shape
-from .simd import long_of, vector_bytes
+from .simd import long_of, loop, vector_bytes
 
 LANES, LINE = 16, 64  # words of a vector, and its bytes
 ROWS, VECTORS = tile_shape(LINE)
@@ -252,3 +252,56 @@ def pack_pairs_of(whole: bool) -> Any:
         return types.void(*[types.int64] * 5), generate
 
     return pack
+
+
+def _copied(builder: Any, step: int, given: Any) -> Any:
+    """What a step of :func:`copy_row_of` does."""
+    to, source, begin, end, across = given
+    lanes = 2 * LANES // step
+    kind = ir.VectorType(_SHORT, lanes)
+
+    def all_of(count: int, value: Any) -> Any:
+        return spread(builder, ir.VectorType(_SHORT, count), builder.trunc(value, _SHORT))
+
+    def between(count: int, low: Any, high: Any) -> Any:
+        numbers = ir.Constant(ir.VectorType(_SHORT, count), [*range(count)])
+        return builder.and_(
+            builder.icmp_signed(">=", numbers, all_of(count, low)),
+            builder.icmp_signed("<", numbers, all_of(count, high)),
+        )
+
+    def vector(i: Any, held: list[Any]) -> list[Any]:
+        done = builder.mul(i, long_of(lanes))
+        low, high = (builder.mul(builder.sub(x, done), long_of(step)) for x in (begin, end))
+        mask = between(2 * LANES, low, high)
+        place = pointer(builder, builder.add(source, builder.mul(i, long_of(LINE))), _TERMS)
+        row = call(builder, "llvm.masked.load.v32i16.p0", _TERMS,
+                   [place, ir.Constant(_WORD, 2), mask, ir.Constant(_TERMS, None)])  # fmt: skip
+        if step > 1:
+            picks = ir.Constant(ir.VectorType(_WORD, lanes), [*range(0, 2 * LANES, step)])
+            row = builder.shuffle_vector(row, row, picks)
+        place = pointer(builder, builder.add(to, builder.mul(done, long_of(2))), kind)
+        mask = between(lanes, long_of(0), builder.sub(across, done))
+        call(builder, f"llvm.masked.store.v{lanes}i16.p0", ir.VoidType(),
+             [row, place, ir.Constant(_WORD, 2), mask])  # fmt: skip
+        return []
+
+    whole = builder.sdiv(builder.add(across, long_of(lanes - 1)), long_of(lanes))
+    loop(builder, whole, [], vector)
+
+
+@functools.cache
+def copy_row_of(step: int) -> Any:
+    """``copy(to, source, begin, end, across)`` writes a row of ``across`` numbers of 16 bits: those
+    from ``begin`` to ``end`` are ``step`` (1 or 2) apart from ``source`` on, number 0's place; the
+    others are 0, and their places are not read. Rows are shorter than 10,000."""
+
+    @intrinsic
+    def copy(context: Any, to: Any, source: Any, begin: Any, end: Any, across: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            _copied(builder, step, arguments)
+            return context.get_dummy_value()
+
+        return types.void(*[types.int64] * 5), generate
+
+    return copy
