@@ -22,7 +22,7 @@ from mindtorch.kernels.codegen.jit import entry_point, kernel
 from mindtorch.kernels.support.workspace import LINE, workspace_of_lines
 
 from .bfloat16_products import BFLOAT16, DEPTH_OF_BLOCKS, multiply_block, pack_right
-from .bfloat16_tile import LANES, VECTORS, available, copy_row_of
+from .bfloat16_tile import LANES, VECTORS, available, copy_row_of, copy_shifted
 from .cat_flip_roll_pad import dense
 from .processor import cache_bytes
 from .product_tile import address_of
@@ -52,6 +52,11 @@ def _gather(
         begin = max((step - 1 - dx) // step, 0)
         end = min((width - 1 - dx) // step + 1, across)
         line = to + (t - first) * pitch
+        if taps[tap, 2]:
+            above, below = max(-row - dy, 0), min(height - row - dy, rows)
+            source = x + 2 * ((channel * height + row + dy) * width + dx)
+            copy_shifted(line, source, above * width, below * width, rows * across, taps[tap, 2])
+            continue
         for r in range(row, row + rows):
             y = r * g[STEP_Y] + dy
             source = x + 2 * ((channel * height + y) * width + dx)
@@ -242,6 +247,18 @@ def _weight_sums() -> Any:
     )  # fmt: skip
 
 
+def _table(job: _Job, given: Ints, stride: Ints) -> Any:
+    """Each tap's row and column. Where rows of results are as long as the source's, and 32 numbers
+    are whole rows, the source is only shifted: then the columns that it has of such, as bits."""
+    width, across = given[3], job.size[1]
+    shifted = stride == (1, 1) and width == across and 2 * LANES % width == 0
+    columns = [c % width for c in range(2 * LANES)]
+    return np.array([
+        (y, x, sum(shifted << i for i, c in enumerate(columns) if 0 <= c + x < width))
+        for y, x, *_ in job.taps
+    ], np.int64)  # fmt: skip
+
+
 def _numbers(
     job: _Job, given: Ints, made: Ints, stride: Ints, apart: Ints, depth: int, blocks: Ints
 ) -> Any:
@@ -262,7 +279,7 @@ def _job_run(
     most = max(cache_bytes(2) * 2 // 5 // (2 * depth), VECTORS * LANES)
     blocks = _blocks(job, given[0], most)
     numbers = _numbers(job, given, made, stride, apart, depth, blocks)
-    taps = np.array([tap[:2] for tap in job.taps], np.int64)
+    taps = _table(job, given, stride)
     pitch = -(-blocks[2] // LANES) * LANES
     shares = -(-given[0] // blocks[0]) * -(-job.size[0] // blocks[1])
     room = _zeros(pitch) + pitch * (2 * depth + 2 * LANES)
@@ -296,6 +313,12 @@ def _wide_enough(weight: Any) -> bool:
     return outer >= _FEWEST and inner * window[0] * window[1] >= 2 * LANES
 
 
+def _forward_taps(window: Ints, padding: Ints, dilation: Ints) -> list[tuple[int, int, int]]:
+    (first, second), (down, across) = padding, dilation
+    places = itertools.product(range(window[0]), range(window[1]))
+    return [(i * down - first, j * across - second, n) for n, (i, j) in enumerate(places)]
+
+
 def convolution(outs: Any, ins: Any, **params: Any) -> Run | None:
     """The plan of :func:`convolution.convolution`; None where others do it."""
     (out,), (x, weight, *rest) = outs, ins
@@ -305,12 +328,7 @@ def convolution(outs: Any, ins: Any, **params: Any) -> Run | None:
     if bias is not None and (bias.dtype != BFLOAT16 or bias.strides != (1,)):
         return None
     stride, padding, dilation = (tuple(params[n]) for n in ("stride", "padding", "dilation"))
-    places = itertools.product(*(range(n) for n in weight.shape[2:]))
-    taps = [
-        (*(k * d - p for k, d, p in zip(at, dilation, padding, strict=True)), number)
-        for number, at in enumerate(places)
-    ]
-    job = _Job((0, 0), tuple(out.shape[2:]), taps)
+    job = _Job((0, 0), tuple(out.shape[2:]), _forward_taps(weight.shape[2:], padding, dilation))
     made = _job_run(job, tuple(x.shape), tuple(out.shape), stride, (1, 1))
     none = np.zeros(0, np.float32)
 
@@ -371,13 +389,9 @@ def weight_gradient(outs: Any, ins: Any, **params: Any) -> Run | None:
     if not _suits(params, out, g, x) or not _wide_enough(out):
         return None
     stride, padding, dilation = (tuple(params[n]) for n in ("stride", "padding", "dilation"))
-    places = [*itertools.product(*(range(n) for n in out.shape[2:]))]
-    taps = np.array(
-        [[k * d - p for k, d, p in zip(at, dilation, padding, strict=True)] for at in places],
-        np.int64,
-    )
-    channels, terms = out.shape[0], x.shape[1] * len(places)
-    job = _Job((0, 0), tuple(g.shape[2:]), [(0, 0, 0)] * len(places))
+    job = _Job((0, 0), tuple(g.shape[2:]), _forward_taps(out.shape[2:], padding, dilation))
+    taps = _table(job, tuple(x.shape), stride)
+    channels, terms = out.shape[0], x.shape[1] * len(taps)
     blocks = _blocks(job, x.shape[0], DEPTH_OF_BLOCKS)
     pitch = -(-blocks[2] // LANES) * LANES
     most = max(cache_bytes(2) * 2 // 5 // (2 * pitch) // (VECTORS * LANES), 1) * VECTORS * LANES

@@ -305,3 +305,45 @@ def copy_row_of(step: int) -> Any:
         return types.void(*[types.int64] * 5), generate
 
     return copy
+
+
+@intrinsic
+def copy_shifted(
+    context: Any, to: Any, source: Any, first: Any, last: Any, count: Any, pattern: Any
+) -> Any:
+    """Write ``count`` numbers of 16 bits: those from ``first`` to ``last`` whose bit is set in
+    ``pattern``, which repeats after 32 of them, and 0 for the others, which are not read."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        to, source, first, last, count, pattern = arguments
+        lanes, bits = 2 * LANES, ir.VectorType(ir.IntType(1), 2 * LANES)
+
+        def below(number: Any) -> Any:
+            """Bits of the lanes before ``number``, which is at most as many as there are."""
+            zero, most = long_of(0), long_of(lanes)
+            number = builder.select(builder.icmp_signed("<", number, zero), zero, number)
+            number = builder.select(builder.icmp_signed(">", number, most), most, number)
+            return builder.sub(builder.shl(long_of(1), number), long_of(1))
+
+        def mask(value: Any) -> Any:
+            return builder.bitcast(builder.trunc(value, _WORD), bits)
+
+        def vector(i: Any, held: list[Any]) -> list[Any]:
+            done = builder.mul(i, long_of(lanes))
+            low, high, there = (below(builder.sub(x, done)) for x in (first, last, count))
+            taken = builder.and_(builder.and_(builder.not_(low), high), pattern)
+            offset = builder.mul(i, long_of(LINE))
+            align, nothing = ir.Constant(_WORD, 2), ir.Constant(_TERMS, None)
+            place = pointer(builder, builder.add(source, offset), _TERMS)
+            row = call(builder, "llvm.masked.load.v32i16.p0", _TERMS,
+                       [place, align, mask(taken), nothing])  # fmt: skip
+            place = pointer(builder, builder.add(to, offset), _TERMS)
+            call(builder, "llvm.masked.store.v32i16.p0", ir.VoidType(),
+                 [row, place, align, mask(there)])  # fmt: skip
+            return []
+
+        whole = builder.sdiv(builder.add(count, long_of(lanes - 1)), long_of(lanes))
+        loop(builder, whole, [], vector)
+        return context.get_dummy_value()
+
+    return types.void(*[types.int64] * 6), generate
