@@ -12,8 +12,8 @@ import mindtorch.torch as torch
 from mindtorch.engine.op import Layout
 from mindtorch.kernels.cpu import amx, amx_products, matmul, thread_pool
 from mindtorch.kernels.cpu.product_shapes import Matrix, Product, of_linear, of_matrices
+from tests.kernels.cpu.product_operands import ORDERS, SIZES, errors, layout, matrix
 from tests.support.compiled_kinds import check_beside_eager
-from tests.support.product_operands import ORDERS, SIZES, errors, layout, matrix
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 

@@ -11,7 +11,7 @@ import mindtorch.torch as torch
 from mindtorch.engine.op import Layout
 from mindtorch.kernels.cpu import bfloat16_products, bfloat16_tile, matmul, thread_pool
 from mindtorch.kernels.cpu.product_shapes import Matrix, Product, of_matrices
-from tests.support.product_operands import ORDERS, SIZES, errors, layout, matrix
+from tests.kernels.cpu.product_operands import ORDERS, SIZES, errors, layout, matrix
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 
