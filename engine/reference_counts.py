@@ -8,6 +8,8 @@ asked for                             known holders
 ====================================  ===========================================================
 a gradient that has arrived at a      the asker's variable. The leaf takes it as its ``grad``
 leaf (``autograd/backward.py``)
+one to which another of the same      the asker's variable. The other is added to its memory
+place is to be added (``send``)
 the storage of such a gradient, a     the view's slot. The leaf takes the memory
 view of all of it
 the flat array of an output of a      as many as when it was new: the asker's variable, and what

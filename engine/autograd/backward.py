@@ -20,6 +20,7 @@ from ..ops.elementwise import add
 from ..ops.movement import clone_like
 from ..reference_counts import holders
 from ..state import GRAD, NO_GRAD, RECORDING_CALL, state
+from ..switches import switches
 from ..tensor import Storage, Tensor, captures, capturing, make, scripts
 from .hooks import run_leaf_hooks, run_post_hooks, run_pre_hooks, run_result_hooks
 from .inplace import add_into
@@ -57,6 +58,7 @@ def _reaching(roots: list[Any], targets: set[int]) -> set[int]:
 
 # of leaves that have all of their gradient: the first that was ready is visited first
 _turns = itertools.count()
+_LARGE = 16384  # elements of a gradient whose memory is used again
 _numbers = itertools.count()
 _NONES = itertools.repeat(None)
 
@@ -190,10 +192,15 @@ class Pass:
                 count = len(node.plan.avals if node.__class__ is Node else node.out_avals)
             held = self.pending[id(node)] = [None] * count
             heapq.heappush(self.heap, (-node.sequence, id(node), node))
-        if held[index] is None:
-            held[index] = gradient
+        before, held[index] = held[index], gradient
+        if before is None:
+            return
+        alone = holders(before) == 1
+        if alone and not self.create_graph and _is_own(before, gradient):
+            add_into(before, gradient)
+            held[index] = before
         else:
-            held[index] = sum_of(held[index], gradient)
+            held[index] = sum_of(before, gradient)
 
     def will_visit(self, node: Any) -> bool:
         """Whether the pass, which has targets, needs the node's rule, or adds to the leaf."""
@@ -444,6 +451,21 @@ def accumulate(variable: Tensor, gradient: Tensor, create_graph: bool, alone: bo
         variable._grad = sum_of(held, gradient)
     else:
         add_into(held, gradient)
+
+
+def _is_own(before: Tensor, gradient: Tensor) -> bool:
+    """Whether the next gradient may be added to the memory of a large one that only one variable
+    holds: it is like that one, and nobody looks at what ops run."""
+    described = before.aval
+    return (
+        described is gradient.aval
+        and before._storage is None
+        and before._node is None
+        and math.prod(described.shape) >= _LARGE
+        and described.contiguous
+        and not (captures or state.interpreters or before._by_methods or gradient._by_methods)
+        and switches.grad_buffer_reuse
+    )
 
 
 def _is_all_that_is_left(view: Tensor) -> bool:

@@ -402,9 +402,11 @@ class Generator:
         """1 with probability ``p_array[i]`` at each place; ``p_array`` broadcasts to ``array``."""
         if array.size == 0:
             return array
-        probabilities = np.broadcast_to(p_array, array.shape)
-        if not bool(((probabilities >= 0) & (probabilities <= 1)).all()):
+        if not bool(((p_array >= 0) & (p_array <= 1)).all()):
             raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
+        probabilities = p_array
+        if p_array.shape != array.shape:
+            probabilities = np.broadcast_to(p_array, array.shape)
         double = type_name(p_array.dtype) == "float64"
         view, chances = array, probabilities
         if not array.flags.c_contiguous:

@@ -15,7 +15,7 @@ from ..support.processors import PROCESSORS, V4, named, standing_for
 _BY_NAME = {
     "llvm.x86.avx512.vpdp": "avx512vnni",
     "llvm.x86.ldtilecfg": "amx-tile", "llvm.x86.tile": "amx-tile",
-    "llvm.x86.tdpbf16ps": "amx-bf16",
+    "llvm.x86.tdpbf16ps": "amx-bf16", "llvm.x86.avx512bf16": "avx512bf16",
 }  # fmt: skip
 
 

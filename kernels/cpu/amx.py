@@ -311,6 +311,24 @@ def split_of(parts: int, wide: bool) -> Any:
     return split
 
 
+def turned(builder: Any, rows: list[Any]) -> list[Any]:
+    """16 vectors of 16 words with rows and columns exchanged."""
+    rows = [*rows]
+    for apart in (1, 2, 4, 8):
+        for i in range(16):
+            if i & apart:
+                continue
+            a, b = rows[i], rows[i + apart]
+            picks = (
+                [lane if not lane & apart else 16 + lane - apart for lane in range(16)],
+                [lane + apart if not lane & apart else 16 + lane for lane in range(16)],
+            )
+            rows[i], rows[i + apart] = (
+                builder.shuffle_vector(a, b, ir.Constant(_WORDS, pick)) for pick in picks
+            )
+    return rows
+
+
 @intrinsic
 def turn_tile(context: Any, tile: Any) -> Any:
     """Exchange rows and words of a packed tile at an address."""
@@ -320,19 +338,7 @@ def turn_tile(context: Any, tile: Any) -> Any:
             pointer(builder, builder.add(arguments[0], long_of(i * _ROW)), _WORDS)
             for i in range(16)
         ]
-        rows = [builder.load(place, align=_ROW) for place in places]
-        for apart in (1, 2, 4, 8):
-            for i in range(16):
-                if i & apart:
-                    continue
-                a, b = rows[i], rows[i + apart]
-                picks = (
-                    [lane if not lane & apart else 16 + lane - apart for lane in range(16)],
-                    [lane + apart if not lane & apart else 16 + lane for lane in range(16)],
-                )
-                rows[i], rows[i + apart] = (
-                    builder.shuffle_vector(a, b, ir.Constant(_WORDS, pick)) for pick in picks
-                )
+        rows = turned(builder, [builder.load(place, align=_ROW) for place in places])
         for row, place in zip(rows, places, strict=True):
             builder.store(row, place, align=_ROW)
         return context.get_dummy_value()

@@ -19,6 +19,7 @@ import numpy as np
 
 from mindtorch.kernels.support.workspace import workspace
 
+from . import bfloat16_convolution
 from . import convolution_depthwise as depthwise
 from . import convolution_panels as in_panels
 from . import convolution_pointwise as pointwise
@@ -414,7 +415,7 @@ def _case(image: Any, window: Any, result: Any, params: Any) -> Any:
 def _plan(outs: Any, ins: Any, **params: Any) -> Any:
     (out,), (x, weight, *_), orders = outs, ins, _orders(outs, ins)
     if orders is None or orders[0] != orders[1]:
-        return None
+        return bfloat16_convolution.convolution(outs, ins, **params)
     case, last = _case(x, weight, out, params), orders[0]
     if depthwise.suits(weight.shape, params["groups"]):
         return lambda out, x, weight, bias=None: depthwise.convolution(
@@ -428,7 +429,7 @@ def _plan(outs: Any, ins: Any, **params: Any) -> Any:
 def _input_plan(outs: Any, ins: Any, **params: Any) -> Any:
     (out,), (g, weight), orders = outs, ins, _orders(outs, ins)
     if orders is None or orders[0] != orders[1]:
-        return None
+        return bfloat16_convolution.input_gradient(outs, ins, **params)
     case, last = _case(out, weight, g, params), orders[0]
     if depthwise.suits(weight.shape, params["groups"]):
         return lambda out, g, weight: depthwise.input_gradient(out, g, weight, case, last)
@@ -449,7 +450,7 @@ def _sums(plan: geometry.Geometry, dtype: Any) -> Any:
 def _weight_plan(outs: Any, ins: Any, **params: Any) -> Any:
     (out,), (g, x), orders = outs, ins, _orders(outs, ins)
     if orders is None or orders[1] != orders[2]:
-        return None
+        return bfloat16_convolution.weight_gradient(outs, ins, **params)
     case = _case(x, out, g, params)
     if depthwise.suits(out.shape, params["groups"]):
         return lambda out, g, x: depthwise.weight_gradient(out, g, x, case, orders[1])

@@ -16,7 +16,7 @@ import numpy as np
 from mindtorch.kernels.codegen.fused_loop import Step
 from mindtorch.kernels.codegen.jit import bound, entry_point, kernel
 
-from . import amx_products, openblas, product_shapes, products
+from . import amx_products, bfloat16_products, openblas, product_shapes, products
 from .amx_products import BFLOAT16
 from .elementwise import Layouts, Operand, fused_plan, strided
 from .openblas import gemm, gemv
@@ -267,13 +267,19 @@ def leading(shape: Any, strides: Any) -> tuple[int, int] | None:
     return None
 
 
+def _short(given: Any, biased: bool = False) -> Any:
+    """A product of bfloat16 by an instruction for these, which may begin with a row for all."""
+    start = Matrix(0, 1) if biased else None
+    on_registers = amx_products.plan(BFLOAT16, given, start=start)
+    return on_registers or bfloat16_products.plan(given, biased=biased)
+
+
 def _plan(out_layouts: Layouts, in_layouts: Layouts) -> Callable[..., None] | None:
     out, (a, b) = out_layouts[0], in_layouts
     if a.dtype != b.dtype or out.dtype != a.dtype:
         return None
     if a.dtype == BFLOAT16:
-        short: Any = amx_products.plan(BFLOAT16, product_shapes.of_matrices(out, a, b))
-        return short
+        return _short(product_shapes.of_matrices(out, a, b))
     if a.dtype not in _FAST:
         return None
     (m, k), n = a.shape[-2:], b.shape[-1]
@@ -403,8 +409,7 @@ def _linear_plan(out_layouts: Layouts, in_layouts: Layouts) -> Callable[..., Non
     if len(kinds) > 1 or shape is None or shape.size[2] == 0:
         return None
     if x.dtype == BFLOAT16 and (bias is None or bias.strides == (1,)):
-        start = None if bias is None else Matrix(0, 1)
-        short: Any = amx_products.plan(BFLOAT16, shape, start=start)
+        short = _short(shape, bias is not None)
         return short if short is None or bias is not None else _bare(short)
     if x.dtype not in _FAST:
         return None

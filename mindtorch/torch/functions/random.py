@@ -430,7 +430,7 @@ def bernoulli(input: Any, p: Any = None, *, generator: Any = None, out: Any = No
                 "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error "
                 "message be improved?  If so, please report an enhancement request to PyTorch.)"
             )
-        draws.bernoulli_from(array, np.broadcast_to(values, array.shape))
+        draws.bernoulli_from(array, values)
 
     inputs = (chance,) if isinstance(chance, EngineTensor) else ()
     if out is not None:

@@ -12,24 +12,10 @@ import mindtorch.torch as torch
 from mindtorch.engine.op import Layout
 from mindtorch.kernels.cpu import amx, amx_products, matmul, thread_pool
 from mindtorch.kernels.cpu.product_shapes import Matrix, Product, of_linear, of_matrices
+from tests.kernels.cpu.product_operands import ORDERS, SIZES, errors, layout, matrix
 from tests.support.compiled_kinds import check_beside_eager
 
-ORDERS = ("nn", "nt", "tn", "tt")
-# rows, columns and terms around the sizes of tiles, steps and blocks
-SIZES = [(1, 1, 1), (16, 16, 32), (17, 15, 31), (32, 32, 385), (33, 100, 70), (70, 700, 800),
-         (5, 31, 33)]  # fmt: skip
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
-
-
-def matrix(rows: int, columns: int, letter: str, kind: Any, batch: Any = ()) -> Any:
-    x = np.random.default_rng(rows + columns).standard_normal((*batch, rows, columns)).astype(kind)
-    if letter == "t":
-        return np.ascontiguousarray(x.swapaxes(-1, -2)).swapaxes(-1, -2)
-    return x
-
-
-def layout(x: Any) -> Layout:
-    return Layout(x.shape, tuple(n // x.itemsize for n in x.strides), x.dtype)
 
 
 def product(a: Any, b: Any, bias: Any = None, plan: Any = None) -> Any:
@@ -48,13 +34,6 @@ def product(a: Any, b: Any, bias: Any = None, plan: Any = None) -> Any:
     done = plan(out, matmul._memory(a), matmul._memory(b), *([] if bias is None else [bias]))
     assert (room[:64] == 7).all() and (room[-64:] == 7).all()
     return out.reshape(shape) if done else None
-
-
-def errors(found: Any, a: Any, b: Any, bias: Any = 0) -> Any:
-    """Differences from float64's sums in units of the sums of magnitudes."""
-    wide = [np.asarray(x, np.float64) for x in (a, b, bias)]
-    exact, size = wide[0] @ wide[1] + wide[2], abs(wide[0]) @ abs(wide[1]) + abs(wide[2])
-    return abs(np.asarray(found, np.float64) - exact) / size
 
 
 @pytest.mark.parametrize("kind", [np.float32, BFLOAT16])
