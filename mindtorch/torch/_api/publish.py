@@ -334,6 +334,7 @@ def _elementwise_function(
 _OF_ONE = ShownSignature(lambda input: None, out=True)
 _OF_SELF = ShownSignature(lambda input: None)
 _OF_TWO = ShownSignature(lambda input, other: None, out=True)
+_OVER_ITSELF = ShownSignature(lambda self: None)
 _OVER_FIRST = ShownSignature(lambda self, other: None)
 
 
@@ -378,7 +379,7 @@ def elementwise(
                 raise RuntimeError(f"In-place {name} is not supported for complex tensors.")
             return inplace.apply_in_place(op, self, self)
 
-        variant.__signature__ = _OF_SELF  # type: ignore[attr-defined]
+        variant.__signature__ = _OVER_ITSELF  # type: ignore[attr-defined]
         return variant
 
     others = body.public.implementations  # type: ignore[attr-defined]
@@ -505,7 +506,7 @@ def binary(
 def _publish(body: Any, variant: Any, name: str, in_place: bool) -> None:
     variant.__name__ = name + "_"
     variant.__qualname__, variant.__module__ = f"Tensor.{name}_", _NAMESPACE
-    second = "" if variant.__signature__ is _OF_SELF else " and ``other``"
+    second = "" if variant.__signature__ is _OVER_ITSELF else " and ``other``"
     variant.__doc__ = f":func:`{name}` of the tensor{second}, written over it; its type stays."
     FUNCTIONS[name] = body
     if in_place:
