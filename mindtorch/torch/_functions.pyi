@@ -715,7 +715,7 @@ def absolute(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Of each element x: abs(x)."""
 
 def absolute_(input: Tensor) -> Tensor:
-    """:func:`abs` of the tensor, written over it; its type stays."""
+    """:func:`absolute` of the tensor, written over it; its type stays."""
 
 def acos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Of each element x: the angle in [0, pi] whose cosine is x."""
@@ -817,25 +817,25 @@ def arccos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Of each element x: the angle in [0, pi] whose cosine is x."""
 
 def arccos_(input: Tensor) -> Tensor:
-    """:func:`acos` of the tensor, written over it; its type stays."""
+    """:func:`arccos` of the tensor, written over it; its type stays."""
 
 def arccosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Of each element x: log(x + sqrt(x * x - 1))."""
 
 def arccosh_(input: Tensor) -> Tensor:
-    """:func:`acosh` of the tensor, written over it; its type stays."""
+    """:func:`arccosh` of the tensor, written over it; its type stays."""
 
 def arcsin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Of each element x: the angle in [-pi / 2, pi / 2] whose sine is x."""
 
 def arcsin_(input: Tensor) -> Tensor:
-    """:func:`asin` of the tensor, written over it; its type stays."""
+    """:func:`arcsin` of the tensor, written over it; its type stays."""
 
 def arcsinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Of each element x: log(x + sqrt(x * x + 1))."""
 
 def arcsinh_(input: Tensor) -> Tensor:
-    """:func:`asinh` of the tensor, written over it; its type stays."""
+    """:func:`arcsinh` of the tensor, written over it; its type stays."""
 
 def arctan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Of each element x: the angle in (-pi / 2, pi / 2) whose tangent is x."""
@@ -844,16 +844,16 @@ def arctan2(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tenso
     """Of elements x of ``input`` and y of ``other``: the angle in [-pi, pi] of the point with abscissa y and ordinate x."""
 
 def arctan2_(input: Tensor, other: Tensor) -> Tensor:
-    """:func:`atan2` of the tensor and ``other``, written over it; its type stays."""
+    """:func:`arctan2` of the tensor and ``other``, written over it; its type stays."""
 
 def arctan_(input: Tensor) -> Tensor:
-    """:func:`atan` of the tensor, written over it; its type stays."""
+    """:func:`arctan` of the tensor, written over it; its type stays."""
 
 def arctanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Of each element x: log((1 + x) / (1 - x)) / 2."""
 
 def arctanh_(input: Tensor) -> Tensor:
-    """:func:`atanh` of the tensor, written over it; its type stays."""
+    """:func:`arctanh` of the tensor, written over it; its type stays."""
 
 def argmax(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """The first place of the maximum along ``dim``, int64; a nan counts as it."""
@@ -1446,7 +1446,7 @@ def fix(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Of each element x: x without its fraction."""
 
 def fix_(input: Tensor) -> Tensor:
-    """:func:`trunc` of the tensor, written over it; its type stays."""
+    """:func:`fix` of the tensor, written over it; its type stays."""
 
 def flatten(input: Tensor, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
     """Axes ``start_dim`` to ``end_dim`` made one."""
@@ -1600,7 +1600,7 @@ def greater(input: Tensor, other: _float | _complex, *, out: Tensor | None = Non
 
 @_overload
 def greater_(input: Tensor, other: Tensor) -> Tensor:
-    """:func:`gt` of the tensor and ``other``, written over it; its type stays."""
+    """:func:`greater` of the tensor and ``other``, written over it; its type stays."""
 @_overload
 def greater_(input: Tensor, other: _float | _complex) -> Tensor: ...
 
@@ -1612,7 +1612,7 @@ def greater_equal(input: Tensor, other: _float | _complex, *, out: Tensor | None
 
 @_overload
 def greater_equal_(input: Tensor, other: Tensor) -> Tensor:
-    """:func:`ge` of the tensor and ``other``, written over it; its type stays."""
+    """:func:`greater_equal` of the tensor and ``other``, written over it; its type stays."""
 @_overload
 def greater_equal_(input: Tensor, other: _float | _complex) -> Tensor: ...
 
@@ -1888,7 +1888,7 @@ def less(input: Tensor, other: _float | _complex, *, out: Tensor | None = None) 
 
 @_overload
 def less_(input: Tensor, other: Tensor) -> Tensor:
-    """:func:`lt` of the tensor and ``other``, written over it; its type stays."""
+    """:func:`less` of the tensor and ``other``, written over it; its type stays."""
 @_overload
 def less_(input: Tensor, other: _float | _complex) -> Tensor: ...
 
@@ -1900,7 +1900,7 @@ def less_equal(input: Tensor, other: _float | _complex, *, out: Tensor | None = 
 
 @_overload
 def less_equal_(input: Tensor, other: Tensor) -> Tensor:
-    """:func:`le` of the tensor and ``other``, written over it; its type stays."""
+    """:func:`less_equal` of the tensor and ``other``, written over it; its type stays."""
 @_overload
 def less_equal_(input: Tensor, other: _float | _complex) -> Tensor: ...
 
@@ -2134,7 +2134,7 @@ def multiply(input: Tensor, other: _float | _complex) -> Tensor: ...
 
 @_overload
 def multiply_(input: Tensor, other: Tensor) -> Tensor:
-    """:func:`mul` of the tensor and ``other``, written over it; its type stays."""
+    """:func:`multiply` of the tensor and ``other``, written over it; its type stays."""
 @_overload
 def multiply_(input: Tensor, other: _float | _complex) -> Tensor: ...
 
@@ -2202,7 +2202,7 @@ def negative(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Of each element x: -x."""
 
 def negative_(input: Tensor) -> Tensor:
-    """:func:`neg` of the tensor, written over it; its type stays."""
+    """:func:`negative` of the tensor, written over it; its type stays."""
 
 def nextafter(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Of elements x of ``input`` and y of ``other``: the number next to x towards y."""
@@ -2237,7 +2237,7 @@ def not_equal(input: Tensor, other: _float | _complex, *, out: Tensor | None = N
 
 @_overload
 def not_equal_(input: Tensor, other: Tensor) -> Tensor:
-    """:func:`ne` of the tensor and ``other``, written over it; its type stays."""
+    """:func:`not_equal` of the tensor and ``other``, written over it; its type stays."""
 @_overload
 def not_equal_(input: Tensor, other: _float | _complex) -> Tensor: ...
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import namedtuple
+from collections.abc import Iterable
 from typing import Any
 
 
@@ -15,7 +16,12 @@ def _define(name: str, *fields: str, several: tuple[str, ...] = ()) -> Any:
         return f"torch.return_types.{name}(\n{inside})"
 
     def make(cls: Any, *given: Any, **named: Any) -> Any:
-        if len(given) == 1 and not named:  # a sequence of all, as torch takes it
+        if len(given) < 2:  # a sequence of all, as torch takes it
+            if not given and "sequence" not in named:
+                raise TypeError("structseq() missing required argument 'sequence' (pos 1)")
+            given = given or (named["sequence"],)
+            if not isinstance(given[0], Iterable) and not hasattr(given[0], "__getitem__"):
+                raise TypeError("constructor requires a sequence")
             values = tuple(given[0])
             if len(values) != len(fields):
                 raise TypeError(

@@ -14,12 +14,12 @@ from mindtorch.torch._api.shared_docs import TEXTS as _TEXTS
 
 from ._api.out_rules import ANY, Out
 from ._api.public import Public
-from ._api.publish import FUNCTIONS, check_numbers, operand, store_out
+from ._api.publish import FUNCTIONS, check_numbers, operand, store_out, under_other_name
 from ._api.shown_signature import ShownSignature
 
 for _name in ("logit", "logsumexp", "polygamma", "round", "softmax", "log_softmax"):
     globals()[_name] = FUNCTIONS[_name]
-multigammaln = FUNCTIONS["mvlgamma"]
+multigammaln = under_other_name("special_multigammaln", FUNCTIONS["mvlgamma"])
 _SCALARS = (int, float, bool, complex)
 _Call = Callable[..., Any]
 

@@ -25,7 +25,7 @@ from .out_rules import ANY, Out
 from .out_variants import store_out
 from .public import Public, numpys_names, record_of, write_result
 from .shown_signature import ShownSignature
-from .signatures import arguments_of, has_signature, type_name, wrong_call
+from .signatures import arguments_of, has_signature, takes_nothing, type_name, wrong_call
 
 __all__ = [
     "FUNCTIONAL", "FUNCTIONS", "METHODS", "binary", "binary_function", "check_numbers",
@@ -91,7 +91,8 @@ def function(
         as_method = public.changed(own, explained=False) if bare else public
         for each in (own, *aliases):
             if namespace:
-                FUNCTIONS[each] = final if out else public.as_function(each, place)
+                same = out and (each == own or not has_signature(each))
+                FUNCTIONS[each] = final if same else public.changed(each).as_function(each, place)
             if method:
                 METHODS[each] = as_method.as_method(each)
             if in_place:
@@ -272,10 +273,10 @@ ELEMENTWISE: list[str] = []
 
 
 def unary_function(
-    name: str, op: Op, formula: str, rule: Out = ANY
+    name: str, op: Op, formula: str, rule: Out = ANY, others: Implementations | None = None
 ) -> Callable[..., Any]:
     """``name(input, *, out=None)`` for a one-input elementwise op; see ``elementwise``."""
-    others = Implementations()
+    others = Implementations() if others is None else others
     call = call_of(op, 1, others=others)
 
     def body(
@@ -288,6 +289,20 @@ def unary_function(
         return result if out is None else store_out(result, out, name, (given,), rule)
 
     return _elementwise_function(body, name, _UNARY_TEXT.format(formula), _OF_ONE, others)
+
+
+def _unary_method(
+    name: str, op: Op, formula: str, others: Implementations
+) -> Callable[..., Any]:
+    """The method ``name()``, which takes no arguments."""
+    call = call_of(op, 1, others=others)
+
+    def body(self: Any, /, *rest: Any, **named: Any) -> Any:
+        if rest or named:
+            raise takes_nothing(name, rest, named)
+        return call(self)
+
+    return _elementwise_function(body, name, _UNARY_TEXT.format(formula), _OF_SELF, others)
 
 
 def _present(*values: Any) -> tuple[Any, ...]:
@@ -317,7 +332,9 @@ def _elementwise_function(
 
 
 _OF_ONE = ShownSignature(lambda input: None, out=True)
+_OF_SELF = ShownSignature(lambda input: None)
 _OF_TWO = ShownSignature(lambda input, other: None, out=True)
+_OVER_ITSELF = ShownSignature(lambda self: None)
 _OVER_FIRST = ShownSignature(lambda self, other: None)
 
 
@@ -354,12 +371,27 @@ def elementwise(
 
     to_real = getattr(op, "result", "") == "real"
 
-    def variant(self: Any) -> Any:
-        if to_real and self.aval.dtype.is_complex:
-            raise RuntimeError(f"In-place {name} is not supported for complex tensors.")
-        return inplace.apply_in_place(op, self, self)
+    def variant_of(own: str) -> Callable[..., Any]:
+        def variant(self: Any, /, *rest: Any, **named: Any) -> Any:
+            if rest or named:
+                raise takes_nothing(f"{own}_", rest, named)
+            if to_real and self.aval.dtype.is_complex:
+                raise RuntimeError(f"In-place {name} is not supported for complex tensors.")
+            return inplace.apply_in_place(op, self, self)
 
-    _publish(body, variant, name, aliases, in_place, method)
+        variant.__signature__ = _OVER_ITSELF  # type: ignore[attr-defined]
+        return variant
+
+    others = body.public.implementations  # type: ignore[attr-defined]
+    for each in (name, *aliases):
+        of_alias = body if each == name else unary_function(each, op, formula, out, others)
+        _publish(of_alias, variant_of(each), each, in_place)
+        if method:
+            own = _unary_method(each, op, formula, others)
+            if cacheable:
+                public = own.public.changed(each, kinds_checked=True, cacheable=True)  # type: ignore[attr-defined]
+                own = public.as_method(each)
+            METHODS[each] = own
     return body
 
 
@@ -449,36 +481,36 @@ def binary(
     body = binary_function(name, op, formula, numbers, rule=out)
     ELEMENTWISE.append(name)
 
-    def variant(self: Any, other: Any = NOT_GIVEN, *, x2: Any = NOT_GIVEN) -> Any:
-        if not isinstance(other, EngineTensor):
-            if other is NOT_GIVEN:
-                other = second(name + "_", x2)
-            check_numbers(name + "_", numbers, self, other, method=True)
-            other = operand(other, name + "_", "other")
-        return inplace.apply_in_place(op, self, self, other)
+    def variant_of(own: str) -> Callable[..., Any]:
+        def variant(self: Any, other: Any = NOT_GIVEN, *, x2: Any = NOT_GIVEN) -> Any:
+            if not isinstance(other, EngineTensor):
+                if other is NOT_GIVEN:
+                    other = second(own + "_", x2)
+                check_numbers(own + "_", numbers, self, other, method=True)
+                other = operand(other, own + "_", "other")
+            return inplace.apply_in_place(op, self, self, other)
 
-    variant.__signature__ = _OVER_FIRST  # type: ignore[attr-defined]
-    _publish(body, variant, name, aliases, in_place, False)
+        variant.__signature__ = _OVER_FIRST  # type: ignore[attr-defined]
+        return variant
+
     others = body.public.implementations  # type: ignore[attr-defined]
     for each in (name, *aliases):
-        METHODS[each] = binary_function(name, op, formula, numbers, True, out, others)
+        of_alias = body if each == name else binary_function(
+            each, op, formula, numbers, rule=out, others=others
+        )  # fmt: skip
+        _publish(of_alias, variant_of(each), each, in_place)
+        METHODS[each] = binary_function(each, op, formula, numbers, True, out, others)
     return body
 
 
-def _publish(
-    body: Any, variant: Any, name: str, aliases: tuple[str, ...], in_place: bool, method: bool
-) -> None:
+def _publish(body: Any, variant: Any, name: str, in_place: bool) -> None:
     variant.__name__ = name + "_"
     variant.__qualname__, variant.__module__ = f"Tensor.{name}_", _NAMESPACE
-    second = "" if variant.__code__.co_argcount == 1 else " and ``other``"
+    second = "" if variant.__signature__ is _OVER_ITSELF else " and ``other``"
     variant.__doc__ = f":func:`{name}` of the tensor{second}, written over it; its type stays."
-    method_in_place = cached(variant, writes=True)
-    for each in (name, *aliases):
-        FUNCTIONS[each] = body
-        if method:
-            METHODS[each] = body
-        if in_place:
-            METHODS[each + "_"] = method_in_place
-            if each + "_" not in FUNCTIONS:
-                written = Public(each + "_", variant, cacheable=True)
-                FUNCTIONS[each + "_"] = written.as_function(each + "_", _NAMESPACE)
+    FUNCTIONS[name] = body
+    if in_place:
+        METHODS[name + "_"] = cached(variant, writes=True)
+        if name + "_" not in FUNCTIONS:
+            written = Public(name + "_", variant, cacheable=True)
+            FUNCTIONS[name + "_"] = written.as_function(name + "_", _NAMESPACE)

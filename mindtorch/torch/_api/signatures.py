@@ -26,7 +26,7 @@ from .._tensor.size_and_formats import Size
 
 __all__ = [
     "arguments_of", "by_torchs_names", "each_kind_once", "every_form_of", "has_signature",
-    "is_number", "kind_check", "type_name", "wrong_call",
+    "is_number", "kind_check", "takes_nothing", "type_name", "wrong_call",
 ]  # fmt: skip
 
 _FILE = Path(__file__).with_name("signatures.txt")
@@ -384,10 +384,20 @@ def wrong_call(
         error for form, error in zip(forms, errors, strict=True)
         if form.least <= count <= len(form.parameters)
     ]  # fmt: skip
+    if method and not (more or forms[0].parameters):
+        return takes_nothing(name, args, kwargs)
     if not more or len(plausible) == 1:
         text = (plausible or errors)[0]
         return TypeError(text[1:] if text.startswith("!") else f"{name}{text}")
     return TypeError(_listed(name, forms, args, kwargs))
+
+
+def takes_nothing(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> TypeError:
+    """torch's error for arguments of a method that has none."""
+    start = f"TensorBase.{name}() takes no"
+    if kwargs:
+        return TypeError(f"{start} keyword arguments")
+    return TypeError(f"{start} arguments ({len(args)} given)")
 
 
 def _listed(
@@ -395,6 +405,10 @@ def _listed(
 ) -> str:
     start = f"{name}() received an invalid combination of arguments - got "
     if len(forms) == 1:
+        names = {each.name for each in forms[0].parameters}
+        strange = [key for key in reversed(kwargs) if key not in names]
+        if strange:
+            return f"{start}unrecognized keyword arguments: {', '.join(strange)}"
         reason = _why_not(forms[0], args, kwargs) or ""
         kinds = reason.partition("types: ")[2] or _kinds(args, kwargs)
         return f"{start}{kinds}, but expected {forms[0].text}"

@@ -212,17 +212,24 @@ def convolution_backward(
 ) -> tuple[Any, Any, Any]:  # fmt: skip
     """The gradients of a convolution for input, weight and bias, None where the mask has False."""
     bias = None if bias_sizes is None else weight.new_zeros(bias_sizes)
-    leaves: Any = [None if x is None else x.detach() for x in (input, weight, bias)]
-    chosen = [
-        x.requires_grad_() for x, need in zip(leaves, output_mask, strict=True)
-        if need and x is not None
-    ]  # fmt: skip
+    recorded = state.grad_enabled and any(
+        x.requires_grad for x in (grad_output, input, weight)
+    )
+    leaves: Any = [
+        x if x is None or (recorded and x.requires_grad) else x.detach()
+        for x in (input, weight, bias)
+    ]
     with autograd.enable_grad():
+        chosen = [
+            x if x.requires_grad else x.requires_grad_()
+            for x, need in zip(leaves, output_mask, strict=True) if need and x is not None
+        ]  # fmt: skip
         found = convolution(
             leaves[0], leaves[1], leaves[2], stride, padding, dilation, transposed, output_padding,
             groups,
         )  # fmt: skip
-    gradients = iter(autograd.grad(found, chosen, grad_output))
+    every = autograd.grad(found, chosen, grad_output, create_graph=recorded)
+    gradients = iter([tape.named(x, "ConvolutionBackwardBackward0") for x in every])
     return tuple(  # type: ignore[return-value]
         next(gradients) if need and x is not None else None
         for x, need in zip(leaves, output_mask, strict=True)

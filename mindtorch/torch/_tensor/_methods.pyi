@@ -93,7 +93,7 @@ class Methods:
         """Of each element x: abs(x)."""
 
     def absolute_(self) -> Tensor:
-        """:func:`abs` of the tensor, written over it; its type stays."""
+        """:func:`absolute` of the tensor, written over it; its type stays."""
 
     def acos(self) -> Tensor:
         """Of each element x: the angle in [0, pi] whose cosine is x."""
@@ -187,25 +187,25 @@ class Methods:
         """Of each element x: the angle in [0, pi] whose cosine is x."""
 
     def arccos_(self) -> Tensor:
-        """:func:`acos` of the tensor, written over it; its type stays."""
+        """:func:`arccos` of the tensor, written over it; its type stays."""
 
     def arccosh(self) -> Tensor:
         """Of each element x: log(x + sqrt(x * x - 1))."""
 
     def arccosh_(self) -> Tensor:
-        """:func:`acosh` of the tensor, written over it; its type stays."""
+        """:func:`arccosh` of the tensor, written over it; its type stays."""
 
     def arcsin(self) -> Tensor:
         """Of each element x: the angle in [-pi / 2, pi / 2] whose sine is x."""
 
     def arcsin_(self) -> Tensor:
-        """:func:`asin` of the tensor, written over it; its type stays."""
+        """:func:`arcsin` of the tensor, written over it; its type stays."""
 
     def arcsinh(self) -> Tensor:
         """Of each element x: log(x + sqrt(x * x + 1))."""
 
     def arcsinh_(self) -> Tensor:
-        """:func:`asinh` of the tensor, written over it; its type stays."""
+        """:func:`arcsinh` of the tensor, written over it; its type stays."""
 
     def arctan(self) -> Tensor:
         """Of each element x: the angle in (-pi / 2, pi / 2) whose tangent is x."""
@@ -214,16 +214,16 @@ class Methods:
         """Of elements x of ``input`` and y of ``other``: the angle in [-pi, pi] of the point with abscissa y and ordinate x."""
 
     def arctan2_(self, other: Tensor) -> Tensor:
-        """:func:`atan2` of the tensor and ``other``, written over it; its type stays."""
+        """:func:`arctan2` of the tensor and ``other``, written over it; its type stays."""
 
     def arctan_(self) -> Tensor:
-        """:func:`atan` of the tensor, written over it; its type stays."""
+        """:func:`arctan` of the tensor, written over it; its type stays."""
 
     def arctanh(self) -> Tensor:
         """Of each element x: log((1 + x) / (1 - x)) / 2."""
 
     def arctanh_(self) -> Tensor:
-        """:func:`atanh` of the tensor, written over it; its type stays."""
+        """:func:`arctanh` of the tensor, written over it; its type stays."""
 
     def argmax(self, dim: _int | None = None, keepdim: _bool = False) -> Tensor:
         """The first place of the maximum along ``dim``, int64; a nan counts as it."""
@@ -734,7 +734,7 @@ class Methods:
         """Of each element x: x without its fraction."""
 
     def fix_(self) -> Tensor:
-        """:func:`trunc` of the tensor, written over it; its type stays."""
+        """:func:`fix` of the tensor, written over it; its type stays."""
 
     def flatten(self, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
         """Axes ``start_dim`` to ``end_dim`` made one."""
@@ -849,7 +849,7 @@ class Methods:
 
     @_overload
     def greater_(self, other: Tensor) -> Tensor:
-        """:func:`gt` of the tensor and ``other``, written over it; its type stays."""
+        """:func:`greater` of the tensor and ``other``, written over it; its type stays."""
     @_overload
     def greater_(self, other: _float | _complex) -> Tensor: ...
 
@@ -861,7 +861,7 @@ class Methods:
 
     @_overload
     def greater_equal_(self, other: Tensor) -> Tensor:
-        """:func:`ge` of the tensor and ``other``, written over it; its type stays."""
+        """:func:`greater_equal` of the tensor and ``other``, written over it; its type stays."""
     @_overload
     def greater_equal_(self, other: _float | _complex) -> Tensor: ...
 
@@ -1082,7 +1082,7 @@ class Methods:
 
     @_overload
     def less_(self, other: Tensor) -> Tensor:
-        """:func:`lt` of the tensor and ``other``, written over it; its type stays."""
+        """:func:`less` of the tensor and ``other``, written over it; its type stays."""
     @_overload
     def less_(self, other: _float | _complex) -> Tensor: ...
 
@@ -1094,7 +1094,7 @@ class Methods:
 
     @_overload
     def less_equal_(self, other: Tensor) -> Tensor:
-        """:func:`le` of the tensor and ``other``, written over it; its type stays."""
+        """:func:`less_equal` of the tensor and ``other``, written over it; its type stays."""
     @_overload
     def less_equal_(self, other: _float | _complex) -> Tensor: ...
 
@@ -1320,7 +1320,7 @@ class Methods:
 
     @_overload
     def multiply_(self, other: Tensor) -> Tensor:
-        """:func:`mul` of the tensor and ``other``, written over it; its type stays."""
+        """:func:`multiply` of the tensor and ``other``, written over it; its type stays."""
     @_overload
     def multiply_(self, other: _float | _complex) -> Tensor: ...
 
@@ -1388,7 +1388,7 @@ class Methods:
         """Of each element x: -x."""
 
     def negative_(self) -> Tensor:
-        """:func:`neg` of the tensor, written over it; its type stays."""
+        """:func:`negative` of the tensor, written over it; its type stays."""
 
     @_overload
     def new(self, *, device: _Device | _str | _int | None = None) -> Tensor:
@@ -1460,7 +1460,7 @@ class Methods:
 
     @_overload
     def not_equal_(self, other: Tensor) -> Tensor:
-        """:func:`ne` of the tensor and ``other``, written over it; its type stays."""
+        """:func:`not_equal` of the tensor and ``other``, written over it; its type stays."""
     @_overload
     def not_equal_(self, other: _float | _complex) -> Tensor: ...
 

@@ -10,14 +10,14 @@ import numpy as np
 
 from mindtorch.engine import dtypes, stored_types
 from mindtorch.engine.autograd import inplace, tape
-from mindtorch.engine.aval import broadcast_shapes
+from mindtorch.engine.aval import aval, broadcast_shapes
 from mindtorch.engine.devices.device import meta
 from mindtorch.engine.dtype_support import refuse, refuse_kinds
 from mindtorch.engine.ops import indexing as ops
 from mindtorch.engine.ops import movement
 from mindtorch.engine.ops.comparison import equal
 from mindtorch.engine.tensor import Tensor as EngineTensor
-from mindtorch.engine.tensor import constant, from_array, full_flat
+from mindtorch.engine.tensor import constant, from_array, full_flat, make
 from mindtorch.engine.transforms import vmap
 
 from .._api.arguments import (
@@ -198,7 +198,9 @@ def unravel_index(indices: Any, shape: Any) -> Any:
     for n in reversed(sizes):
         coordinates.append(rest % n if n else rest)
         rest = rest.div(max(n, 1), rounding_mode="floor")
-    return tuple(reversed(coordinates))
+    if not coordinates:
+        return ()
+    return FUNCTIONS["stack"](coordinates[::-1], -1).unbind(-1)
 
 
 @function(out=True)
@@ -441,17 +443,20 @@ def nonzero(input: Any, *, as_tuple: bool = False) -> Any:  # noqa: A002
     if input.aval.dtype in dtypes.STORED:
         array = stored_types.widened(array)
     if as_tuple:
-        found = np.nonzero(array if array.ndim else array.reshape(1))
-        return tuple(from_array(np.ascontiguousarray(p), input.aval.device) for p in found)
+        return nonzero(input if array.ndim else input.reshape(1)).unbind(1)
     if not array.ndim:
-        return from_array(np.zeros((int(array != 0), 0), np.int64), input.aval.device)
+        return _places(np.zeros((0, int(array != 0)), np.int64), input.aval.device)
     if array.dtype != np.bool_ and array.size > 64:
         array = array != 0  # numpy looks for what is True in vectors
-    found = array.nonzero()
-    if array.ndim == 1:
-        return from_array(found[0].reshape(-1, 1), input.aval.device)
-    places = np.stack(found)
-    return from_array(places.T, input.aval.device)  # columns lie together, as torch's do
+    return _places(np.stack(array.nonzero()), input.aval.device)
+
+
+def _places(found: Any, device: Any) -> Any:
+    """Coordinates, a row for each axis, as columns that lie together, as torch's do."""
+    count, axes = found.shape[::-1]
+    if device.type == "cuda":
+        return from_array(found.T, device)
+    return make(found.reshape(-1), aval((count, axes), dtypes.int64, (1, count), device))
 
 
 @function()

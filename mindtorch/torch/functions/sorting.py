@@ -119,7 +119,8 @@ def unique(
     )
     values, inverse, counts = found
     inverse = inverse.reshape(array.shape if dim is None else -1)
-    results = [_underivable("_unique2", input, from_array(np.ascontiguousarray(values), place))]
+    lying = np.ascontiguousarray(values) if dim is None else _slices_first(values, dim)
+    results = [_underivable("_unique2", input, from_array(lying, place))]
     if return_inverse:
         results.append(from_array(np.array(inverse, np.int64, order="C"), place))
     if return_counts:
@@ -138,6 +139,11 @@ def _require_bools(name: str, **flags: Any) -> None:
     for flag, value in flags.items():
         if not isinstance(value, bool):
             raise TypeError(f"{name}(): argument '{flag}' must be bool, not {type(value).__name__}")
+
+
+def _slices_first(values: Any, dim: int) -> Any:
+    """``values``, which lie in memory as if axis ``dim`` were the first, as torch's do."""
+    return np.moveaxis(np.ascontiguousarray(np.moveaxis(values, dim, 0)), 0, dim)
 
 
 def _check_slices(x: Any, dim: int) -> None:
@@ -175,9 +181,8 @@ def unique_consecutive(
     starts[1:] = (flat[1:] != flat[:-1]).any(1)
     places = np.flatnonzero(starts)
     values = array.reshape(-1)[places] if dim is None else np.take(array, places, dim)
-    results = [
-        _underivable("unique_consecutive", input, from_array(np.ascontiguousarray(values), place))
-    ]
+    lying = values if dim is None else _slices_first(values, dim)
+    results = [_underivable("unique_consecutive", input, from_array(lying, place))]
     if return_inverse:
         inverse = np.cumsum(starts) - 1
         inverse = inverse.reshape(array.shape) if dim is None else inverse

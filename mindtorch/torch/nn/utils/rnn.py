@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import mindtorch.torch as torch
+from mindtorch.engine.autograd import tape
 from mindtorch.engine.tensor import from_array
 
 __all__ = [
@@ -139,7 +140,9 @@ def pack_padded_sequence(
         )
     x = input.transpose(0, 1) if batch_first else input
     counts = [int((sizes > t).sum()) for t in range(int(sizes[0]))]
-    data = torch.cat([x[t, :n] for t, n in enumerate(counts)])
+    data = tape.named(
+        torch.cat([x[t, :n] for t, n in enumerate(counts)]), "PackPaddedSequenceBackward0"
+    )
     return PackedSequence(data, from_array(np.array(counts, np.int64)), order, None)
 
 
@@ -166,13 +169,15 @@ def pad_packed_sequence(
         filler = sequence.data.new_full((batch - n, *tail), padding_value)
         rows.append(torch.cat([parts[t], filler]) if 0 < n < batch else parts[t] if n else filler)
     padded = torch.stack(rows)
+    if batch_first:
+        padded = padded.transpose(0, 1)
     lengths = from_array(
         np.array([sum(c > i for c in counts) for i in range(batch)], np.int64)
     )
     if sequence.unsorted_indices is not None:
-        padded = padded.index_select(1, sequence.unsorted_indices)
+        padded = padded.index_select(0 if batch_first else 1, sequence.unsorted_indices)
         lengths = lengths.index_select(0, sequence.unsorted_indices)
-    return padded.transpose(0, 1) if batch_first else padded, lengths
+    return padded, lengths
 
 
 def pad_sequence(
@@ -204,7 +209,8 @@ def unpad_sequence(padded_sequences: Any, lengths: Any, batch_first: bool = Fals
     Without ``batch_first`` the axes of ``padded_sequences`` stay exchanged, as in torch.
     """
     x = padded_sequences if batch_first else padded_sequences.transpose_(0, 1)
-    return [row[: int(n)] for row, n in zip(x, lengths, strict=True)]
+    places = torch.arange(x.shape[1])
+    return [row[places < n] for row, n in zip(x, lengths, strict=True)]
 
 
 def pack_sequence(sequences: Any, enforce_sorted: bool = True) -> Any:

@@ -26,21 +26,7 @@ def draw_seed(generator: Any = None) -> int:
 
 
 class Sampler(Generic[T_co]):
-    """Base of samplers: ``__iter__`` gives indices (or lists of them).
-
-    Args:
-        data_source: deprecated, of no effect.
-    """
-
-    def __init__(self, data_source: Any = None) -> None:
-        if data_source is not None:
-            import warnings
-
-            warnings.warn(
-                "`data_source` argument is not used and will be removed in 2.2.0.You may still "
-                "have custom implementation that utilizes it.",
-                stacklevel=2,
-            )
+    """Base of samplers: ``__iter__`` gives indices (or lists of them)."""
 
     def __iter__(self) -> Iterator[Any]:
         raise NotImplementedError
