@@ -17,7 +17,7 @@ import numpy as np
 
 if "--ours" in sys.argv:
     from mindtorch.tools import mstorch_enable  # noqa: F401 - `import mindspore` is ours
-import mindspore
+import mindspore  # type: ignore[import-not-found]
 from mindspore import Tensor, nn, ops
 
 BAR = 1e-5  # of the largest element of an output
@@ -190,4 +190,6 @@ def read(folder: Path) -> int:
 if __name__ == "__main__":
     mindspore.set_context(mode=mindspore.GRAPH_MODE)
     what, place = sys.argv[1], Path(sys.argv[2])
-    sys.exit(write(place) if what == "write" else read(place))
+    if what == "read":
+        sys.exit(read(place))
+    write(place)

@@ -14,60 +14,15 @@ __all__ = [
     "warn_of_older", "warn_of_reversed_shape",
 ]  # fmt: skip
 
-_FACTORS = {
-    "lu": (
-        "torch.linalg.lu_factor / torch.linalg.lu_factor_ex and",
-        """LU, pivots = torch.lu(A, compute_pivots)
-should be replaced with
-LU, pivots = torch.linalg.lu_factor(A, compute_pivots)
-and
-LU, pivots, info = torch.lu(A, compute_pivots, get_infos=True)
-should be replaced with
-LU, pivots, info = torch.linalg.lu_factor_ex(A, compute_pivots)""",
-    ),
-    "lu_solve": (
-        "torch.linalg.lu_solveand",
-        """Note that torch.linalg.lu_solve has its arguments reversed.
-X = torch.lu_solve(B, LU, pivots)
-should be replaced with
-X = torch.linalg.lu_solve(LU, pivots, B)""",
-    ),
-    "cholesky": (
-        "torch.linalg.cholesky and",
-        """L = torch.cholesky(A)
-should be replaced with
-L = torch.linalg.cholesky(A)
-and
-U = torch.cholesky(A, upper=True)
-should be replaced with
-U = torch.linalg.cholesky(A).mH
-This transform will produce equivalent results for all valid \
-(symmetric positive definite) inputs.""",
-    ),
-    "qr": (
-        "torch.linalg.qr and",
-        """The boolean parameter 'some' has been replaced with a string parameter 'mode'.
-Q, R = torch.qr(A, some)
-should be replaced with
-Q, R = torch.linalg.qr(A, 'reduced' if some else 'complete')""",
-    ),
-    "triangular_solve": (
-        "torch.linalg.solve_triangularand",
-        """torch.linalg.solve_triangular has its arguments reversed and does not return a copy of \
-one of the inputs.
-X = torch.triangular_solve(B, A).solution
-should be replaced with
-X = torch.linalg.solve_triangular(A, B).""",
-    ),
-}  # fmt: skip
+def warn_of_older(name: str, successor: str, how: str) -> None:
+    """That a factorisation of torch has a successor in torch.linalg.
 
-
-def warn_of_older(name: str) -> None:
-    """That a factorisation of torch has a successor in torch.linalg."""
-    successor, how = _FACTORS[name]
+    Args:
+        how: lines that say how calls are written anew.
+    """
     warn_caller_once(
-        f"torch.{name} is deprecated in favor of {successor} will be removed in a future PyTorch "
-        f"release.\n{how}"
+        f"torch.{name} is deprecated in favor of torch.linalg.{successor} will be removed in a "
+        f"future PyTorch release.\n{how}"
     )
 
 

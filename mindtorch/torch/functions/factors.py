@@ -43,7 +43,18 @@ def slogdet(input: Any) -> Any:  # noqa: A002
 @function(out=Out(cast=CASTABLE, c_order=True), autocast=FULL, checked=True)
 def cholesky(input: Any, upper: bool = False) -> Any:  # noqa: A002
     """The Cholesky factor."""
-    warn_of_older("cholesky")
+    warn_of_older(
+        "cholesky", "cholesky and",
+        "L = torch.cholesky(A)\n"
+        "should be replaced with\n"
+        "L = torch.linalg.cholesky(A)\n"
+        "and\n"
+        "U = torch.cholesky(A, upper=True)\n"
+        "should be replaced with\n"
+        "U = torch.linalg.cholesky(A).mH\n"
+        "This transform will produce equivalent results for all valid (symmetric positive "
+        "definite) inputs.",
+    )  # fmt: skip
     ops.check_square("cholesky", input.aval)
     if upper:
         low = ops.cholesky_info(input, check="cholesky", upper=True)[0]
@@ -54,7 +65,13 @@ def cholesky(input: Any, upper: bool = False) -> Any:  # noqa: A002
 @function(out=Out(EXACT, shown="linalg_qr"), autocast=FULL)
 def qr(input: Any, some: bool = True) -> Any:  # noqa: A002
     """The QR factors."""
-    warn_of_older("qr")
+    warn_of_older(
+        "qr", "qr and",
+        "The boolean parameter 'some' has been replaced with a string parameter 'mode'.\n"
+        "Q, R = torch.qr(A, some)\n"
+        "should be replaced with\n"
+        "Q, R = torch.linalg.qr(A, 'reduced' if some else 'complete')",
+    )  # fmt: skip
     factors.check_matrix("linalg.qr", input.aval)
     return return_types.qr(*factors.qr(input, mode="reduced" if some else "complete"))
 
@@ -112,7 +129,14 @@ def triangular_solve(
     b: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False  # noqa: N803
 ) -> Any:
     """``(X, A)`` with ``A X = b``, ``A`` triangular."""
-    warn_of_older("triangular_solve")
+    warn_of_older(
+        "triangular_solve", "solve_triangularand",
+        "torch.linalg.solve_triangular has its arguments reversed and does not return a "
+        "copy of one of the inputs.\n"
+        "X = torch.triangular_solve(B, A).solution\n"
+        "should be replaced with\n"
+        "X = torch.linalg.solve_triangular(A, B).",
+    )  # fmt: skip
     if b.aval.ndim < 2:
         raise RuntimeError(
             "torch.triangular_solve: Expected b to have at least 2 dimensions, but it has "
@@ -142,7 +166,16 @@ def packed_lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = No
         pivot: exchange rows.
         out: as many tensors as results.
     """
-    warn_of_older("lu")
+    warn_of_older(
+        "lu", "lu_factor / torch.linalg.lu_factor_ex and",
+        "LU, pivots = torch.lu(A, compute_pivots)\n"
+        "should be replaced with\n"
+        "LU, pivots = torch.linalg.lu_factor(A, compute_pivots)\n"
+        "and\n"
+        "LU, pivots, info = torch.lu(A, compute_pivots, get_infos=True)\n"
+        "should be replaced with\n"
+        "LU, pivots, info = torch.linalg.lu_factor_ex(A, compute_pivots)",
+    )  # fmt: skip
     found = tuple(linalg.lu_factor_ex(A, pivot=pivot))[: 2 + bool(get_infos)]
     if out is None:
         return return_types._lu_with_info(*found) if get_infos else found
@@ -165,7 +198,13 @@ METHODS["lu"] = _lu
 @function(out=Out(EXACT, shown="linalg_lu_solve"), autocast=FULL, synonyms={"input": "b"})
 def lu_solve(b: Any, LU_data: Any, LU_pivots: Any) -> Any:  # noqa: N803
     """``X`` with ``A X = b`` from the factors of ``A``."""
-    warn_of_older("lu_solve")
+    warn_of_older(
+        "lu_solve", "lu_solveand",
+        "Note that torch.linalg.lu_solve has its arguments reversed.\n"
+        "X = torch.lu_solve(B, LU, pivots)\n"
+        "should be replaced with\n"
+        "X = torch.linalg.lu_solve(LU, pivots, B)",
+    )  # fmt: skip
     return linalg.lu_solve(LU_data, LU_pivots, b)
 
 

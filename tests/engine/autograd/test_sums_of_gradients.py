@@ -10,14 +10,15 @@ import torch as reference
 
 import mindtorch.torch as torch
 from mindtorch.engine import switches
-from mindtorch.engine.autograd import backward
+from mindtorch.engine.autograd import backward, inplace
 
 SIZE = 200  # squared more than there must be
 
 
 def added(monkeypatch: Any) -> list[Any]:
     """The sums that are made in place from now on."""
-    own, seen = backward.add_into, []
+    own: Any = inplace.add_into
+    seen: list[Any] = []
 
     def add_into(target: Any, value: Any) -> None:
         seen.append(target.shape)  # the tensor itself would have another holder
@@ -80,7 +81,8 @@ def test_memory_is_used_again(monkeypatch: Any) -> None:
 def test_what_others_hold_stays(monkeypatch: Any) -> None:
     """A gradient that a hook keeps, one that is given, and one that goes two ways."""
     seen = added(monkeypatch)
-    x, kept = torch.randn(SIZE, SIZE, requires_grad=True), []
+    x = torch.randn(SIZE, SIZE, requires_grad=True)
+    kept: list[Any] = []
     y = x * 2
     first, second = y.sin(), y + 0
     second.register_hook(kept.append)
