@@ -104,7 +104,10 @@ module_names = _ModuleNames()
 
 
 def _defined(values: Any, home: str) -> list[Any]:
-    """The classes and functions among values that are of a module, and the classes in these."""
+    """The classes and functions among values that are of a module, and the classes in these.
+
+    Private functions keep their names: pickles mention those that make things again.
+    """
     found = []
     for value in values:
         kind = type(value)
@@ -115,6 +118,6 @@ def _defined(values: Any, home: str) -> list[Any]:
                 found += _defined([each for each in vars(value).values()
                                    if isinstance(each, type)
                                    and each.__qualname__.startswith(inner)], home)
-        elif kind is FunctionType and value.__module__ == home:
+        elif kind is FunctionType and value.__module__ == home and value.__name__[0] != "_":
             found.append(value)
     return found

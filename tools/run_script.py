@@ -3,7 +3,6 @@
 import ctypes
 import functools
 import multiprocessing.spawn
-import os
 import runpy
 import signal
 import sys
@@ -51,13 +50,12 @@ def execute(path: str | Path, arguments: Sequence[str], folder: str | Path | Non
     path = Path(path)
     source = _source(path)
     main = ModuleType("__main__")
-    file = os.path.abspath(path)  # as `python script.py` names it in stacks and warnings
-    main.__dict__["__file__"] = file
+    main.__dict__["__file__"] = str(path)
     main.__dict__["__builtins__"] = __builtins__
     sys.modules["__main__"] = main
     sys.argv = [str(path), *arguments]
     _put_first(str(path.resolve().parent))
-    exec(compile(source, file, "exec", dont_inherit=True), main.__dict__)
+    exec(compile(source, str(path), "exec", dont_inherit=True), main.__dict__)
 
 
 def switch_in_spawned_processes() -> None:

@@ -238,7 +238,7 @@ def test_the_death_of_a_worker_whose_child_holds_its_socket(own: tuple[Host, Cli
     host, client = own
     version = host.servables.resolve("things")
     (worker,) = version.workers
-    child = Client(client.address, "things", "fork").infer({"x": 1})[0]["child"].item()
+    child = int(client.infer({"x": np.float32(-1)})[0]["y"].item())
     try:
         os.kill(worker.pid, signal.SIGKILL)
         wait_until(lambda: version.workers and version.workers[0] is not worker)

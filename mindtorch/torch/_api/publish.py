@@ -372,7 +372,9 @@ def elementwise(
     to_real = getattr(op, "result", "") == "real"
 
     def variant_of(own: str) -> Callable[..., Any]:
-        def variant(self: Any, /, *rest: Any, **named: Any) -> Any:
+        def variant(self: Any = NOT_GIVEN, /, *rest: Any, **named: Any) -> Any:
+            if self is NOT_GIVEN and len(named) == 1:  # a function's, by name
+                self = named.pop("input", named.pop("self", NOT_GIVEN))
             if rest or named:
                 raise takes_nothing(f"{own}_", rest, named)
             if to_real and self.aval.dtype.is_complex:

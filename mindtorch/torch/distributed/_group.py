@@ -73,6 +73,7 @@ class ProcessGroup:
         self._executor: ThreadPoolExecutor | None = None
         self._lock = threading.Lock()
         self._failure: RuntimeError | None = None
+        self.closed = False
         self.device: Any = None  # the collectives of tensors on CUDA, where NCCL makes them
 
     def rank(self) -> int:
@@ -116,6 +117,7 @@ class ProcessGroup:
         return self._executor is not None
 
     def close(self) -> None:
+        self.closed = True
         if self._executor is not None:
             self._executor.shutdown(wait=True)
         if self.device is not None:

@@ -148,7 +148,13 @@ class DeviceMesh:
         return self._hash
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, DeviceMesh) and self._key == other._key)
+        return self is other or (
+            isinstance(other, DeviceMesh) and self._key == other._key
+            and self._is_closed() == other._is_closed()  # kept plans exchange over their own mesh
+        )
+
+    def _is_closed(self) -> bool:
+        return any(getattr(group, "closed", False) for group in self._groups)
 
     def __reduce__(self) -> Any:
         facts = (self._device_type, self._ranks.tolist(), self._names)

@@ -54,6 +54,7 @@ RAISING: dict[str, Callable[..., Any]] = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:torch.cholesky is deprecated")
 @pytest.mark.parametrize("name", RAISING)
 @pytest.mark.parametrize("array", [SINGULAR, BATCH], ids=["one", "batch"])
 def test_errors_are_torchs(name: str, array: Any) -> None:
