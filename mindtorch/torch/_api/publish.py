@@ -373,8 +373,8 @@ def elementwise(
 
     def variant_of(own: str) -> Callable[..., Any]:
         def variant(self: Any = NOT_GIVEN, /, *rest: Any, **named: Any) -> Any:
-            if self is NOT_GIVEN and len(named) == 1:  # a function's, by name
-                self = named.pop("input", named.pop("self", NOT_GIVEN))
+            if self is NOT_GIVEN and len(named) == 1 and next(iter(named)) in ("self", *_FIRST):
+                self = named.popitem()[1]
             if rest or named:
                 raise takes_nothing(f"{own}_", rest, named)
             if to_real and self.aval.dtype.is_complex:
