@@ -223,6 +223,12 @@ GAPS: tuple[Gap, ...] = (
         "the first raises; the second says how torch lays out memory, and changes no value"),
     Gap("feature", "bits of Wishart samples", "all",
         "torch draws valid samples anew where it means the singular ones"),
+    Gap("feature", "conj, mH and adjoint of complex tensors as views", "all",
+        "the conjugate is computed at once, into memory of its own: is_conj() is False, and a "
+        "write to it does not reach the tensor"),
+    Gap("feature", "DeprecationWarnings of torch.jit's functions", "all",
+        "script, trace, save, load, freeze and fork work without a word; torch names "
+        "torch.compile and torch.export at each call"),
     Gap("feature", "register_backward_hook (the deprecated one) of Linear", "all",
         "grad_input is (input, weight, bias): our layer is one op, torch's is addmm of weight.t()"),
     Gap("feature", "affine_grid: a second backward pass without retain_graph", "all",
