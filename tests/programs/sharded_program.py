@@ -98,9 +98,9 @@ def _whole(value: Any) -> Any:
 
 def _follows_one_process(
     build: Callable[[], Any], parts: Callable[[Any], list[Any]], loss_of: Callable[..., Any],
-    inputs: Any, rank: int, size: int, make: Any = None, apart: float = 2e-5, steps: int = 20,
+    inputs: Any, rank: int, size: int, make: Any = None, apart: float = 2e-5,
 ) -> Any:  # fmt: skip
-    """Steps of a sharded network, and of one that has the parts of the batch in turn: the
+    """20 steps of a sharded network, and of one that has the parts of the batch in turn: the
     losses, whether all began with the same bits, and how far the losses are apart."""
     net, alone = build(), build()
     for inner in parts(net):
@@ -113,7 +113,7 @@ def _follows_one_process(
     make = make or (lambda p: torch.optim.AdamW(p, lr=1e-3))
     optimizers = [make(m.parameters()) for m in (net, alone)]
     losses, distances = [], []
-    for _ in range(steps):
+    for _ in range(20):
         loss = loss_of(net, *[_own(x, rank, size) for x in inputs])
         loss.backward()
         one = [loss_of(alone, *[_own(x, r, size) for x in inputs]) for r in range(size)]
@@ -164,7 +164,7 @@ def gpt(rank: int, size: int) -> Any:
 @case
 def resnet18(rank: int, size: int) -> Any:
     """A rounding that makes one activation of 0 another becomes some thousandths in 20 steps, in
-    PyTorch alone too: it did so for two of three seeds. Eight take a third of the time."""
+    PyTorch alone too: it did so for two of three seeds."""
     from tests.support.models import resnet18 as make
 
     def build() -> Any:
@@ -179,7 +179,7 @@ def resnet18(rank: int, size: int) -> Any:
     criterion = torch.nn.functional.cross_entropy
     return _follows_one_process(
         build, blocks, lambda net, x, y: criterion(net(x), y), inputs, rank, size,
-        lambda p: torch.optim.SGD(p, lr=0.001, momentum=0.9), 5e-3, steps=8,
+        lambda p: torch.optim.SGD(p, lr=0.001, momentum=0.9), 5e-3,
     )  # fmt: skip
 
 

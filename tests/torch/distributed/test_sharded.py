@@ -37,7 +37,7 @@ def test_it_is_pytorchs(found: list[Any], case: str) -> None:
 
 @pytest.mark.parametrize("case", ["mlp", "gpt", "resnet18"])
 def test_training_follows_one_process(found: list[Any], case: str) -> None:
-    """20 steps, or 8: the same initial bits, and the losses of one process but for roundings."""
+    """20 steps: the same initial bits, and the losses of one process but for roundings."""
     for each in found:
         begun, _, followed = each[case]
         assert begun and followed
