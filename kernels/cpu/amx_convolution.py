@@ -24,7 +24,7 @@ from .amx_convolution_tiles import COLUMNS, PARTS, TERMS, TILE
 from .cat_flip_roll_pad import dense
 from .convolution_tiles import loops as direct_loops
 from .processor import cache_bytes
-from .thread_pool import get_num_threads, parallel_for
+from .thread_pool import get_num_threads, parallel_for, parallel_sum
 
 _FLOAT = np.dtype(np.float32)
 _PLACES = 1280  # pixels of a source that go through the loops together, about
@@ -265,27 +265,21 @@ class _WeightSum(_Case):
         self.deep = -(-self.inner // BLOCK) * BLOCK
 
     def __call__(self, out: Any, g: Any, x: Any) -> bool:
-        held = {}
-
-        def part(first: int, last: int) -> None:
+        def part(first: int, last: int) -> Any:
             given, scratch = self.source(), _buffer(4 * TILE, np.uint8, "scratch")
             lines = self.lines()
             turned = _buffer(self.steps * PARTS * 2 * self.blocks * TILE // 4, _FLOAT, "turned")
             halves = _buffer(PARTS * COLUMNS * (self.steps + 1) * TERMS, np.int16, "halves")
             sums = np.empty(self.blocks * BLOCK * self.deep * self.taps.size, _FLOAT)
-            held[first] = sums
             for number in range(first, last):
                 loops().sum_weights(
                     sums, g, x, given, lines, turned, halves.view(_FLOAT), halves, scratch,
                     self.numbers, self.residues, self.taps, self.lefts, self.rights,
                     *self.pieces[number], self.clears, number == first,
                 )  # fmt: skip
+            return sums
 
-        parallel_for(len(self.pieces), part)
-        total = held.pop(0)
-        with np.errstate(over="ignore", invalid="ignore"):  # of channels that there are not, too
-            for first in sorted(held):
-                total += held[first]
+        total = parallel_sum(len(self.pieces), part)
         count = self.taps.size
         unpack = direct_loops(_FLOAT, BLOCK).unpack  # its panels are as wide as our blocks
         unpack(out, total, self.inner * count, self.deep * count, self.channels)

@@ -21,7 +21,7 @@ import numpy as np
 from mindtorch.kernels.codegen.jit import entry_point, kernel
 from mindtorch.kernels.support.workspace import LINE, workspace_of_lines
 
-from .bfloat16_products import BFLOAT16, DEPTH_OF_BLOCKS, multiply_block, pack_right
+from .bfloat16_products import BFLOAT16, DEPTH_OF_BLOCKS, multiply_block, pack_panels
 from .bfloat16_tile import LANES, VECTORS, available, copy_row_of, copy_shifted
 from .cat_flip_roll_pad import dense
 from .processor import cache_bytes
@@ -88,24 +88,6 @@ def _scatter(out: Any, image: int, made: Any, g: Any, row: int, rows: int, pitch
 
 
 @kernel
-def _pack_panels(
-    packed: int, right: int, down: int, across: int, columns: int, terms: int
-) -> tuple[int, int, int]:
-    """All panels of a block; how many there are, vectors of a narrow one, how many are wider."""
-    wide = (columns + LANES - 1) // LANES
-    panels = (wide + VECTORS - 1) // VECTORS
-    narrow, wider = divmod(wide, panels)
-    done = 0
-    for p in range(panels):
-        many = narrow + (p < wider)
-        at = done * LANES
-        pack_right(packed, right + at * across, down, across, columns - at, many, terms)
-        packed += many * LINE * ((terms + 1) // 2)
-        done += many
-    return panels, narrow, wider
-
-
-@kernel
 def _begin(held: Any, rows: int, pitch: int, bias: Any) -> None:
     """Sums' first numbers: 0, or a number for each row."""
     for i in range(rows):
@@ -154,7 +136,7 @@ def _correlate(
                     _gather(gathered + 2 * i * rows * g[ACROSS], down,
                             address_of(x) + 2 * (image + i) * area, g, taps, q, q + count, row,
                             rows)  # fmt: skip
-            panels, narrow, wider = _pack_panels(packed, right, down, 2, columns, count)
+            panels, narrow, wider = pack_panels(packed, right, down, 2, columns, count)
             multiply_block(target, target_down, address_of(weight) + 2 * q, 2 * terms, 2, zeros,
                            address_of(held), 4 * pitch, zeros, packed, turned, channels, columns,
                            panels, narrow, wider, count, begins, q + depth >= terms)
@@ -198,7 +180,7 @@ def _sum_weights(
                               left + (i * channels + channel) * left_down, 0, run, run)
                 if images > 1:
                     left, left_down = lines, 2 * pitch
-                panels, narrow, wider = _pack_panels(packed, gathered, 2, 2 * pitch, columns, count)
+                panels, narrow, wider = pack_panels(packed, gathered, 2, 2 * pitch, columns, count)
                 ends = image + images >= g[ALL_IMAGES] and row + rows >= g[DOWN]
                 multiply_block(address_of(out) + 2 * j, 2 * terms, left, left_down, 2, zeros,
                                address_of(held), 4 * wide, zeros, packed, lines, channels, columns,

@@ -85,6 +85,24 @@ def pack_right(
 
 
 @kernel
+def pack_panels(
+    packed: int, right: int, down: int, across: int, columns: int, terms: int
+) -> tuple[int, int, int]:
+    """All panels of a block; how many there are, vectors of a narrow one, how many are wider."""
+    wide = (columns + LANES - 1) // LANES
+    panels = (wide + VECTORS - 1) // VECTORS
+    narrow, wider = divmod(wide, panels)
+    done = 0
+    for p in range(panels):
+        many = narrow + (p < wider)
+        at = done * LANES
+        pack_right(packed, right + at * across, down, across, columns - at, many, terms)
+        packed += many * LINE * ((terms + 1) // 2)
+        done += many
+    return panels, narrow, wider
+
+
+@kernel
 def multiply_block(
     out: int, out_down: int, a: int, a_down: int, a_along: int, bias: int, held: int,
     held_down: int, zeros: int, packed: int, turned: int, rows: int, columns: int, panels: int,
@@ -133,21 +151,16 @@ def _product(
         for i0 in range(0, m, height):
             for v0 in range(0, across, breadth):
                 wide = min(breadth, across - v0)
-                panels = (wide + VECTORS - 1) // VECTORS
-                narrow, wider = divmod(wide, panels)
                 rows, columns = min(height, m - i0), n - v0 * LANES
                 if depth < k:
                     begin = sums - zeros
                     held[begin : begin + rows * wide * LINE] = 0
                 for q in range(0, k, depth):
-                    terms, right, done = min(depth, k - q), packed, 0
-                    for p in range(panels):
-                        many = narrow + (p < wider)
-                        at = (v0 + done) * LANES
-                        pack_right(right, address_of(b) + 2 * b_at + q * b_down + at * b_along,
-                                    b_down, b_along, n - at, many, terms)  # fmt: skip
-                        right += many * LINE * ((terms + 1) // 2)
-                        done += many
+                    terms = min(depth, k - q)
+                    right = address_of(b) + 2 * b_at + q * b_down + v0 * LANES * b_along
+                    panels, narrow, wider = pack_panels(
+                        packed, right, b_down, b_along, min(columns, wide * LANES), terms
+                    )
                     start = address_of(bias) + 2 * (start_at + v0 * LANES * g[OFFSET])
                     target = address_of(out) + 2 * (out_at + v0 * LANES) + i0 * pitch
                     left = address_of(a) + 2 * a_at + i0 * a_down + q * a_along

@@ -22,7 +22,7 @@ from . import products
 from .amx import turned
 from .llvm_code import call, pointer, spread
 from .masked_vectors import MaskedVectors
-from .product_tile import HEIGHTS, tile_shape
+from .product_tile import switch_of_tiles, tile_shape
 from .simd import long_of, loop, vector_bytes
 
 LANES, LINE = 16, 64  # words of a vector, and its bytes
@@ -162,17 +162,7 @@ def tile(
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         made = _Tile(builder, arguments[1:])
-        end = builder.append_basic_block("tiles.end")
-        number = builder.add(builder.mul(arguments[0], long_of(VECTORS + 1)), arguments[1])
-        switch = builder.switch(number, end)
-        for i in [height for height in HEIGHTS if height <= ROWS]:
-            for v in range(1, VECTORS + 1):
-                block = builder.append_basic_block(f"tile.{i}.{v}")
-                switch.add_case(long_of(i * (VECTORS + 1) + v), block)
-                builder.position_at_end(block)
-                made.write(i, v)
-                builder.branch(end)
-        builder.position_at_end(end)
+        switch_of_tiles(builder, *arguments[:2], ROWS, VECTORS, made.write)
         return context.get_dummy_value()
 
     return types.void(*[types.int64] * 15), generate

@@ -23,7 +23,7 @@ from mindtorch.kernels.support.workspace import workspace
 
 from .cat_flip_roll_pad import dense
 from .simd import Vectors, data_of, lanes, long_of, vector_bytes
-from .thread_pool import parallel_for
+from .thread_pool import parallel_sum
 
 _FLOAT = np.dtype(np.float32)
 _LEAST = 1 << 16  # slopes
@@ -151,20 +151,17 @@ class _WeightSum:
 
     def __call__(self, out: Any, g: Any, x: Any) -> bool:
         run = _weight_sums(self.rows, self.taps, self.width)
-        held = {}
 
-        def images(first: int, last: int) -> None:
-            held[first] = sums = np.zeros(self.made, _FLOAT)
+        def images(first: int, last: int) -> Any:
+            sums = np.zeros(self.made, _FLOAT)
             slopes = workspace(self.slopes, _FLOAT, "few slopes")
             pixels = workspace(self.pixels, _FLOAT, "few pixels")
             slopes[:] = 0
             pixels[:] = 0
             run(sums.reshape(-1), slopes, pixels, g, x, self.sizes, first, last)
+            return sums
 
-        parallel_for(self.images, images)
-        total = held.pop(0)
-        for first in sorted(held):
-            total += held[first]
+        total = parallel_sum(self.images, images)
         np.sum(total[: self.channels], -1, out=out.reshape(self.channels, -1))
         return bool(np.isfinite(out).all())
 

@@ -120,6 +120,24 @@ class _Tile:
             self._store_last(totals[-1], form.at(out, vectors - 1))
 
 
+def switch_of_tiles(
+    builder: Any, down: Any, across: Any, rows: int, vectors: int, write: Any
+) -> None:
+    """Code for each height of :data:`HEIGHTS` up to ``rows`` and number of vectors up to
+    ``vectors``, which ``write(height, number)`` makes; ``down`` and ``across`` choose one."""
+    end = builder.append_basic_block("tiles.end")
+    number = builder.add(builder.mul(down, long_of(vectors + 1)), across)
+    switch = builder.switch(number, end)
+    for i in [height for height in HEIGHTS if height <= rows]:
+        for v in range(1, vectors + 1):
+            block = builder.append_basic_block(f"tile.{i}.{v}")
+            switch.add_case(long_of(i * (vectors + 1) + v), block)
+            builder.position_at_end(block)
+            write(i, v)
+            builder.branch(end)
+    builder.position_at_end(end)
+
+
 @functools.cache
 def tiles_of(rows: int, vectors: int, width: int, dtype: Any) -> Any:
     """The kernel of all tiles of up to ``rows`` rows and ``vectors`` vectors of ``width`` numbers;
@@ -145,17 +163,7 @@ def tiles_of(rows: int, vectors: int, width: int, dtype: Any) -> Any:
     ) -> Any:  # fmt: skip
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             made = _Tile(MaskedVectors(builder, kind, width), arguments)
-            end = builder.append_basic_block("tiles.end")
-            number = builder.add(builder.mul(arguments[0], long_of(vectors + 1)), arguments[1])
-            switch = builder.switch(number, end)
-            for i in [height for height in HEIGHTS if height <= rows]:
-                for v in range(1, vectors + 1):
-                    block = builder.append_basic_block(f"tile.{i}.{v}")
-                    switch.add_case(long_of(i * (vectors + 1) + v), block)
-                    builder.position_at_end(block)
-                    made.write(i, v)
-                    builder.branch(end)
-            builder.position_at_end(end)
+            switch_of_tiles(builder, *arguments[:2], rows, vectors, made.write)
             return context.get_dummy_value()
 
         return types.void(*[types.int64] * 13), generate

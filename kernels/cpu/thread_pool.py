@@ -6,6 +6,9 @@ import os
 import threading
 from collections.abc import Callable
 from queue import SimpleQueue
+from typing import Any
+
+import numpy as np
 
 from mindtorch.kernels.support import fork_safe_lock
 
@@ -172,6 +175,22 @@ def parallel_for(size: int, part: Part, smallest: int = 1) -> None:
     for error in errors:
         if error is not None:
             raise error
+
+
+def parallel_sum(size: int, part: Callable[[int, int], Any]) -> Any:
+    """The sum of the arrays that ``part(start, stop)`` makes of pieces of ``range(size)``, one for
+    each thread: added to the first of them in their order, whichever is ready first."""
+    held: dict[int, Any] = {}
+
+    def piece(start: int, stop: int) -> None:
+        held[start] = part(start, stop)
+
+    parallel_for(size, piece)
+    total = held.pop(0)
+    with np.errstate(all="ignore"):  # what a sum has no use for may be anything
+        for start in sorted(held):
+            total += held[start]
+    return total
 
 
 def _forget_workers() -> None:

@@ -21,7 +21,7 @@ import numpy as np
 from mindtorch.kernels.support.workspace import workspace_of_lines
 
 from .cat_flip_roll_pad import dense
-from .thread_pool import get_num_threads, parallel_for
+from .thread_pool import get_num_threads, parallel_for, parallel_sum
 from .winograd_tiles import APART, MADE, PLACES, TOGETHER, loops
 
 TILES = 64  # that are computed together, about
@@ -249,24 +249,19 @@ class _WeightSum(_Case):
         parallel_for(self.panels, panels)
 
     def _piece_by_piece(self, out: Any, g: Any, x: Any) -> None:
-        held = {}
-
-        def pieces(first: int, last: int) -> None:
+        def pieces(first: int, last: int) -> Any:
             given = _workspace(self.given, name="winograd given")
             slopes = _workspace(self.slopes, name="winograd slopes")
             strip = self.strip_of_pixels()
-            held[first] = sums = _workspace(self._sums(self.panels), name="winograd sums")
+            sums = _workspace(self._sums(self.panels), name="winograd sums")
             for number in range(first, last):
                 piece = self.pieces[number]
                 self.turn_given(given, strip, x, piece)
                 self._turn_slopes(slopes, strip, g, piece)
                 self._sum(sums, given, slopes, piece, 0, self.panels, number == first)
+            return sums
 
-        parallel_for(len(self.pieces), pieces)
-        total = held.pop(0)
-        with np.errstate(all="ignore"):  # what lies between places may be anything
-            for first in sorted(held):
-                total += held[first]
+        total = parallel_sum(len(self.pieces), pieces)
 
         def turn_back(first: int, last: int) -> None:
             packed = _workspace(self.packed, name="winograd packed")
