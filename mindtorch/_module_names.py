@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 else:
     MetaPathFinder = object  # importlib.abc is slow to import, and adds nothing here
 
-__all__ = ["is_ours", "module_names"]
+__all__ = ["is_ours", "is_public", "module_names"]
 
 _PACKAGE = "mindtorch.torch"
-# folders of ours that real torch has not
-_INNER = (f"{_PACKAGE}.functions", f"{_PACKAGE}.settings")
+# what real torch has not
+_INNER = (f"{_PACKAGE}.functions", f"{_PACKAGE}.settings", "mindtorch.engine", "mindtorch.kernels")
 
 
 def is_ours(module: str) -> bool:
@@ -29,11 +29,13 @@ def is_ours(module: str) -> bool:
     return module.partition(".")[0] in ("mindtorch", "torch")
 
 
-def _is_public(name: str) -> bool:
-    return (
-        (name == _PACKAGE or name.startswith(f"{_PACKAGE}."))
-        and "._" not in name and not name.startswith(_INNER)
-    )  # fmt: skip
+def is_public(module: str) -> bool:
+    """Whether scripts may import a module by this name."""
+    return "._" not in module and not module.startswith(_INNER)
+
+
+def _has_torchs_name(module: str) -> bool:
+    return f"{module}.".startswith(f"{_PACKAGE}.") and is_public(module)
 
 
 class _Loader(SourceFileLoader):
@@ -57,7 +59,7 @@ class _ModuleNames(MetaPathFinder):
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """The spec that Python's own finder has, with a loader that names the module."""
-        if not fullname.startswith(_PACKAGE) or not _is_public(fullname):
+        if not _has_torchs_name(fullname):
             return None
         spec = PathFinder.find_spec(fullname, path, target)
         if spec is not None and type(spec.loader) is SourceFileLoader:
@@ -71,7 +73,7 @@ class _ModuleNames(MetaPathFinder):
         for name, named in self._named.items():
             self._rename(named, name.removeprefix("mindtorch."))
         for name, module in list(sys.modules.items()):
-            if name.startswith(_PACKAGE) and name not in self._named and _is_public(name):
+            if name not in self._named and _has_torchs_name(name):
                 self._show_module(module)
 
     def hide(self) -> None:
@@ -82,7 +84,7 @@ class _ModuleNames(MetaPathFinder):
 
     def loaded(self, module: ModuleType) -> None:
         """A module was made: give it torch's name, if names are shown and it is a public one."""
-        if self.shown and _is_public(module.__name__):
+        if self.shown and _has_torchs_name(module.__name__):
             self._show_module(module)
 
     def _show_module(self, module: ModuleType) -> None:
@@ -108,9 +110,8 @@ def _defined(values: Any, home: str) -> list[Any]:
 
     Private functions keep their names: pickles mention those that make things again.
     """
-    found = []
+    found: list[Any] = []
     for value in values:
-        kind = type(value)
         if isinstance(value, type):
             if value.__dict__.get("__module__") == home:
                 found.append(value)
@@ -118,6 +119,8 @@ def _defined(values: Any, home: str) -> list[Any]:
                 found += _defined([each for each in vars(value).values()
                                    if isinstance(each, type)
                                    and each.__qualname__.startswith(inner)], home)
-        elif kind is FunctionType and value.__module__ == home and value.__name__[0] != "_":
+        elif (
+            type(value) is FunctionType and value.__module__ == home and value.__name__[0] != "_"
+        ):
             found.append(value)
     return found

@@ -305,10 +305,18 @@ def _parameters(model: Any) -> dict[str, int]:
     return own
 
 
-def _least(function: Callable[[], Any], clock: Clock) -> float:
-    """The smallest time of some calls, after two that may compile."""
+def _least(
+    function: Callable[[], Any], clock: Clock, before: Callable[[], None] | None = None
+) -> float:
+    """The smallest time of some calls, after two that may compile.
+
+    Args:
+        before: what is called before each, and not timed.
+    """
     times = []
     for _ in range(_REPEATS + 2):
+        if before is not None:
+            before()
         begun = clock()
         function()
         times.append(clock() - begun)
@@ -320,15 +328,14 @@ def _update(
 ) -> float:
     if optimizer is None:
         return 0.0
-    times = []
-    for _ in range(_REPEATS + 2):
+
+    def before() -> None:
         model.zero_grad()
         backward()  # each time: it leaves in caches what it leaves there in a step
-        begun = clock()
-        optimizer.step()
-        times.append(clock() - begun)
+
+    found = _least(optimizer.step, clock, before)
     model.zero_grad()
-    return min(times[2:])
+    return found
 
 
 def _moved(size: int, clock: Clock) -> tuple[float, float]:

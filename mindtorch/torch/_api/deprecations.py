@@ -14,6 +14,7 @@ __all__ = [
     "warn_of_older", "warn_of_reversed_shape",
 ]  # fmt: skip
 
+
 def warn_of_older(name: str, successor: str, how: str) -> None:
     """That a factorisation of torch has a successor in torch.linalg.
 

@@ -5,24 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from mindtorch._module_names import is_public
+
 __all__ = ["belong_to", "is_public", "own_names"]
 
 _HOME = "mindtorch."
-_INNER = (
-    "mindtorch.torch.functions", "mindtorch.torch.settings", "mindtorch.engine",
-    "mindtorch.kernels",
-)  # fmt: skip
 # what modules import for themselves
 _HELPERS = tuple(
     f"mindtorch.torch.{each}"
     for each in ("_api.arguments", "_api.out_", "_api.publi", "_api.sh", "_api.signatures",
                  "_api.warn_caller", "_compat.missing_names", "_compat.unsupported_names")
 )  # fmt: skip
-
-
-def is_public(module: str) -> bool:
-    """Whether scripts may import a module by this name."""
-    return "._" not in module and not module.startswith(_INNER)
 
 
 def own_names(namespace: dict[str, Any], *more: str) -> None:

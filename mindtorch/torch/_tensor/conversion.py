@@ -107,15 +107,13 @@ def _note_sync_point() -> None:
     scripts[0].data_was_read()
 
 
-def _keeps_complex(dtype: DType) -> bool:
-    return dtype.is_complex or dtype.category == dtypes.BOOL
-
-
-@cached
-def _cast(x: Any, dtype: DType) -> Any:
-    if x.aval.dtype.is_complex and not _keeps_complex(dtype):
+def _converted(x: Any, dtype: DType) -> Any:
+    if x.aval.dtype.is_complex and dtype.category not in (dtypes.COMPLEX, dtypes.BOOL):
         warn_of_lost_imaginary_part()
     return movement.cast(x, dtype=dtype)
+
+
+_cast = cached(_converted)
 
 
 def _named_copy(copy: Any) -> Any:
@@ -141,9 +139,7 @@ class Conversions(EngineTensor):
         if device is not None and device is not self.aval.device:
             result = _move(result, device)
         if dtype is not None and dtype is not result.aval.dtype:
-            if result.aval.dtype.is_complex and not _keeps_complex(dtype):
-                warn_of_lost_imaginary_part()
-            result = movement.cast(result, dtype=dtype)
+            result = _converted(result, dtype)
         if memory_format not in (None, preserve_format) and (
             result is not self or memory_format is not suggested_format(self.aval)
         ):
