@@ -73,6 +73,11 @@ def empty(size: int, dtype: np.dtype[Any]) -> Any:
         raise refusal(size, dtype) from None
 
 
+def empty_for(most: int) -> Any:
+    """:func:`empty`, for so many bytes at most: without a look at how many, where they are few."""
+    return np.empty if most < _IN_LINE_FROM else empty
+
+
 def address_of(array: Any) -> int:
     """Where an array's first element is."""
     try:

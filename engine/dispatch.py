@@ -152,8 +152,8 @@ elif offset or size != data.size:
 _NAMES = {
     "__name__": __name__, "GRAD": GRAD, "VIEW": VIEW, "ViewHistory": tape.ViewHistory, "new": _new,
     "derives": tape.derives, "enter_view": tape.enter_view, "named": tape.named,
-    "record": tape.record, "result_types": result_types, "several_views": tape.several_views,
-    "state": state, "typed_buffer": typed_buffer,
+    "record": tape.record, "records_writes": tape.records_writes, "result_types": result_types,
+    "several_views": tape.several_views, "state": state, "typed_buffer": typed_buffer,
 }  # fmt: skip
 
 

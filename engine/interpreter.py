@@ -117,6 +117,9 @@ class Interpreter:
     def note_places(self, tensor: Tensor) -> None:
         """A tensor was made whose elements follow from shapes and plain arguments."""
 
+    def note_drawn(self, array: Any, again: Callable[[Any], None]) -> None:
+        """A generator filled a flat array, as ``again(array)`` does with the next numbers."""
+
     def note_full(self, tensor: Tensor, value: Any) -> None:
         """A tensor was made whose elements are all ``value``."""
 

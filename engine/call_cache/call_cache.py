@@ -11,20 +11,17 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable
-from marshal import dumps
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
-from ..allocator import empty
+from ..allocator import address_of, empty
 from ..autograd.tape import AccumulateGrad, derives, records_writes
 from ..autograd.tape import Node as TapeNode
 from ..bounded_cache import Bounded
 from ..callbacks import callbacks
 from ..devices.device import cpu
 from ..dispatch import GRAD, RECORDING_CALL, state
-from ..dtypes import DType
 from ..implementations import NO_OTHERS, Implementations
 from ..interpreter import Interpreter
 from ..op import Op, Plan, forget_plans, tables_of_plans
@@ -32,6 +29,7 @@ from ..op_nodes import Node, NodeValue
 from ..switches import switches, when_changed
 from ..tensor import Tensor, alias, as_array, captures, make, result_types
 from .codegen import cached_call, cached_write, kept_result
+from .keys import key_of, lookup_for
 
 __all__ = ["cached"]
 
@@ -84,7 +82,7 @@ class _Drawn:
     @staticmethod
     def plan_for(inputs: Any, params: dict[str, Any]) -> Plan:
         plan = Plan((params["aval"],), ())
-        plan.run = on_flat(params["fill"], params["aval"], ())
+        plan.run = params["run"]
         return plan
 
     follow = _Full.follow
@@ -116,6 +114,7 @@ class CallRecorder(Interpreter):
         self.nodes: list[Node] = []
         self.thread = threading.get_ident()
         self.named: tuple[Tensor, str] | None = None
+        self._draws: list[Any] = []
         self.views: tuple[Any, ...] | None = None
         self._tensors: list[Tensor] = []  # whose ids stay theirs
         for x in given:
@@ -189,15 +188,37 @@ class CallRecorder(Interpreter):
         state.mode = self.mode
         try:
             data = empty(described.extent, described.dtype.np)
-            fill(as_array(data, described), *[as_array(x.flat, x.aval) for x in inputs])
+            run = self._filled(data, described, fill, inputs)
             made = make(data, described)
         finally:
             state.mode = self.mode | RECORDING_CALL
         if inputs:
             state.stop_recording_call()
-        params = {"aval": described, "fill": fill}
+        params = {"aval": described, "run": run}
         self.nodes.append(Node(_Drawn, (), params, (self._value(made),)))
         return made
+
+    def note_drawn(self, array: Any, again: Callable[[Any], None]) -> None:
+        """A generator filled a flat array."""
+        self._draws.append((again, array, array.copy()))
+
+    def _filled(
+        self, data: Any, described: Any, fill: Callable[..., Any], inputs: Any
+    ) -> Callable[..., None]:
+        """Fill ``data`` with random numbers; what does so again, to flat arrays.
+
+        That is the generator's kernel alone, where the elements are what one call of it has left.
+        """
+        self._draws.clear()
+        fill(as_array(data, described), *[as_array(x.flat, x.aval) for x in inputs])
+        if not inputs and len(self._draws) == 1 and described.contiguous:
+            again, array, drawn = self._draws[0]
+            same = array.dtype == data.dtype and array.size == data.size == described.extent
+            if same and address_of(array) == address_of(data) and (
+                array.tobytes() == drawn.tobytes()
+            ):
+                return again
+        return on_flat(fill, described, [x.aval for x in inputs])
 
     def redraw(self, target: Tensor, fill: Callable[..., Any], inputs: Any) -> None:
         """Random numbers over a tensor's elements: more than what is repeated."""
@@ -288,13 +309,11 @@ class WriteRecorder(CallRecorder):
 
     def redraw(self, target: Tensor, fill: Callable[..., Any], inputs: Any) -> None:
         """Draw, and note it as the write."""
-        described = target.aval
         state.mode = self.mode
         try:
-            fill(as_array(target.flat, described), *[as_array(x.flat, x.aval) for x in inputs])
+            run = self._filled(target.flat, target.aval, fill, inputs)
         finally:
             state.mode = self.mode | RECORDING_CALL
-        run = on_flat(fill, described, [x.aval for x in inputs])
         self._note_write(run, target, [self._input(x) for x in inputs])
 
     def _note_write(self, run: Any, target: Tensor, values: list[Any]) -> None:
@@ -337,88 +356,8 @@ def apart(given: list[Any], mode: int) -> bool:
 
 _UNKNOWN: Any = object()
 _NOT_GIVEN: Any = object()
-_PLAIN: set[type] = {int, bool, str, type(None), DType}
-_aval_of = attrgetter("aval")
-
-
-def equal_is_same(kind: type) -> type:
-    """Note that calls cannot tell equal values of this hashable class apart."""
-    _PLAIN.add(kind)
-    return kind
-
-
-_NUMBERS = {int, bool, float, str, type(None)}
-_INTEGERS = {int}
-
-
-def _describe(value: Any, key: list[Any], given: list[Any]) -> None:
-    """Add what an argument is to ``key``, and the tensors in it to ``given``.
-
-    Raises:
-        TypeError: calls with such an argument are not told apart by it.
-    """
-    kind = value.__class__
-    if kind is list or (isinstance(value, tuple) and kind not in _PLAIN):
-        tensor = result_types[0]
-        key += kind, len(value)
-        for each in value:
-            if each.__class__ is int:
-                key += each, int
-            elif each.__class__ is tensor:
-                key.append(each.aval)
-                given.append(each)
-            else:
-                _describe(each, key, given)
-        return
-    if isinstance(value, Tensor):
-        key.append(value.aval)
-        given.append(value)
-        return
-    if kind is float and (not value or value != value):
-        value = repr(value)  # zeros have signs, and nan is equal to nothing
-    key.append(value)
-    key.append(kind)
-
-
-def _key_of(device: Any, first: Any, args: Any, kwargs: dict[str, Any]) -> tuple[Any, list[Any]]:
-    """What tells calls apart, and the tensors among the arguments.
-
-    Raises:
-        TypeError: as :func:`_describe` does.
-    """
-    tensor = result_types[0]
-    key: list[Any]
-    if first.__class__ is tensor:
-        for each in (*args, *kwargs.values()) if kwargs else args:
-            if each.__class__ not in _NUMBERS:
-                break
-        else:  # their bytes tell 1 from 1.0 and True
-            return (first.aval, dumps((args, kwargs), 2)), [first]
-        key, given = [first.aval], [first]
-    elif first.__class__ in _PLAIN:
-        key, given = [device, first, first.__class__], []
-    elif first.__class__ is list and first and first[0].__class__ is tensor is first[-1].__class__:
-        key, given = [device, list, len(first), *map(_aval_of, first)], first.copy()
-    else:
-        key, given = [device], []
-        _describe(first, key, given)
-    for value in args:
-        kind = value.__class__
-        if kind in _PLAIN:
-            key += value, kind
-        elif kind is tensor:
-            key.append(value.aval)
-            given.append(value)
-        else:
-            _describe(value, key, given)
-    for name, value in kwargs.items():
-        key.append(name)
-        kind = value.__class__
-        if kind in _PLAIN:
-            key += value, kind
-        else:
-            _describe(value, key, given)
-    return tuple(key), given
+_USES = 32  # of the general way to a known call, before it is written out for calls of that form
+_MOST_FORMS = 4
 
 
 def cached(
@@ -474,51 +413,33 @@ def cached(
             return function(*args, **kwargs)
         return _record(table, signature, function, CallRecorder, *distinct)
 
+    lookups: list[Callable[..., Any]] = []  # for calls of the forms that are usual
+    uses = 0
+
+    def note_use(first: Any, args: Any, kwargs: dict[str, Any]) -> None:
+        """A known call was found without a lookup: have one for the next of this form."""
+        nonlocal uses
+        uses += 1
+        if uses % _USES == 0 and len(lookups) < _MOST_FORMS:
+            found = lookup_for(function.__name__, writes, first, args, kwargs)
+            if found is not None:
+                lookups.append(found)
+
     @functools.wraps(function)
     def call(first: Any = _NOT_GIVEN, /, *args: Any, **kwargs: Any) -> Any:
         mode = local.mode
         if mode <= GRAD and not captures and first is not _NOT_GIVEN:
-            tensor = result_types[0]
-            signature: Any = None
-            given: Any
-            alone = not kwargs and first.__class__ is tensor
-            if alone and not args and not writes and (known := get(first.aval)) is not None:
-                found = known(mode, first)
+            for lookup in lookups:
+                found = lookup(mode, get, first, args, kwargs)
                 if found is not NotImplemented:
                     return found
             known = None
             recorded = writes and mode and (node := getattr(first, "_node", None)) is not None and (
                 records_writes(node)
             )
-            if alone and not recorded:
-                if not args:
-                    signature, given = first.aval, (first,)
-                elif len(args) == 1:
-                    (second,) = args
-                    kind = second.__class__
-                    if kind is tensor:
-                        signature, given = (first.aval, second.aval), (first, second)
-                    elif kind in _PLAIN or (kind is float and second and second == second) or (
-                        kind is tuple and _INTEGERS.issuperset(map(type, second))
-                    ):
-                        signature, given = (first.aval, second, kind), (first,)
-                elif len(args) == 2:
-                    second, third = args
-                    kind = second.__class__
-                    if kind is int is third.__class__:
-                        signature, given = (first.aval, second, third, int, int), (first,)
-                    elif kind is tensor is third.__class__:
-                        signature = (first.aval, second.aval, third.aval)
-                        given = (first, second, third)
-            elif len(kwargs) == 1 and not args and first.__class__ is tensor and not recorded:
-                ((name, second),) = kwargs.items()
-                if second.__class__ in _PLAIN:
-                    signature, given = (first.aval, name, second, second.__class__), (first,)
-            if signature is not None:
-                known = get(signature, _UNKNOWN)
-            elif not recorded:
+            if not recorded:
                 try:
-                    signature, given = _key_of(local.device, first, args, kwargs)
+                    signature, given = key_of(first, args, kwargs)
                     known = get(signature, _UNKNOWN)
                 except TypeError:  # calls with such arguments are not told apart
                     known = None
@@ -527,6 +448,7 @@ def cached(
             if known is not None:
                 found = known(mode, *given)
                 if found is not NotImplemented:
+                    note_use(first, args, kwargs)
                     return found
         if first is not _NOT_GIVEN:
             args = (first, *args)

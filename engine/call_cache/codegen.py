@@ -148,7 +148,7 @@ class _Code:
         for name, line in self.last_use.items():
             if name[0] == "f":
                 self.lines[line] += f"; {name} = None"
-        code = _compiled(
+        code = code_of(
             self.recorder.name, given, len(self.constants), "\n".join([*(head or ()), *self.lines])
         )
         return bound(code, *self.constants)
@@ -226,7 +226,7 @@ def kept_result(name: str, count: int, data: Any, aval: Any) -> Callable[..., An
     """``call(mode, *given)``, with so many tensors, that makes a tensor of a copy of ``data``."""
     given = ("mode", *[f"x{i}" for i in range(count)])
     body = f"{result_text('result', 'c0()', 'c1')}return result"
-    return bound(_compiled(name, given, 2, body), data.copy, aval)
+    return bound(code_of(name, given, 2, body), data.copy, aval)
 
 
 def _one_op(recorder: Any, wanted: tuple[int, ...]) -> Callable[..., Any] | None:
@@ -300,7 +300,7 @@ _serial = itertools.count(1)
 
 
 @functools.lru_cache(maxsize=512)
-def _compiled(name: str, given: tuple[str, ...], count: int, body: str) -> Any:
+def code_of(name: str, given: tuple[str, ...], count: int, body: str) -> Any:
     """The code with these lines and the constants as its last arguments, in frames ``name``."""
     lines = "".join(f"    {line}\n" for line in body.split("\n"))
     arguments = ", ".join([*given, *[f"c{i}" for i in range(count)]])

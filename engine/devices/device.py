@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..allocator import empty
+from ..allocator import empty, empty_for
 
 _TYPES = ("cpu", "cuda", "meta")
 _KNOWN = (
@@ -88,10 +88,13 @@ def _without_memory(size: int, dtype: Any) -> Any:
     return np.broadcast_to(np.zeros((), dtype), (size,))
 
 
-def empty_on(device: Device) -> Any:
-    """The function ``(size, numpy dtype) -> flat array`` that takes memory on ``device``."""
+def empty_on(device: Device, most: int | None = None) -> Any:
+    """The function ``(size, numpy dtype) -> flat array`` that takes memory on ``device``.
+
+    ``most``: it is asked for so many bytes at most.
+    """
     if device is cpu or device.type == "cpu":
-        return empty
+        return empty if most is None else empty_for(most)
     if device.type == "meta":
         return _without_memory
     return backend(device.type).empty_on(device)

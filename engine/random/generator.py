@@ -260,6 +260,24 @@ class Generator:
                 entry(self._key, self._control, self._cache, out, *arguments)
             else:
                 entry(self._key, self._control, out, *arguments)
+        if captures and (capture := capturing()) is not None:
+            capture.note_drawn(out, self._again(entry, arguments, cached))
+
+    def _again(
+        self, entry: Callable[..., None], arguments: Any, cached: bool
+    ) -> Callable[[Array], None]:
+        """What draws by a kernel, with the same arguments, into another flat array."""
+        kept = (self._key, self._control, self._cache)[: 3 if cached else 2]
+
+        def again(out: Array) -> None:
+            if captures or journals:
+                self._about_to_draw()
+            with self._lock:
+                if self._pending:
+                    self._ready()
+                entry(*kept, out, *arguments)
+
+        return again
 
     def _fill(
         self,

@@ -11,7 +11,7 @@ import numpy as np
 
 from mindtorch.engine import dtypes
 from mindtorch.engine.bounded_cache import Bounded
-from mindtorch.engine.call_cache.call_cache import equal_is_same
+from mindtorch.engine.call_cache.keys import equal_is_same
 from mindtorch.engine.dtypes import DType
 from mindtorch.engine.symbolic_sizes import as_whole, has_amounts, open_sizes
 

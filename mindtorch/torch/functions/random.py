@@ -229,10 +229,8 @@ def randperm(
         if not isinstance(array, np.ndarray):  # memory of a device
             generator_of(generator).permutation(array, count)
             return
-        order = np.empty(count, np.int64)
         for row in array.reshape(-1, count) if count else ():
-            generator_of(generator).permutation(order, count)
-            row[:] = order
+            generator_of(generator).permutation(row, count)
 
     made = draw(aval((n,), as_dtype(dtype), None, as_device(device)), fill)
     if out is not None:

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 import mindtorch.torch as mt
+from mindtorch.engine.call_cache import call_cache
 from mindtorch.engine.call_cache.call_cache import cached
+from mindtorch.engine.call_cache.keys import key_of, lookup_for
 from mindtorch.engine.op import forget_plans, tables_of_plans
 from tests.support.ops_running import array_of, differentiable, gradient_of, outputs_of, tensor_of
 from tests.tables.ops_table import Row, all_rows
@@ -215,3 +217,64 @@ def test_what_is_made_from_tensors_as_numbers_follows_their_elements() -> None:
     for make in makers:
         for value in (1.0, 2.0, 3.0):
             assert make(mt.tensor(value)).tolist() == make(value).tolist()
+
+
+def test_calls_of_usual_forms_are_told_apart_as_well(monkeypatch: Any) -> None:
+    monkeypatch.setattr(call_cache, "_USES", 1)
+    forget_plans()
+    test_what_differs_is_told_apart()
+    test_modes_defaults_and_writes_are_seen()
+
+
+def _tensors(mode: int, *tensors: Any) -> Any:
+    return tensors
+
+
+def test_a_lookup_makes_the_key_of_its_form_alone() -> None:
+    x, y, weight = mt.ones(2, 3), mt.ones(3), mt.nn.Parameter(mt.ones(3))
+    calls: list[Any] = [
+        (x, (), {}), (x, (y,), {}), (x, (1,), {}), (x, (1.0,), {}), (x, (0.0,), {}),
+        (x, (float("nan"),), {}), (x, (True,), {}), (x, ((1, 0),), {}), (x, ([1, 0],), {}),
+        (x, ((1,),), {}), (x, ((), None), {}), (x, (mt.Size([3]), weight, y), {"eps": 1e-5}),
+        (x, (0,), {"keepdim": True}), (x, (), {"dim": 0}), (x, (), {"axis": 0}),
+        ([x, y], (), {}), ([x], (0,), {}), ((x, y), (0,), {}), (weight, (), {}), (3, (), {}),
+        (3, (), {"dtype": mt.int64}), ((2, 3), (), {}), (y, (0, y.long(), y), {}),
+    ]  # fmt: skip
+    for at, call in enumerate(calls):
+        key, given = key_of(*call)
+        lookup = lookup_for("f", False, *call)
+        assert lookup is not None
+        assert lookup(0, {}.get, *call) is NotImplemented
+        found = lookup(0, {key: _tensors}.get, *call)
+        assert list(map(id, found)) == list(map(id, given))
+        for other in (*calls[:at], *calls[at + 1 :]):  # a key, if any, is not the one of the call
+            assert lookup(0, {key: _tensors}.get, *other) is NotImplemented
+    assert lookup_for("f", False, x, (object(),), {}) is None
+    assert lookup_for("f", False, x, (list(range(20)),), {}) is None
+
+
+def _draws() -> list[Any]:
+    kinds = mt.float32, mt.float64, mt.bfloat16, mt.complex64
+    made = [mt.empty(20, dtype=kind) for kind in kinds]
+    few, apart = mt.empty(5), mt.empty(6, 4).t()
+    return [
+        mt.rand(7), mt.randn(20), mt.randn(3, dtype=mt.float64), mt.randint(3, 90, (4,)),
+        mt.randperm(9), mt.randperm(5, dtype=mt.int32), mt.rand_like(apart),
+        *[x.uniform_() for x in made], *[x.normal_(0.0, 2.0) for x in made], few.normal_(),
+        few.clone().bernoulli_(0.3), few.clone().exponential_(), few.clone().random_(100),
+        few.clone().log_normal_(), few.bool().bernoulli_(), apart.clone().uniform_(1, 2),
+        few.clone().geometric_(0.5), mt.empty(4, dtype=mt.int64).random_(),
+        mt.nn.functional.dropout(mt.ones(9), 0.5), mt.normal(1.0, 2.0, (17,)),
+    ]  # fmt: skip
+
+
+def test_cached_draws_go_on_with_the_stream() -> None:
+    found: list[list[bytes]] = [[], []]
+    for forgets, drawn in enumerate(found):
+        forget_plans()
+        mt.manual_seed(3)
+        for _ in range(4):
+            if forgets:
+                forget_plans()
+            drawn += [array_of(x).tobytes() for x in _draws()]
+    assert found[0] == found[1]
