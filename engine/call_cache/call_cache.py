@@ -95,6 +95,7 @@ class CallRecorder(Interpreter):
         name: of the function.
         count: how many tensors were given.
         avals: theirs.
+        named: the numbers of the values whose nodes have names of torch's, and these.
         values: of the tensors given, of constants and results as they come, by the tensors' ids.
         constants: numbers and places that the function made itself, by the numbers of their values.
         places: the numbers of these places, and of views of them.
@@ -113,7 +114,7 @@ class CallRecorder(Interpreter):
         self.places: set[int] = set()
         self.nodes: list[Node] = []
         self.thread = threading.get_ident()
-        self.named: tuple[Tensor, str] | None = None
+        self.named: list[tuple[int, str]] = []
         self._draws: list[Any] = []
         self.views: tuple[Any, ...] | None = None
         self._tensors: list[Tensor] = []  # whose ids stay theirs
@@ -135,8 +136,11 @@ class CallRecorder(Interpreter):
             self.places.add(number)
 
     def note_named(self, tensor: Tensor, name: str) -> None:
-        """A result's node was given the name of torch's op."""
-        self.named = tensor, name
+        """The node of a value was given the name of torch's op."""
+        number = self.number_of(tensor)
+        if number < 0:
+            state.stop_recording_call()
+        self.named.append((number, name))
 
     def note_views(self, views: Any, name: str, op: Op, params: dict[str, Any]) -> None:
         """The results were made those of one node."""
@@ -253,11 +257,8 @@ class CallRecorder(Interpreter):
             return None
         if not several and result._node.__class__ is AccumulateGrad and wanted[0] >= self.count:
             return None  # a new leaf
-        if self.named is not None and self.named[0] is not result:
-            return None
-        name = "" if self.named is None else self.named[1]
         kind = type(result) if several and type(result) is not tuple else None
-        return cached_call(self, wanted, kind, several, name)
+        return cached_call(self, wanted, kind, several)
 
 
 class WriteRecorder(CallRecorder):

@@ -155,16 +155,15 @@ class _Code:
 
 
 def cached_call(
-    recorder: Any, wanted: tuple[int, ...], kind: Any, several: bool, name: str
+    recorder: Any, wanted: tuple[int, ...], kind: Any, several: bool
 ) -> Callable[..., Any]:
     """``call(mode, *given)``, which does what was recorded.
 
     Args:
         wanted: the numbers of the results.
         kind: the class of several results; None for tuples.
-        name: of the result's node, where the function gave it one.
     """
-    alone = None if several or name else _one_op(recorder, wanted)
+    alone = None if several or recorder.named else _one_op(recorder, wanted)
     if alone is not None:
         return alone
     code = _Code(recorder)
@@ -175,8 +174,8 @@ def cached_call(
         return f"return {make}(({', '.join([*texts, ''])}))" if several else f"return {texts[0]}"
 
     calls = [*code.calls(), returned([f"v{i}" for i in wanted])]
-    if name:
-        calls.insert(-1, f"named(v{wanted[0]}, {code.constant(name)})")
+    for number, name in recorder.named:
+        calls.insert(-1, f"named(v{number}, {code.constant(name)})")
     if recorder.views is not None:
         views, *facts = recorder.views
         given = [", ".join([*[f"v{i}" for i in views], ""]), *map(code.constant, facts)]

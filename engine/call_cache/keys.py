@@ -143,7 +143,7 @@ class _Form:
             names = [f"{name}_{i}" for i in range(len(value))]
             if names:
                 self.lines.append(f"{', '.join([*names, ''])} = {name}")
-            return all([self.add(*each) for each in zip(value, names, strict=True)])
+            return all(self.add(*each) for each in zip(value, names, strict=True))
         else:
             return False
         return self.leaves <= _MOST_LEAVES

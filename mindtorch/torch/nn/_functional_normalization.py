@@ -92,18 +92,18 @@ def move_statistics(
     Args:
         squares: the sums of the squared distances from ``mean``.
     """
-    if count > 0:
+    if count > 0 and running_mean is not None:
         _move(running_mean, mean, momentum, 1)
+    if count > 0 and running_var is not None:
         _move(running_var, squares, momentum, count - 1)
 
 
 @no_grad()
 def _move(running: Any, new: Any, momentum: float, divisor: int) -> None:
     """Move a running statistic towards ``new / divisor``."""
-    if running is not None:
-        apply_in_place(
-            ops.move_average, running, running, new, momentum=float(momentum), divisor=divisor
-        )
+    apply_in_place(
+        ops.move_average, running, running, new, momentum=float(momentum), divisor=divisor
+    )
 
 
 def _check_batch_norm(
