@@ -70,18 +70,18 @@ def seconds(function: Callable[[], Any], number: int) -> float:
 def compared(call: str, size: int, gradient: bool, rounds: int) -> tuple[float, float]:
     """The least seconds of a call, ours and torch's, of at most so many rounds."""
     pair = [call_of(torch, call, size, gradient) for torch in (ours, theirs)]
-    least, numbers = [], []
+    least = []
     for function in pair:
         function()
         best = seconds(function, 1)
         for _ in range(6 if best < LONGEST else 1):  # plans, kernels, recorded calls
             best = min(best, seconds(function, 1))
         least.append(best)
-        numbers.append(max(1, min(500, int(BURST / least[-1]))))
+    number = max(1, min(500, int(BURST / min(least))))  # the same: caches know what came before
     gc.disable()
     for _ in range(min(rounds, max(3, int(LONGEST / sum(least))))):
         for side, function in enumerate(pair):
-            least[side] = min(least[side], seconds(function, numbers[side]))
+            least[side] = min(least[side], seconds(function, number))
     gc.enable()
     return least[0], least[1]
 
