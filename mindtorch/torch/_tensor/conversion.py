@@ -133,8 +133,11 @@ class Conversions(EngineTensor):
             if wanted.__class__ is DType:
                 same = wanted is self.aval.dtype
                 return self if same else _cast(self, wanted)
-            if wanted.__class__ is str and wanted == "cpu" and self.aval.device is cpu:
-                return self
+            if self.aval.device is cpu:
+                if wanted is cpu or (wanted.__class__ is str and wanted == "cpu"):
+                    return self
+                if isinstance(wanted, EngineTensor) and wanted.aval.device is cpu:
+                    return self.type_as(wanted)
         dtype, device, copy_, memory_format = parse_to(args, kwargs)
         if device is not None and device is not self.aval.device:
             result = _move(result, device)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -445,18 +446,20 @@ def nonzero(input: Any, *, as_tuple: bool = False) -> Any:  # noqa: A002
     if as_tuple:
         return nonzero(input if array.ndim else input.reshape(1)).unbind(1)
     if not array.ndim:
-        return _places(np.zeros((0, int(array != 0)), np.int64), input.aval.device)
+        return _places([], int(array != 0), input.aval.device)
     if array.dtype != np.bool_ and array.size > 64:
         array = array != 0  # numpy looks for what is True in vectors
-    return _places(np.stack(array.nonzero()), input.aval.device)
+    found = array.nonzero()
+    return _places(found, found[0].size, input.aval.device)
 
 
-def _places(found: Any, device: Any) -> Any:
-    """Coordinates, a row for each axis, as columns that lie together, as torch's do."""
-    count, axes = found.shape[::-1]
+def _places(found: Sequence[Any], count: int, device: Any) -> Any:
+    """Coordinates by axis, so many, as columns that lie together, as torch's do."""
+    axes = len(found)
     if device.type == "cuda":
-        return from_array(found.T, device)
-    return make(found.reshape(-1), aval((count, axes), dtypes.int64, (1, count), device))
+        return from_array(np.stack(found).T if axes else np.zeros((count, 0), np.int64), device)
+    flat = np.ascontiguousarray(found[0]) if axes == 1 else np.array(found, np.int64).reshape(-1)
+    return make(flat, aval((count, axes), dtypes.int64, (1, count), device))
 
 
 @function()

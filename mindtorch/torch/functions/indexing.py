@@ -45,10 +45,20 @@ def get_item(x: Any, item: Any) -> Any:
                 break
         else:
             return _views(x, item)
+        parts = []
+        for each in item:
+            if each.__class__ is slice and each.stop is None is each.start is each.step:
+                parts.append(None)
+            elif _is_places(x, each):
+                parts.append(each)
+            else:
+                break
+        else:
+            return _by_places(x, *parts)
     elif item is None:
         return ops.unsqueeze_at(x, 0, 0, {"axis": 0})
     if _is_places(x, item):
-        return _by_one_index(x, item)
+        return _by_places(x, item)
     if isinstance(item, EngineTensor) and item.aval.dtype is dtypes.bool_ and item.aval.shape:
         if item.aval.shape == x.aval.shape and x.aval.device is cpu is item.aval.device:
             return indexing.index(x, *_true_places(item))
@@ -82,8 +92,10 @@ def _true_places(mask: Any) -> list[Any]:
 
 
 @cached
-def _by_one_index(x: Any, places: Any) -> Any:
-    return indexing.index(x, places)
+def _by_places(x: Any, *parts: Any) -> Any:
+    """``x`` by places along the first axes; None: all of one."""
+    view, indices = _basic(x, tuple([slice(None) if each is None else each for each in parts]))
+    return indexing.index(view, *(indices or ()))
 
 
 def select_first(x: Any, index: int) -> Any:
