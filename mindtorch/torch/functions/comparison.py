@@ -206,7 +206,6 @@ def isin(
         assume_unique: neither has equal elements, which may be faster.
         invert: where it is not among them.
     """
-    import numpy as np
 
     def array_of(value: Any) -> Any:
         if not isinstance(value, EngineTensor):
