@@ -310,7 +310,12 @@ class Tensor:
         """The storage object; made when somebody first asks for it."""
         storage = self._storage
         if storage is None:
-            storage = self._storage = Storage(self.flat, self.aval.device)
+            storage = _new(Storage)  # as Storage() is, without the call of its __init__
+            storage.buffer = self.flat
+            storage.device = self.aval.device
+            storage.version = storage.history = 0
+            storage.resizable = True
+            self._storage = storage
         return storage
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..tensor import Tensor, capturing, make, version_of
+from ..tensor import Tensor, captures, capturing, make, result_types, version_of
 from .hooks import add_hook, has_hooks
 from .nodes import (
     RELEASED,
@@ -33,6 +33,9 @@ __all__ = [
     "record_view", "requires_grad", "sequence", "several_views", "shown", "tensor_type_name",
     "view_of_function", "what_to_keep",
 ]  # fmt: skip
+
+
+_new = object.__new__
 
 
 def named(result: Any, name: str) -> Any:
@@ -77,7 +80,7 @@ def record(op: Any, plan: Any, inputs: Any, params: Any, results: Any) -> Node |
     for x in inputs:
         mask += mask
         source = None if x is None else x._node
-        if type(source) is ViewHistory:
+        if source is not None and source.__class__ is ViewHistory:
             source = source.derive()
         if source is None:
             edges.append(None)
@@ -89,22 +92,33 @@ def record(op: Any, plan: Any, inputs: Any, params: Any, results: Any) -> Node |
     keep = plan.keep.get(mask)
     if keep is None:
         keep = plan.keep[mask] = what_to_keep(op, edges, len(results))
-    node = Node(op, plan, params, edges, keep)
+    node = _new(Node)  # as Node() is, without the call of its __init__
+    node.op = op
+    node.plan = plan
+    node.params = params
+    node.edges = edges
+    node.kept = keep
+    node.hooks = None
+    node.saved = ()
+    node.sequence = next(sequence)
+    if anomaly.enabled:
+        anomaly.note_node(node)
     if keep:
-        saved = [
-            inputs[index] if kind == "in" else detached(results[index]) for kind, index in keep
-        ]
+        saved: list[Any] = []
+        for kind, index in keep:
+            saved.append(inputs[index] if kind == "in" else detached(results[index]))
         if saved_tensor_hooks and hooks_of_thread():
             _pack(node, saved)
         else:
-            node.versions = tuple([
-                -1 if t is None else 0 if t._storage is None else t._storage.kept_version
-                for t in saved
-            ])  # fmt: skip
+            versions = []
+            for tensor in saved:
+                storage = None if tensor is None else tensor._storage
+                versions.append(0 if storage is None else storage.kept_version)
+            node.versions = tuple(versions)
         node.saved = saved
     if len(results) == 1:
         result = results[0]
-        if type(result._node) is not ViewHistory:
+        if result._node.__class__ is not ViewHistory:
             result._node = node
         return node
     for index, result in enumerate(results):
@@ -129,7 +143,17 @@ def _pack(node: Node, saved: list[Any]) -> None:
 
 def detached(tensor: Tensor) -> Tensor:
     """Another tensor over the same memory, without history."""
-    return make(tensor.flat, tensor.aval, tensor._shared, tensor._offset)
+    storage = tensor._storage or tensor._shared
+    if captures:
+        return make(tensor.flat, tensor.aval, storage, tensor._offset)
+    result: Tensor = _new(result_types[0])  # as make() is, without the call
+    result.flat = tensor.flat
+    result.aval = tensor.aval
+    result._node = None
+    result._storage = storage
+    if tensor._offset:
+        result._offset = tensor._offset
+    return result
 
 
 def note_leaf(leaf: Tensor, read: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+from functools import partial
 from typing import Any
 
 from mindtorch.engine import dtype_support, dtypes
@@ -46,15 +47,46 @@ def batch_norm(
     In training the statistics are the batch's own, and the running ones are moved towards them by
     ``momentum``; else the running ones are used.
     """
-    moves = training and not (running_mean is None is running_var)
-    normalize = _normalize_and_move if moves else _normalize
-    return normalize(input, running_mean, running_var, weight, bias, training, momentum, eps)
+    if not training:
+        return _by_averages(input, running_mean, running_var, weight, bias, eps)
+    result, mean, spread = _by_batch(input, running_mean, running_var, weight, bias, eps)
+    if mean is not None:
+        count = input.aval.size // max(mean.aval.size, 1)
+        move_statistics(running_mean, running_var, mean, spread, momentum, count)
+    return result
 
 
-def _normalize_and_move(
+@cached
+def _by_averages(
+    input: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any, eps: float  # noqa: A002
+) -> Any:
+    result = _checked(input, running_mean, running_var, weight, bias, False, eps)
+    if result is not None:
+        return result
+    return ops.batch_norm_inference(input, weight, bias, running_mean, running_var, eps=float(eps))
+
+
+@cached
+def _by_batch(
+    input: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any, eps: float  # noqa: A002
+) -> tuple[Any, Any, Any]:
+    """The result, and of each channel the mean and the sum of the squared distances from it, which
+    are None where there are no elements."""
+    result = _checked(input, running_mean, running_var, weight, bias, True, eps)
+    if result is not None:
+        return result, None, None
+    if running_mean is not None or running_var is not None:
+        known = [None if x is None else x.aval for x in (weight, bias, running_mean, running_var)]
+        ops.batch_norm_inference.check_dtypes(input.aval, *known)
+    result, mean, _, spread = ops.batch_norm_training(input, weight, bias, eps=float(eps))
+    return result, mean, spread
+
+
+def _checked(
     input: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any,  # noqa: A002
-    training: bool, momentum: float, eps: float,
+    training: bool, eps: float,
 ) -> Any:  # fmt: skip
+    """torch's errors; the result, where it is empty."""
     if training and eps <= 0.0:
         raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
     if eps < 0.0:
@@ -67,21 +99,7 @@ def _normalize_and_move(
         result = input.clone()
         result = result if weight is None else result * weight[0]
         return result if bias is None else result + bias[0]
-    count = math.prod(shape) // max(shape[1], 1)
-    if not training:
-        return ops.batch_norm_inference(
-            input, weight, bias, running_mean, running_var, eps=float(eps)
-        )
-    statistics = [running_mean, running_var]
-    if running_mean is not None or running_var is not None:
-        known = [None if x is None else x.aval for x in (weight, bias, *statistics)]
-        ops.batch_norm_inference.check_dtypes(input.aval, *known)
-    result, mean, _, spread = ops.batch_norm_training(input, weight, bias, eps=float(eps))
-    move_statistics(running_mean, running_var, mean, spread, momentum, count)
-    return result
-
-
-_normalize = cached(_normalize_and_move)
+    return None
 
 
 def move_statistics(
@@ -92,16 +110,18 @@ def move_statistics(
     Args:
         squares: the sums of the squared distances from ``mean``.
     """
-    if count > 0 and running_mean is not None:
-        _move(running_mean, mean, momentum, 1)
-    if count > 0 and running_var is not None:
-        _move(running_var, squares, momentum, count - 1)
+    if count > 0 and not (running_mean is None is running_var):
+        with no_grad():
+            if running_mean is not None:
+                _move(running_mean, mean, momentum, 1)
+            if running_var is not None:
+                _move(running_var, squares, momentum, count - 1)
 
 
-@no_grad()
-def _move(running: Any, new: Any, momentum: float, divisor: int) -> None:
+@partial(cached, writes=True)
+def _move(running: Any, new: Any, momentum: float, divisor: int) -> Any:
     """Move a running statistic towards ``new / divisor``."""
-    apply_in_place(
+    return apply_in_place(
         ops.move_average, running, running, new, momentum=float(momentum), divisor=divisor
     )
 
