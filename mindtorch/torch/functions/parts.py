@@ -9,6 +9,7 @@ import numpy as np
 
 from mindtorch.engine import dtypes
 from mindtorch.engine.autograd import tape
+from mindtorch.engine.aval import contiguous_strides
 from mindtorch.engine.ops import movement as ops
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant, from_array, places_of
@@ -348,6 +349,8 @@ def repeat_interleave(
             f"repeats must have the same size as input along dim, but got repeats.size(0) = "
             f"{counts.size} and input.size({axis}) = {length}"
         )
+    if not counted and not counts.ndim:
+        return _each_repeated(input, axis, int(counts), output_size)
     places = np.repeat(np.arange(length), counts)
     if output_size is not None and output_size != places.size:
         raise RuntimeError(
@@ -357,6 +360,21 @@ def repeat_interleave(
     kept = from_array if counted else places_of
     found = input.index_select(axis, kept(places, input.aval.device))
     return found if counted else tape.named(found, "ViewBackward0")
+
+
+def _each_repeated(x: Any, axis: int, repeats: int, output_size: int | None) -> Any:
+    """:func:`repeat_interleave` of all slices as often: a copy of an expanded view."""
+    *before, length = x.aval.shape[: axis + 1]
+    after = x.aval.shape[axis + 1 :]
+    if output_size is not None and output_size != length * repeats:
+        raise RuntimeError(
+            f"repeat_interleave: Invalid output_size, expected {length * repeats} but got "
+            f"{output_size}"
+        )
+    shape = (*before, length, repeats, *after)
+    repeated = ops.expand(ops.unsqueeze(x, axis=axis + 1), shape=shape)
+    whole = ops.clone(repeated, strides=contiguous_strides(shape))
+    return ops.reshape(whole, (*before, length * repeats, *after))
 
 
 @function(method=False, home="functional", cacheable=True)

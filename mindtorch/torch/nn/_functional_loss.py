@@ -7,7 +7,6 @@ win over ``reduction``. A ``reduction`` of another name raises ValueError.
 
 from __future__ import annotations
 
-import functools
 import math
 from typing import Any
 
@@ -85,18 +84,9 @@ def _target_weights(target: Any, weight: Any, ignore_index: int, like: Any) -> A
     return weight[target.long() * keep] * keep.to(like.dtype)
 
 
-@functools.lru_cache(maxsize=64)
-def _mean_of_nll(ignore_index: int, name: str) -> Any:
-    """The mean where no class is ignored, whose calls are remembered: no element decides."""
-    return cached(
-        lambda x, t: tape.named(ops.nll(x, t, None, ignore_index=ignore_index).mean(), name)
-    )
-
-
 @functional(
-    cacheable=True, autocast=FULL, autocast_cuda=FULL,
-    kernel=Kernel("nll_loss_nd", "input target weight"),
-)  # fmt: skip
+    autocast=FULL, autocast_cuda=FULL, kernel=Kernel("nll_loss_nd", "input target weight"),
+)
 def nll_loss(
     input: Any,  # noqa: A002
     target: Any,
@@ -122,6 +112,23 @@ def nll_loss(
         IndexError: for a class out of range.
     """
     reduction = chosen_reduction(size_average, reduce, reduction)
+    # the mean is not weighed where no class is ignored: the only thing that elements decide
+    plain = reduction == "mean" and weight is None and not state.interpreters and (
+        not _is_among(ignore_index, target)
+    )
+    return _nll(input, target, weight, ignore_index, reduction, plain)
+
+
+def _is_among(number: int, x: Any) -> bool:
+    """Whether an element is equal to ``number``."""
+    return b"\1" in (x.array() == number).tobytes()
+
+
+@cached
+def _nll(
+    input: Any, target: Any, weight: Any, ignore_index: int, reduction: str, plain: bool  # noqa: A002
+) -> Any:
+    """:func:`nll_loss`; ``plain``: the mean of as many as there are samples."""
     if input.dim() < 1:
         raise ValueError(f"Expected 1 or more dimensions (got {input.dim()})")
     if weight is not None and weight.aval.dtype is not input.aval.dtype:
@@ -130,10 +137,9 @@ def nll_loss(
     single = input.dim() == 1 and target.dim() == 0
     name = "NllLoss2DBackward0" if input.dim() > 2 else "NllLossBackward0"
     x, t = _flat_classes(input, target)
-    if reduction == "mean" and weight is None and not state.interpreters:
-        if ignore_index not in t.array():
-            return _mean_of_nll(ignore_index, name)(x, t)
     loss = ops.nll(x, t, weight, ignore_index=ignore_index)
+    if plain:
+        return tape.named(loss.mean(), name)
     if reduction == "mean":
         total = _target_weights(t, weight, ignore_index, loss).sum()
         return tape.named(loss.sum() / total, name)
