@@ -143,7 +143,7 @@ class _Form:
             names = [f"{name}_{i}" for i in range(len(value))]
             if names:
                 self.lines.append(f"{', '.join([*names, ''])} = {name}")
-            return all(self.add(*each) for each in zip(value, names, strict=True))
+            return all(self.add(x, each) for x, each in zip(value, names, strict=True))
         else:
             return False
         return self.leaves <= _MOST_LEAVES
@@ -175,11 +175,11 @@ def lookup_for(
         form.lines.append(f"{', '.join([*names[0], ''])} = args")
     if kwargs:
         form.lines.append(f"{', '.join([*names[1], ''])} = kwargs.values()")
-    for each in zip(args, names[0], strict=True):
-        known = known and form.add(*each)
-    for word, *each in zip(words, kwargs.values(), names[1], strict=True):
+    for value, each in zip(args, names[0], strict=True):
+        known = known and form.add(value, each)
+    for word, each in zip(words, names[1], strict=True):
         form.key.append(repr(word))
-        known = known and form.add(*each)
+        known = known and form.add(kwargs[word], each)
     if not known:
         return None
     if writes:

@@ -45,7 +45,7 @@ def get_item(x: Any, item: Any) -> Any:
                 break
         else:
             return _views(x, item)
-        parts = []
+        parts: list[Any] = []
         for each in item:
             if each.__class__ is slice and each.stop is None is each.start is each.step:
                 parts.append(None)

@@ -179,7 +179,7 @@ def _prepare_sparse() -> None:
     importlib.import_module("mindtorch.torch.sparse")
 
 
-@functional(cacheable=True)
+@functional()
 def embedding_bag(
     input: Any,  # noqa: A002
     weight: Any,
@@ -239,7 +239,7 @@ def embedding_bag(
     if max_norm is not None:
         _renormalize(weight, flat, max_norm, norm_type)
     # torch's quick way for sums stops where the offsets do; else the last bag has all the rest
-    whole = np.append(starts[:-1], flat.aval.size) if starts.size > 1 else starts
+    whole = _with_end(starts[:-1], flat.aval.size) if starts.size > 1 else starts
     quick = place < 0 and mode != "max" and weight.aval.dtype is not dtypes.float64
     if not quick:
         starts = whole
@@ -322,8 +322,10 @@ def _sums_of_bags(
 
 def _over_counts(sums: Any, flat: Any, starts: Any, place: int) -> Any:
     """Each bag's sum divided by how many of its rows are not padding, by 1 where none is."""
-    counted = np.concatenate([[0], np.cumsum(flat.array() != place)])
-    counts = np.maximum(counted[starts[1:]] - counted[starts[:-1]], 1)
+    kept = starts  # how many rows that are not padding lie before each bag
+    if place >= 0:
+        kept = np.concatenate([[0], np.cumsum(flat.array() != place)])[starts]
+    counts = np.maximum(kept[1:] - kept[:-1], 1)
     divisors = from_array(counts.astype(np.float64)[:, None], sums.aval.device)
     return sums / divisors.to(sums.dtype)
 
@@ -375,9 +377,16 @@ def _bags(x: Any, offsets: Any, include_last: bool) -> tuple[Any, Any]:
             f"offsets[-1] can not be greater than input's length {x.aval.size} but got "
             f"offsets[-1] of {starts[-1]}"
         )
-    if (np.diff(starts) < 0).any():
+    if b"\1" in (starts[1:] < starts[:-1]).tobytes():  # numpy's any() takes longer
         raise RuntimeError("embedding_bag: offsets have to be in ascending order")
-    return x, starts if include_last else np.append(starts, x.aval.size)
+    return x, starts if include_last else _with_end(starts, x.aval.size)
+
+
+def _with_end(starts: Any, end: int) -> Any:
+    """``starts`` and ``end`` behind them."""
+    made = np.empty(starts.size + 1, np.int64)
+    made[:-1], made[-1] = starts, end
+    return made
 
 
 @functional(cacheable=True)
