@@ -125,8 +125,12 @@ def allclose(
     equal_nan: bool = False,
 ) -> bool:
     """Whether :func:`isclose` holds everywhere."""
-    close = isclose(input, other, rtol, atol, equal_nan)
-    return bool(_all(close).item())
+    return bool(_all_close(input, other, rtol, atol, equal_nan).item())
+
+
+@cached
+def _all_close(input: Any, other: Any, rtol: float, atol: float, equal_nan: bool) -> Any:  # noqa: A002
+    return _all(isclose(input, other, rtol, atol, equal_nan))
 
 
 def _all(x: Any) -> Any:
