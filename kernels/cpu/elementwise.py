@@ -384,14 +384,7 @@ def _copy_plan(out_layouts: Layouts, in_layouts: Layouts, **params: Any) -> Call
 
         return run_whole
 
-    run = strided_copy.plan(out.shape, operands[0], operands[1], out.dtype)
-    if run is not None:
-        return run
-
-    def run_strided(target: Any, source: Any) -> None:
-        strided(target, out)[...] = strided(source, x)
-
-    return run_strided
+    return strided_copy.planned(out.shape, operands[0], operands[1], out.dtype)
 
 
 def copy(out: Any, x: Any, **params: Any) -> None:

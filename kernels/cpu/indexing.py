@@ -10,7 +10,7 @@ import numpy as np
 from mindtorch.kernels.codegen.fused_loop import Step
 from mindtorch.kernels.codegen.jit import entry_point, kernel
 
-from . import elementwise, gather_scatter_axis
+from . import elementwise, gather_scatter_axis, strided_copy
 from .cat_flip_roll_pad import dense, picture
 from .strided_copy import WORDS
 from .via_float32 import flat
@@ -580,3 +580,24 @@ def diag_embed(out: Any, x: Any, *, offset: int, first: int, second: int) -> Non
     moved = np.moveaxis(out, (first, second), (-2, -1))
     n = np.arange(x.shape[-1])
     moved[..., n + max(-offset, 0), n + max(offset, 0)] = x
+
+
+def _diagonal_plan(outs: Any, ins: Any, *, offset: int, first: int, second: int) -> Any:
+    """For results in C order: the diagonal is a view of them."""
+    (out,), (x,) = outs, ins
+    if not dense(out) or 0 in x.shape:
+        return None
+    down, across = out.strides[first], out.strides[second]
+    start = max(-offset, 0) * down + max(offset, 0) * across
+    axes = {first % len(out.shape), second % len(out.shape)}
+    rest = [s for axis, s in enumerate(out.strides) if axis not in axes]
+    copy = strided_copy.planned(x.shape, [*rest, down + across], x.strides, x.dtype, (start, 0))
+
+    def run(target: Any, source: Any) -> None:
+        target.fill(0)
+        copy(target, source)
+
+    return run
+
+
+diag_embed.plan = _diagonal_plan
