@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .allocator import address_of
 from .devices.device import cpu
 from .reference_counts import holders
 from .tensor import Storage, Tensor, as_array, captures, capturing
@@ -44,7 +45,7 @@ def _window_of(storage: Storage) -> Any:
 
 def _bytes(array: Any) -> tuple[int, int]:
     """Where an array begins in memory, and how long it is."""
-    return array.__array_interface__["data"][0], array.nbytes
+    return address_of(array), array.nbytes
 
 
 def is_seen(storage: Storage) -> bool:

@@ -299,10 +299,13 @@ _serial = itertools.count(1)
 
 
 @functools.lru_cache(maxsize=512)
-def code_of(name: str, given: tuple[str, ...], count: int, body: str) -> Any:
-    """The code with these lines and the constants as its last arguments, in frames ``name``."""
+def _compiled(given: tuple[str, ...], count: int, body: str) -> Any:
     lines = "".join(f"    {line}\n" for line in body.split("\n"))
     arguments = ", ".join([*given, *[f"c{i}" for i in range(count)]])
     text = f"def call({arguments}):\n{lines}"
-    code = compiled(text, "call", f"cached call {next(_serial)}").__code__
-    return code.replace(co_name=name, co_qualname=name)
+    return compiled(text, "call", f"cached call {next(_serial)}").__code__
+
+
+def code_of(name: str, given: tuple[str, ...], count: int, body: str) -> Any:
+    """The code with these lines and so many constants as its last arguments, in frames ``name``."""
+    return _compiled(given, count, body).replace(co_name=name, co_qualname=name)
