@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..tensor import Tensor, captures, capturing, make, result_types, version_of
+from ..tensor import Tensor, capturing, make, version_of
 from .hooks import add_hook, has_hooks
 from .nodes import (
     RELEASED,
@@ -143,17 +143,7 @@ def _pack(node: Node, saved: list[Any]) -> None:
 
 def detached(tensor: Tensor) -> Tensor:
     """Another tensor over the same memory, without history."""
-    storage = tensor._storage or tensor._shared
-    if captures:
-        return make(tensor.flat, tensor.aval, storage, tensor._offset)
-    result: Tensor = _new(result_types[0])  # as make() is, without the call
-    result.flat = tensor.flat
-    result.aval = tensor.aval
-    result._node = None
-    result._storage = storage
-    if tensor._offset:
-        result._offset = tensor._offset
-    return result
+    return make(tensor.flat, tensor.aval, tensor._storage or tensor._shared, tensor._offset)
 
 
 def note_leaf(leaf: Tensor, read: bool) -> None:

@@ -300,10 +300,9 @@ def index_select(out: Any, x: Any, index: Any, *, axis: int) -> None:
     if not _inside(rows, 0, x.shape[axis]):
         if axis != 1:
             raise IndexError("index out of range in self")
-        wrong = rows[(rows < 0) | (rows >= x.shape[axis])][0]
-        raise RuntimeError(
-            f"INDICES element is out of DATA bounds, id={wrong} axis_dim={x.shape[axis]}"
-        )
+        n = x.shape[axis]
+        wrong = rows[(rows < 0) | (rows >= n)][0]
+        raise RuntimeError(f"INDICES element is out of DATA bounds, id={wrong} axis_dim={n}")
     _take(out, x, rows, axis)
 
 
@@ -332,9 +331,7 @@ def _select_plan(outs: Any, ins: Any, *, axis: int) -> Any:
         return None
     outer, n, inner = picture(x.shape, axis)
     name = np.dtype(word).name
-    loop = entry_point(
-        _select, f"void({name}[::1], {name}[::1], int64[::1], int64, int64, int64)"
-    )
+    loop = entry_point(_select, f"void({name}[::1], {name}[::1], int64[::1], int64, int64, int64)")
     inside = entry_point(gather_scatter_axis.all_in_range, "boolean(int64[::1], int64, int64)")
     shapes = out.shape, x.shape
 
@@ -577,8 +574,7 @@ tril.plan, triu.plan = _triangle_plan(True), _triangle_plan(False)
 def diag_embed(out: Any, x: Any, *, offset: int, first: int, second: int) -> None:
     """Zeros, with the last axis of ``x`` on a diagonal."""
     out[...] = 0
-    moved = np.moveaxis(out, (first, second), (-2, -1))
-    n = np.arange(x.shape[-1])
+    n, moved = np.arange(x.shape[-1]), np.moveaxis(out, (first, second), (-2, -1))
     moved[..., n + max(-offset, 0), n + max(offset, 0)] = x
 
 
@@ -587,11 +583,12 @@ def _diagonal_plan(outs: Any, ins: Any, *, offset: int, first: int, second: int)
     (out,), (x,) = outs, ins
     if not dense(out) or 0 in x.shape:
         return None
-    down, across = out.strides[first], out.strides[second]
+    strides = list(out.strides)
+    down, across = strides[first], strides[second]
     start = max(-offset, 0) * down + max(offset, 0) * across
-    axes = {first % len(out.shape), second % len(out.shape)}
-    rest = [s for axis, s in enumerate(out.strides) if axis not in axes]
-    copy = strided_copy.planned(x.shape, [*rest, down + across], x.strides, x.dtype, (start, 0))
+    for axis in sorted((first % len(strides), second % len(strides)), reverse=True):
+        del strides[axis]
+    copy = strided_copy.planned(x.shape, [*strides, down + across], x.strides, x.dtype, (start, 0))
 
     def run(target: Any, source: Any) -> None:
         target.fill(0)

@@ -114,14 +114,9 @@ def nll_loss(
     reduction = chosen_reduction(size_average, reduce, reduction)
     # the mean is not weighed where no class is ignored: the only thing that elements decide
     plain = reduction == "mean" and weight is None and not state.interpreters and (
-        not _is_among(ignore_index, target)
+        b"\1" not in (target.array() == ignore_index).tobytes()
     )
     return _nll(input, target, weight, ignore_index, reduction, plain)
-
-
-def _is_among(number: int, x: Any) -> bool:
-    """Whether an element is equal to ``number``."""
-    return b"\1" in (x.array() == number).tobytes()
 
 
 @cached
