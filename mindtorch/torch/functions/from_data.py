@@ -192,6 +192,8 @@ def infer_array(data: Any, dtype: Any) -> Any:
 
 def _as_type(array: Any, dtype: Any) -> Any:
     """A copy of the array in an element type."""
+    if array.dtype == dtype.np:
+        return array.copy()
     if dtype in dtypes.STORED and array.dtype != dtype.np:
         return stored_types.narrowed(array, dtype)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -275,7 +277,7 @@ def _invalid_element(data: Any) -> Exception:
     return RuntimeError(f"Could not infer dtype of {type(data).__name__}")
 
 
-_PLAIN_DATA = {list, float, int, bool}
+_PLAIN_DATA = {list, float, int, bool, np.ndarray}
 
 
 @function(method=False)
