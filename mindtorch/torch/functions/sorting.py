@@ -115,16 +115,17 @@ def unique(
         dim = single_axis(input, dim)
         _check_slices(array, dim)
     found = np.unique(
-        array, return_inverse=True, return_counts=True, axis=dim, equal_nan=False
-    )
-    values, inverse, counts = found
-    inverse = inverse.reshape(array.shape if dim is None else -1)
+        array, return_inverse=return_inverse, return_counts=return_counts, axis=dim,
+        equal_nan=False,
+    )  # fmt: skip
+    values, *more = found if isinstance(found, tuple) else (found,)
     lying = np.ascontiguousarray(values) if dim is None else _slices_first(values, dim)
     results = [_underivable("_unique2", input, from_array(lying, place))]
     if return_inverse:
+        inverse = more[0].reshape(array.shape if dim is None else -1)
         results.append(from_array(np.array(inverse, np.int64, order="C"), place))
     if return_counts:
-        results.append(from_array(counts.astype(np.int64), place))
+        results.append(from_array(more[-1].astype(np.int64), place))
     return results[0] if len(results) == 1 else tuple(results)
 
 
