@@ -24,7 +24,7 @@ from ..dispatch import (
 )
 from ..op_nodes import Node
 
-_MOST_NODES = 24  # that are written out as kernels on arrays
+_MOST_KERNELS = 24  # that are written out as calls on arrays
 
 
 class _Code:
@@ -84,7 +84,7 @@ class _Code:
             self.arrays[i] = f"x{i}.flat", aval
         for i, tensor in recorder.constants.items():
             self.arrays[i] = self.constant(tensor.flat), tensor.aval
-        if len(self.nodes) > _MOST_NODES:
+        if sum(plan.kind != VIEW for plan in self.plans) > _MOST_KERNELS:
             return False
         for node, plan in zip(self.nodes, self.plans, strict=True):
             start = node.outputs[0].number

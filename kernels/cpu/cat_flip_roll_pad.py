@@ -163,22 +163,15 @@ def _cat_plan(out_layouts: Any, in_layouts: Any, *, axis: int) -> Any:
     if not all(x.dtype == out.dtype and dense(x) for x in (out, *in_layouts)):
         return None
     outer = math.prod(out.shape[:axis])
-    ends = list(itertools.accumulate(math.prod(x.shape[axis:]) for x in in_layouts))
-    places = [slice(*ends) for ends in zip([0, *ends], ends, strict=False)]
     if len(in_layouts) == 2 and out.dtype.kind != "c":
-        return _cat_two(outer, places[0].stop, ends[1], out.dtype)
+        ends = list(itertools.accumulate(math.prod(x.shape[axis:]) for x in in_layouts))
+        return _cat_two(outer, *ends, out.dtype)
     if outer == 1:
-
-        def one_after_another(target: Any, *tensors: Any) -> None:
-            for place, tensor in zip(places, tensors, strict=True):
-                target[place] = tensor
-
-        return one_after_another
+        return lambda target, *tensors: np.concatenate(tensors, out=target)
 
     def side_by_side(target: Any, *tensors: Any) -> None:
-        rows = target.reshape(outer, -1)
-        for place, tensor in zip(places, tensors, strict=True):
-            rows[:, place] = tensor.reshape(outer, -1)
+        rows = [x.reshape(outer, -1) for x in tensors]
+        np.concatenate(rows, axis=1, out=target.reshape(outer, -1))
 
     return side_by_side
 
