@@ -45,6 +45,8 @@ class Description(EngineTensor):
         if dim is None:
             return sizes_of[self.aval]
         shape = self.aval.shape
+        if dim.__class__ is int and -len(shape) <= dim < len(shape):
+            return shape[dim]
         if not shape:
             normalize_axis(dim, 0)
             raise IndexError("Dimension specified as 0 but tensor has no dimensions")

@@ -33,6 +33,9 @@ def _no_length(value: Any, place: int) -> TypeError:
     )
 
 
+_item, _new = tuple.__getitem__, tuple.__new__
+
+
 @equal_is_same
 class Size(tuple[int, ...]):
     """A shape: a tuple of ints with :meth:`numel`."""
@@ -61,8 +64,8 @@ class Size(tuple[int, ...]):
     __rmul__ = __mul__
 
     def __getitem__(self, index: Any) -> Any:
-        found = super().__getitem__(index)
-        return Size(found) if isinstance(index, slice) else found
+        found: Any = _item(self, index)
+        return _new(Size, found) if found.__class__ is tuple else found  # a slice, or a length
 
     def __reduce__(self) -> Any:
         return (Size, (tuple(self),))
