@@ -140,6 +140,10 @@ def _all(x: Any) -> Any:
 @function()
 def equal(input: Any, other: Any) -> bool:  # noqa: A002
     """Whether both have the same shape and the same elements."""
+    if isinstance(input, EngineTensor) and isinstance(other, EngineTensor):
+        known = _differ_early(input, other)
+        if known is not None:
+            return not known
     require_tensor(input, "equal", "input", 1)
     require_tensor(other, "equal", "other", 2)
     if input.aval.shape != other.aval.shape:
@@ -148,8 +152,7 @@ def equal(input: Any, other: Any) -> bool:  # noqa: A002
         refuse("equal_notnan_cpu", input.aval.dtype)
     if input.aval.dtype is dtypes.complex32:
         refuse("equal_cpu", input.aval.dtype)
-    known = _differ_early(input, other)
-    return bool(_all_equal(input, other).item()) if known is None else not known
+    return bool(_all_equal(input, other).item())
 
 
 _EARLY = 4096  # elements that are compared first
