@@ -278,3 +278,52 @@ def test_cached_draws_go_on_with_the_stream() -> None:
                 forget_plans()
             drawn += [array_of(x).tobytes() for x in _draws()]
     assert found[0] == found[1]
+
+
+def _averages(forgets: bool) -> list[Any]:
+    """The results and averages of four steps, tracked and not."""
+    found: list[Any] = []
+    for momentum in (0.1, None):
+        layer = mt.nn.BatchNorm1d(3, momentum=momentum)
+        for step in range(4):
+            if forgets:
+                forget_plans()
+            x = (mt.arange(12.0).reshape(4, 3) * (step + 1)).requires_grad_(step % 2 == 0)
+            y = layer(x)
+            found += [y.tolist(), layer.running_mean.tolist(), layer.running_var.tolist()]
+            found += [y.grad_fn.name(), layer.running_mean._version, layer.running_mean.grad_fn]
+    return found
+
+
+def test_batch_norm_moves_its_averages_at_each_call() -> None:
+    assert _averages(False) == _averages(True)
+
+
+def test_what_elements_decide_is_asked_at_each_call() -> None:
+    x = mt.tensor([[-1.0, -2.0, -3.0], [-4.0, -5.0, -6.0]])
+    for _ in range(3):
+        for target, mean in (([0, 1], 3.0), ([0, 2], 1.0), ([2, 2], float("nan"))):
+            loss = mt.nn.functional.nll_loss(x, mt.tensor(target), ignore_index=2).item()
+            assert loss == mean or (loss != loss and mean != mean)
+        places = mt.tensor([2, 0])
+        assert x[:, places].tolist() == [[-3.0, -1.0], [-6.0, -4.0]]
+        assert x[places - 1, places].tolist() == [-6.0, -4.0]
+        assert x[places - 1, :].tolist() == [[-4.0, -5.0, -6.0], [-4.0, -5.0, -6.0]]
+        with pytest.raises(IndexError, match="out of bounds"):
+            x[:, places + 1]
+        assert mt.allclose(x, x * 1.000001) and not mt.allclose(x, x * 1.000001, 0.0, 0.0)
+        assert mt.equal(x, x.clone()) and not mt.equal(x, x + 1)
+        assert not mt.equal(mt.tensor([float("nan")]), mt.tensor([float("nan")]))
+        assert mt.equal(mt.tensor([0.0]), mt.tensor([-0.0]))
+
+
+def test_many_tensors_are_stacked_on_arrays() -> None:
+    rows = [mt.arange(3.0) + n for n in range(40)]
+    for _ in range(3):
+        assert mt.stack(rows).tolist() == [[n, n + 1.0, n + 2.0] for n in range(40)]
+        assert mt.stack(rows[:3], 1).tolist() == [[n, n + 1.0, n + 2.0] for n in range(3)]
+        parts = [row.reshape(1, 3) for row in rows[:4]]
+        assert mt.cat(parts, 1).tolist() == [[0.0, 1, 2, 1, 2, 3, 2, 3, 4, 3, 4, 5]]
+    rows[5].requires_grad_()
+    mt.stack(rows)[5].sum().backward()
+    assert rows[5].grad.tolist() == [1, 1, 1]
