@@ -114,10 +114,8 @@ def unique(
     if dim is not None:
         dim = single_axis(input, dim)
         _check_slices(array, dim)
-    found = np.unique(
-        array, return_inverse=return_inverse, return_counts=return_counts, axis=dim,
-        equal_nan=False,
-    )  # fmt: skip
+    wanted: dict[str, Any] = {"return_inverse": return_inverse, "return_counts": return_counts}
+    found: Any = np.unique(array, axis=dim, equal_nan=False, **wanted)
     values, *more = found if isinstance(found, tuple) else (found,)
     lying = np.ascontiguousarray(values) if dim is None else _slices_first(values, dim)
     results = [_underivable("_unique2", input, from_array(lying, place))]
