@@ -117,17 +117,15 @@ def cat(out: Any, *tensors: Any, axis: int) -> None:
         start = stop
 
 
-_SMALL = 4096  # elements
-
-
 @kernel
 def _beside(target: Any, first: Any, second: Any, n: int, row: int) -> None:
-    """Rows of ``n`` elements and of ``row - n`` side by side."""
-    for r in range(target.size // row):
+    """Rows of ``n`` elements and of ``row - n`` side by side; unsigned places need no look whether
+    they count from the end, and are made vectors of."""
+    for r in range(target.size // max(row, 1)):
         for i in range(n):
-            target[r * row + i] = first[r * n + i]
+            target[np.uint64(r * row + i)] = first[np.uint64(r * n + i)]
         for i in range(row - n):
-            target[r * row + n + i] = second[r * (row - n) + i]
+            target[np.uint64(r * row + n + i)] = second[np.uint64(r * (row - n) + i)]
 
 
 def _cat_two(outer: int, n: int, row: int, dtype: Any) -> Any:
@@ -139,22 +137,14 @@ def _cat_two(outer: int, n: int, row: int, dtype: Any) -> Any:
             target[n:] = second
 
         return first_and_second
-    if outer * row <= _SMALL and row:
-        kind = np.dtype(f"u{dtype.itemsize}")
-        array = f"{kind.name}[::1]"
-        run = entry_point(_beside, f"void({array}, {array}, {array}, int64, int64)")
+    kind = np.dtype(f"u{dtype.itemsize}")
+    array = f"{kind.name}[::1]"
+    run = entry_point(_beside, f"void({array}, {array}, {array}, int64, int64)")
 
-        def beside(target: Any, first: Any, second: Any) -> None:
-            run(target, first, second, n, row)
+    def beside(target: Any, first: Any, second: Any) -> None:
+        run(target, first, second, n, row)
 
-        return bound(beside, run, n, row)
-
-    def in_rows(target: Any, first: Any, second: Any) -> None:
-        rows = target.reshape(outer, row)
-        rows[:, :n] = first.reshape(outer, n)
-        rows[:, n:] = second.reshape(outer, row - n)
-
-    return in_rows
+    return bound(beside, run, n, row)
 
 
 def _cat_plan(out_layouts: Any, in_layouts: Any, *, axis: int) -> Any:
