@@ -84,3 +84,26 @@ def test_memory_is_what_it_is_eagerly(name: str, own: bool, kind: str) -> None:
     call = wrapped(kind)(body)
     for _ in range(CALLS):
         assert not first_difference(expected, left(call))
+
+
+@pytest.mark.parametrize("tracked", [True, False])
+def test_what_was_written_in_place_and_let_go_is_no_result(tracked: bool) -> None:
+    """Its memory is of the arena, where others follow it."""
+
+    def body(x: Any) -> Any:
+        y = (x * 2).clamp_(1, 7)
+        for _ in range(3):
+            y = (y @ torch.ones(6, 6)).neg_()
+            y.view(2, 3)[0].mul_(0.5)
+        if tracked:
+            y.sum().backward()
+        return y.detach() + 1
+
+    x, other = (torch.arange(6.0, requires_grad=tracked) for _ in range(2))
+    call = torch.compile(body)
+    for _ in range(CALLS):
+        assert not first_difference(arrays([body(x), x.grad]), arrays([call(other), other.grad]))
+    compiled = [c for found in call.compiled.values() for c in found]
+    assert compiled
+    for step in compiled[-1].steps:
+        assert len(step.numbers) == 1 + tracked  # the result and the gradient
