@@ -19,12 +19,11 @@ import numpy as np
 
 from mindtorch.kernels.support.workspace import workspace
 
-from . import bfloat16_convolution
+from . import bfloat16_convolution, winograd
 from . import convolution_depthwise as depthwise
 from . import convolution_panels as in_panels
 from . import convolution_pointwise as pointwise
 from . import convolution_tables as geometry
-from . import winograd
 from .channels_last import channels_behind, channels_lie_last, lies_last, writes_channels_last
 from .convolution_tiles import (
     STRIP_ROWS,

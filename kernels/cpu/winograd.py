@@ -280,8 +280,8 @@ class _WeightSum(_Case):
 
 
 def _suits(
-    edge: int, given: Any, image: Any, result: Any, window: Any, padding: Any, stride: Any, dilation: Any,
-    groups: int,
+    edge: int, given: Any, image: Any, result: Any, window: Any, padding: Any, stride: Any,
+    dilation: Any, groups: int,
 ) -> bool:  # fmt: skip
     """Whether a convolution of operands ``given`` is one of ours, and gains by it."""
     if window != (3, 3) or (*stride, *dilation, groups) != (1, 1, 1, 1, 1) or not enabled():
