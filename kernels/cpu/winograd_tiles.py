@@ -1,8 +1,8 @@
 """The loops of Winograd's convolutions F(2x2, 3x3) and F(4x4, 3x3), generated for a vector's width.
 
 A tile of 2 x 2 results takes 16 multiplications for each pair of channels, where the definition
-has 36, one of 4 x 4 takes 36 for 144 (:mod:`winograd_transforms`). ``edge`` is 2 or 4, ``span`` that
-of the pixels that a tile reads. Channels lie along the vectors: pixels that are turned as
+has 36, one of 4 x 4 takes 36 for 144 (:mod:`winograd_transforms`). ``edge`` is 2 or 4, ``span``
+what a tile reads, down and across. Channels lie along the vectors: pixels that are turned as
 ``[place of 16 or 36][tile][channel]``, the rest in panels as wide as a register tile,
 ``[place][panel][channel or tile][width]``. A piece is some rows of tiles of some images.
 """
