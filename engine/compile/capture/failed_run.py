@@ -157,5 +157,7 @@ def give_data(storage: Storage, tensors: list[Tensor]) -> None:
     """Let tensors show the elements that their memory has now."""
     for tensor in tensors:
         flat = typed_buffer(storage, tensor.aval.dtype)
-        tensor.flat = flat[tensor._offset : tensor._offset + tensor.aval.extent]
+        first, extent = tensor._offset, tensor.aval.extent
+        # all of it is the array itself, which the next run may fill again
+        tensor.flat = flat if not first and extent == flat.size else flat[first : first + extent]
         fields_of(tensor).pop("_trace_stamp", None)

@@ -107,3 +107,36 @@ def test_what_was_written_in_place_and_let_go_is_no_result(tracked: bool) -> Non
     assert compiled
     for step in compiled[-1].steps:
         assert len(step.numbers) == 1 + tracked  # the result and the gradient
+
+
+def _elements(x: Any) -> list[float]:
+    """What an array, a tensor or a storage shows."""
+    return [] if x is None else x.tolist()
+
+
+@pytest.mark.parametrize("held", ["nothing", "gradient", "detached", "array", "storage", "row"])
+def test_the_second_run_fills_the_gradients_of_the_first(held: str) -> None:
+    """Unless somebody holds one, or sees its memory."""
+    holds: dict[str, Callable[[Any], Any]] = {
+        "nothing": lambda g: None,
+        "gradient": lambda g: g,
+        "detached": lambda g: g.detach(),
+        "array": lambda g: g.numpy(),
+        "storage": lambda g: g.untyped_storage(),
+        "row": lambda g: g[1],
+    }
+    weight = torch.ones(3, 4, requires_grad=True)
+
+    @torch.compile
+    def step(x: Any) -> None:
+        weight.grad = None
+        (weight * x).sum().backward()
+
+    step(torch.full((4,), 2.0))
+    assert weight.grad is not None
+    place, kept = weight.grad.data_ptr(), holds[held](weight.grad)
+    before = _elements(kept)
+    step(torch.full((4,), 3.0))
+    assert weight.grad.tolist() == [[3.0] * 4] * 3
+    assert (weight.grad.data_ptr() == place) is (held == "nothing")
+    assert _elements(kept) == before
