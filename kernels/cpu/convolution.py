@@ -19,7 +19,7 @@ import numpy as np
 
 from mindtorch.kernels.support.workspace import workspace
 
-from . import bfloat16_convolution
+from . import bfloat16_convolution, winograd
 from . import convolution_depthwise as depthwise
 from . import convolution_panels as in_panels
 from . import convolution_pointwise as pointwise
@@ -40,6 +40,7 @@ from .strided_copy import assign, ordered
 from .thread_pool import get_num_threads
 
 _FAST = (np.dtype(np.float32), np.dtype(np.float64))
+_EDGE = 2  # results of Winograd's tiles whose errors are like those of sums, down and across
 _MOVED = 128  # multiplications that take as long as to move an element
 
 
@@ -423,7 +424,10 @@ def _plan(outs: Any, ins: Any, **params: Any) -> Any:
         )
     has_bias = any(x is not None for x in ins[2:])
     of_one = pointwise.correlation(out.dtype, case, last, has_bias, False)
-    return of_one or _sums(geometry.forward(*case, last, orders[2]), out.dtype)
+    return of_one or _in_tiles(
+        winograd.convolution(outs, ins, edge=_EDGE, **params),
+        _sums(geometry.forward(*case, last, orders[2]), out.dtype),
+    )
 
 
 def _input_plan(outs: Any, ins: Any, **params: Any) -> Any:
@@ -434,7 +438,10 @@ def _input_plan(outs: Any, ins: Any, **params: Any) -> Any:
     if depthwise.suits(weight.shape, params["groups"]):
         return lambda out, g, weight: depthwise.input_gradient(out, g, weight, case, last)
     of_one = pointwise.correlation(out.dtype, case, last, False, True)
-    return of_one or _sums(geometry.backward(*case, last, orders[2]), out.dtype)
+    return of_one or _in_tiles(
+        winograd.convolution_input_gradient(outs, ins, edge=_EDGE, **params),
+        _sums(geometry.backward(*case, last, orders[2]), out.dtype),
+    )
 
 
 def _sums(plan: geometry.Geometry, dtype: Any) -> Any:
@@ -457,7 +464,22 @@ def _weight_plan(outs: Any, ins: Any, **params: Any) -> Any:
     if of_one := pointwise.weight_gradient(out.dtype, case, orders[1]):
         return of_one
     plan = geometry.forward(*case, orders[1], orders[0])
-    return lambda out, g, x: _sum_weights(out, g, x, plan)
+    return _in_tiles(
+        winograd.convolution_weight_gradient(outs, ins, edge=_EDGE, **params),
+        lambda out, g, x: _sum_weights(out, g, x, plan),
+    )
+
+
+def _in_tiles(quick: Any, direct: Any) -> Any:
+    """``quick``, where there is one, and ``direct`` for what it leaves."""
+    if quick is None:
+        return direct
+
+    def run(*arrays: Any) -> None:
+        if not quick(*arrays):
+            direct(*arrays)
+
+    return run
 
 
 made: Any

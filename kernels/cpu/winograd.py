@@ -1,9 +1,10 @@
-"""Convolution by Winograd's F(4x4, 3x3), and its two gradients: for windows of 3 x 3 with stride 1.
+"""Convolution by Winograd's transforms, and its two gradients: for windows of 3 x 3 with stride 1.
 
-A result takes 2.25 multiplications for each channel where the definition has 9. It differs from
-that by some roundings of its terms. Each function here makes a plan, which says whether all results
-are finite: if not, they are to be computed by the definition, so that an infinity stays in its
-place.
+In tiles of 2 x 2, F(2x2, 3x3), a result takes 4 multiplications for each channel where the
+definition has 9, and is as exact: :mod:`convolution` runs them. In tiles of 4 x 4 it takes 2.25,
+with errors of some roundings of its terms: compiled functions run these. Each function here makes a
+plan, which says whether all results are finite: if not, they are to be computed by the definition,
+so that an infinity stays in its place.
 
 Where weights are many and pixels few, pixels are turned first, all of them, and then the weights of
 one panel of channels after another, so that these do not leave the caches. Else weights are turned
@@ -13,6 +14,7 @@ first, and then pixels in pieces.
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -22,27 +24,32 @@ from mindtorch.kernels.support.workspace import workspace_of_lines
 
 from .cat_flip_roll_pad import dense
 from .thread_pool import get_num_threads, parallel_for, parallel_sum
-from .winograd_tiles import APART, MADE, PLACES, TOGETHER, loops
+from .winograd_tiles import APART, TOGETHER, loops
 
 TILES = 64  # that are computed together, about
 SUMMED_TILES = 64  # in the gradient for the weight
 _SMALLEST = 32  # channels, on either side
-_FEWEST = 16  # tiles, over which the transforms of the weights are spread
+_FEWEST = {2: 48, 4: 16}  # tiles, over which the transforms of the weights are spread
 _HELD = 1 << 22  # turned pixels that are held at once, at most, while weights are turned
-_GAIN = 0.75  # multiplications, of the definition's, at most
+_GAIN = {2: 0.55, 4: 0.75}  # multiplications, of the definition's, at most
 _FLOAT = np.dtype(np.float32)
 _workspace = functools.partial(workspace_of_lines, dtype=_FLOAT)
 Run = Callable[..., bool]
 Piece = tuple[int, int, int, int]  # the first image, how many, and the rows of tiles of them
 
 
+def enabled() -> bool:
+    """Whether the transforms are used: ``MINDTORCH_WINOGRAD`` is not 0."""
+    return os.environ.get("MINDTORCH_WINOGRAD", "1") != "0"
+
+
 class _Case:
     """Sizes of one case, and the tables and pieces of its loops."""
 
-    def __init__(self, given: Any, made: Any, padding: Any, together: int) -> None:
-        self.code = code = loops()
+    def __init__(self, edge: int, given: Any, made: Any, padding: Any, together: int) -> None:
+        self.code = code = loops(edge)
         self.images, self.inner, height, breadth = given
-        self.channels, down, across = made[1], -(-made[2] // MADE), -(-made[3] // MADE)
+        self.channels, down, across = made[1], -(-made[2] // edge), -(-made[3] // edge)
         self.panels = -(-self.channels // code.width)
         vectors = -(-self.inner // code.lanes)
         self.whole = vectors * code.lanes
@@ -66,14 +73,14 @@ class _Case:
         self.zeros = np.zeros(code.width, _FLOAT)
         # from one place to the next, and the elements of each buffer
         self.given_step = self.tiles * self.pitch + APART
-        self.given = PLACES * self.given_step
+        self.given = code.places * self.given_step
         pixels = max(self.whole, self.panels * code.width)
-        self.strip = (MADE * rows + 2) * (MADE * across + 2) * pixels
+        self.strip = (edge * rows + 2) * (edge * across + 2) * pixels
         self.packed = TOGETHER * 9 * code.width
 
     def weights(self, panels: int) -> int:
         """The elements of so many panels of weights that are turned."""
-        return PLACES * (panels * self.inner * self.code.width + APART)
+        return self.code.places * (panels * self.inner * self.code.width + APART)
 
     def together(self, held: int, weights: int) -> bool:
         """Whether all pixels are turned before the weights are: ``held`` numbers of them."""
@@ -96,11 +103,11 @@ class _Correlation(_Case):
     ``flipped``: ``weight`` is that of a convolution whose input's gradient is wanted.
     """
 
-    def __init__(self, given: Any, made: Any, padding: Any, flipped: bool) -> None:
-        super().__init__(given, made, padding, TILES)
+    def __init__(self, edge: int, given: Any, made: Any, padding: Any, flipped: bool) -> None:
+        super().__init__(edge, given, made, padding, TILES)
         self.flipped = int(flipped)
         self.channel = np.arange(self.inner)
-        self.made = MADE * MADE * self.across * self.code.width
+        self.made = edge * edge * self.across * self.code.width
         self.all_at_once = self.together(
             len(self.pieces) * self.given, self.weights(self.panels)
         )  # fmt: skip
@@ -115,7 +122,7 @@ class _Correlation(_Case):
 
     def _buffers(self, panels: int) -> tuple[Any, ...]:
         """For the sums of so many panels, and the pixels that are made of them."""
-        size = PLACES * (panels * self.tiles * self.code.width + APART)
+        size = self.code.places * (panels * self.tiles * self.code.width + APART)
         made = _workspace(self.made, name="winograd made")
         return _workspace(size, name="winograd sums"), made, made.view(np.int32)
 
@@ -185,17 +192,17 @@ class _Correlation(_Case):
 class _WeightSum(_Case):
     """``run(out, g, x)``: the gradient for the weight; whether it is finite."""
 
-    def __init__(self, given: Any, made: Any, padding: Any) -> None:
-        super().__init__(given, made, padding, SUMMED_TILES)
+    def __init__(self, edge: int, given: Any, made: Any, padding: Any) -> None:
+        super().__init__(edge, given, made, padding, SUMMED_TILES)
         self.deep = -(-self.inner // self.code.rows) * self.code.rows
         self.channel = np.arange(self.deep)
-        self.slopes = PLACES * (self.panels * self.tiles * self.code.width + APART)
+        self.slopes = self.code.places * (self.panels * self.tiles * self.code.width + APART)
         self.all_at_once = self.together(
             len(self.pieces) * (self.given + self.slopes), 2 * self._sums(self.panels)
         )
 
     def _sums(self, panels: int) -> int:
-        return PLACES * (panels * self.deep * self.code.width + APART)
+        return self.code.places * (panels * self.deep * self.code.width + APART)
 
     def _turn_slopes(self, target: Any, strip: Any, g: Any, piece: Piece) -> None:
         size = self.panels * self.tiles_of(piece) * self.code.width + APART
@@ -273,11 +280,11 @@ class _WeightSum(_Case):
 
 
 def _suits(
-    given: Any, image: Any, result: Any, window: Any, padding: Any, stride: Any, dilation: Any,
-    groups: int,
+    edge: int, given: Any, image: Any, result: Any, window: Any, padding: Any, stride: Any,
+    dilation: Any, groups: int,
 ) -> bool:  # fmt: skip
     """Whether a convolution of operands ``given`` is one of ours, and gains by it."""
-    if window != (3, 3) or (*stride, *dilation, groups) != (1, 1, 1, 1, 1):
+    if window != (3, 3) or (*stride, *dilation, groups) != (1, 1, 1, 1, 1) or not enabled():
         return False
     if not all(x is None or (x.dtype == _FLOAT and dense(x)) for x in given):
         return False
@@ -285,36 +292,41 @@ def _suits(
     lengths = zip(image.shape[2:], padding, strict=True)
     if (down, across) != tuple(n + 2 * p - 2 for n, p in lengths) or min(padding) < 0:
         return False
-    tiles = -(-down // MADE) * -(-across // MADE)
-    gains = PLACES * tiles <= _GAIN * 9 * down * across
-    enough = tiles * result.shape[0] >= _FEWEST
+    tiles = -(-down // edge) * -(-across // edge)
+    gains = (edge + 2) ** 2 * tiles <= _GAIN[edge] * 9 * down * across
+    enough = tiles * result.shape[0] >= _FEWEST[edge]
     return gains and enough and min(image.shape[1], result.shape[1]) >= _SMALLEST
 
 
-def convolution(outs: Any, ins: Any, *, padding: Any, **params: Any) -> Run | None:
-    """The plan of :func:`.convolution.convolution`; None for what is not one of ours."""
+def convolution(
+    outs: Any, ins: Any, *, padding: Any, edge: int = 4, **params: Any
+) -> Run | None:
+    """The plan of :func:`.convolution.convolution`; None for what is not one of ours.
+
+    ``edge``: how many results a tile has, down and across.
+    """
     (out,), (x, weight, *_) = outs, ins
-    if not _suits((*outs, *ins), x, out, weight.shape[2:], padding, **params):
+    if not _suits(edge, (*outs, *ins), x, out, weight.shape[2:], padding, **params):
         return None
-    return _Correlation(x.shape, out.shape, padding, False)
+    return _Correlation(edge, x.shape, out.shape, padding, False)
 
 
 def convolution_input_gradient(
-    outs: Any, ins: Any, *, shape: Any, padding: Any, **params: Any
+    outs: Any, ins: Any, *, padding: Any, edge: int = 4, shape: Any = None, **params: Any
 ) -> Run | None:
     """The plan of :func:`.convolution.convolution_input_gradient`; None as above."""
     (out,), (g, weight) = outs, ins
     around = tuple(2 - p for p in padding)
-    if not _suits((*outs, *ins), g, out, weight.shape[2:], around, **params):
+    if not _suits(edge, (*outs, *ins), g, out, weight.shape[2:], around, **params):
         return None
-    return _Correlation(g.shape, out.shape, around, True)
+    return _Correlation(edge, g.shape, out.shape, around, True)
 
 
 def convolution_weight_gradient(
-    outs: Any, ins: Any, *, shape: Any, padding: Any, **params: Any
+    outs: Any, ins: Any, *, padding: Any, edge: int = 4, shape: Any = None, **params: Any
 ) -> Run | None:
     """The plan of :func:`.convolution.convolution_weight_gradient`; None as above."""
     (out,), (g, x) = outs, ins
-    if not _suits((*outs, *ins), x, g, out.shape[2:], padding, **params):
+    if not _suits(edge, (*outs, *ins), x, g, out.shape[2:], padding, **params):
         return None
-    return _WeightSum(x.shape, g.shape, padding)
+    return _WeightSum(edge, x.shape, g.shape, padding)

@@ -1,8 +1,9 @@
-"""The loops of Winograd's convolution F(4x4, 3x3), generated for a vector's width.
+"""The loops of Winograd's convolutions F(2x2, 3x3) and F(4x4, 3x3), generated for a vector's width.
 
-A tile of 4 x 4 results takes 36 multiplications for each pair of channels, where the definition has
-144 (:mod:`winograd_transforms`). Channels lie along the vectors: pixels that are turned as
-``[place of 36][tile][channel]``, the rest in panels as wide as a register tile,
+A tile of 2 x 2 results takes 16 multiplications for each pair of channels, where the definition
+has 36, one of 4 x 4 takes 36 for 144 (:mod:`winograd_transforms`). ``edge`` is 2 or 4, ``span``
+what a tile reads, down and across. Channels lie along the vectors: pixels that are turned as
+``[place of 16 or 36][tile][channel]``, the rest in panels as wide as a register tile,
 ``[place][panel][channel or tile][width]``. A piece is some rows of tiles of some images.
 """
 
@@ -18,9 +19,6 @@ from mindtorch.kernels.codegen.jit import entry_point, kernel
 from .simd import lanes, tile_of, tile_rows, transpose_block
 from .winograd_transforms import GIVEN, OUT, WEIGHT, transform_of, turned
 
-MADE = 4  # results of a tile, down and across
-SIZE = MADE + 2
-PLACES = SIZE * SIZE
 APART = 16  # numbers between places, which a power of two apart would share cache sets
 TOGETHER = 16  # channels whose weights are in the first cache while they are turned
 TERMS = 64  # of a sum that are added up before they are added to others, so that less is rounded
@@ -117,9 +115,17 @@ def write_pixels(
 
 
 class Loops:
-    """The compiled loops of Winograd's convolution, in float32."""
+    """The compiled loops of Winograd's convolution, in float32, for tiles of one size.
 
-    def __init__(self) -> None:
+    Attributes:
+        edge: the results of a tile, down and across.
+        span: the pixels that it reads.
+        places: how many multiplications it takes.
+    """
+
+    def __init__(self, edge: int) -> None:
+        self.edge, self.span = edge, edge + 2
+        self.places = self.span * self.span
         self.lanes = lanes(np.float32)
         self.width = 2 * self.lanes
         self.rows = tile_rows()
@@ -131,40 +137,40 @@ class Loops:
 
     @functools.cached_property
     def turn_weight(self) -> Any:
-        return self._entry(_turn_weight(self.lanes), "vvvpiiiii")
+        return self._entry(_turn_weight(self.edge, self.lanes), "vvvpiiiii")
 
     @functools.cached_property
     def turn_back(self) -> Any:
-        return self._entry(_turn_back(self.lanes), "vvvpiiii")
+        return self._entry(_turn_back(self.edge, self.lanes), "vvvpiiii")
 
     @functools.cached_property
     def turn_given(self) -> Any:
-        return self._entry(_turn_given(self.lanes), "vvvpiiiii")
+        return self._entry(_turn_given(self.edge, self.lanes), "vvvpiiiii")
 
     @functools.cached_property
     def turn_slopes(self) -> Any:
-        return self._entry(_turn_slopes(self.lanes), "vvvpiiiii")
+        return self._entry(_turn_slopes(self.edge, self.lanes), "vvvpiiiii")
 
     @functools.cached_property
     def correlate(self) -> Any:
-        loop = _correlate(self.rows, self.lanes)
+        loop = _correlate(self.edge, self.rows, self.lanes)
         return self._entry(loop, "vvvvpiiiiiiivvwppv", "boolean")
 
     @functools.cached_property
     def sum_weights(self) -> Any:
-        return self._entry(_sum_weights(self.rows, self.lanes), "vvvpiiiiiippvi")
+        return self._entry(_sum_weights(self.edge, self.rows, self.lanes), "vvvpiiiiiippvi")
 
 
 @functools.cache
-def loops() -> Loops:
+def loops(edge: int) -> Loops:
     """The loops for this processor."""
-    return Loops()
+    return Loops(edge)
 
 
 @functools.cache
-def _turn_weight(width: int) -> Any:
-    transform = transform_of(WEIGHT[MADE], width)
-    wide = 2 * width
+def _turn_weight(edge: int, width: int) -> Any:
+    transform = transform_of(WEIGHT[edge], width)
+    span, wide = edge + 2, 2 * width
 
     @kernel
     def pack_channels(
@@ -219,16 +225,16 @@ def _turn_weight(width: int) -> Any:
                 for c in range(count):
                     to = ((panel - base) * inner + begin + c) * wide
                     for v in range(0, wide, width):
-                        transform(turned, to + v, SIZE * size, size, packed, c * 9 * wide + v,
+                        transform(turned, to + v, span * size, size, packed, c * 9 * wide + v,
                                   3 * wide, wide, packed, 0)  # fmt: skip
 
     return turn_weight
 
 
 @functools.cache
-def _turn_back(width: int) -> Any:
-    transform = transform_of(turned(WEIGHT[MADE]), width)
-    wide = 2 * width
+def _turn_back(edge: int, width: int) -> Any:
+    transform = transform_of(turned(WEIGHT[edge]), width)
+    span, wide = edge + 2, 2 * width
 
     @kernel
     def unpack(out: Any, at: int, apart: int, packed: Any, count: int, valid: int) -> None:
@@ -254,7 +260,7 @@ def _turn_back(width: int) -> Any:
             for c in range(count):
                 for v in range(0, wide, width):
                     transform(packed, c * 9 * wide + v, 3 * wide, wide, sums,
-                              at + (begin + c) * wide + v, SIZE * size, size, sums, 0)  # fmt: skip
+                              at + (begin + c) * wide + v, span * size, size, sums, 0)  # fmt: skip
             to = (panel * wide * inner + begin) * 9
             unpack(out, to, inner * 9, packed, count * 9, valid)
 
@@ -262,8 +268,9 @@ def _turn_back(width: int) -> Any:
 
 
 @functools.cache
-def _turn_given(width: int) -> Any:
-    transform = transform_of(GIVEN[MADE], width)
+def _turn_given(edge: int, width: int) -> Any:
+    transform = transform_of(GIVEN[edge], width)
+    span = edge + 2
 
     @kernel
     def turn_given(
@@ -272,21 +279,21 @@ def _turn_given(width: int) -> Any:
     ) -> None:  # fmt: skip
         """``turned[place][tile][channel]`` of a piece, places being ``size`` apart."""
         inner, height, breadth, pitch = sizes[INNER], sizes[HEIGHT], sizes[BREADTH], sizes[PITCH]
-        tiles = (sizes[ACROSS] + MADE - 1) // MADE
+        tiles = (sizes[ACROSS] + edge - 1) // edge
         whole = (inner + width - 1) // width * width
-        columns, step = MADE * tiles + 2, height * breadth
-        top = MADE * first - sizes[BEFORE_Y]
-        low, high = max(top, 0), min(MADE * last + 2 - sizes[BEFORE_Y], height)
-        strip[: (MADE * (last - first) + 2) * columns * whole] = 0
+        columns, step = edge * tiles + 2, height * breadth
+        top = edge * first - sizes[BEFORE_Y]
+        low, high = max(top, 0), min(edge * last + 2 - sizes[BEFORE_Y], height)
+        strip[: (edge * (last - first) + 2) * columns * whole] = 0
         to = 0
         for n in range(image, image + images):
             read_pixels(strip, whole, columns, x, n * inner * step, step, inner, breadth, low, high,
                         low - top, sizes[BEFORE_X])  # fmt: skip
             for row in range(last - first):
                 for i in range(tiles):
-                    at = (row * columns + i) * MADE * whole
+                    at = (row * columns + i) * edge * whole
                     for c in range(0, whole, width):
-                        transform(turned, to + c, SIZE * size, size, strip, at + c, columns * whole,
+                        transform(turned, to + c, span * size, size, strip, at + c, columns * whole,
                                   whole, strip, 0)  # fmt: skip
                     to += pitch
 
@@ -294,9 +301,9 @@ def _turn_given(width: int) -> Any:
 
 
 @functools.cache
-def _turn_slopes(width: int) -> Any:
-    transform = transform_of(turned(OUT[MADE]), width)
-    wide = 2 * width
+def _turn_slopes(edge: int, width: int) -> Any:
+    transform = transform_of(turned(OUT[edge]), width)
+    span, wide = edge + 2, 2 * width
 
     @kernel
     def turn_slopes(
@@ -305,20 +312,20 @@ def _turn_slopes(width: int) -> Any:
     ) -> None:  # fmt: skip
         """``turned[place][panel][tile][wide]`` of a piece, places being ``size`` apart."""
         channels, down, across = sizes[CHANNELS], sizes[DOWN], sizes[ACROSS]
-        tiles = (across + MADE - 1) // MADE
-        pitch, columns = (channels + wide - 1) // wide * wide, MADE * tiles
+        tiles = (across + edge - 1) // edge
+        pitch, columns = (channels + wide - 1) // wide * wide, edge * tiles
         step, count = down * across, images * (last - first) * tiles
-        strip[: MADE * (last - first) * columns * pitch] = 0
+        strip[: edge * (last - first) * columns * pitch] = 0
         tile = 0
         for n in range(image, image + images):
             read_pixels(strip, pitch, columns, g, n * channels * step, step, channels, across,
-                        MADE * first, min(MADE * last, down), 0, 0)  # fmt: skip
+                        edge * first, min(edge * last, down), 0, 0)  # fmt: skip
             for row in range(last - first):
                 for i in range(tiles):
-                    at = (row * columns + i) * MADE * pitch
+                    at = (row * columns + i) * edge * pitch
                     for c in range(0, pitch, width):
                         to = (c // wide * count + tile) * wide + c % wide
-                        transform(turned, to, SIZE * size, size, strip, at + c, columns * pitch,
+                        transform(turned, to, span * size, size, strip, at + c, columns * pitch,
                                   pitch, strip, 0)  # fmt: skip
                     tile += 1
 
@@ -326,10 +333,11 @@ def _turn_slopes(width: int) -> Any:
 
 
 @functools.cache
-def _correlate(rows: int, width: int) -> Any:
+def _correlate(edge: int, rows: int, width: int) -> Any:
     tile = tile_of(rows, 2, width)
-    transform = transform_of(OUT[MADE], width, has_offset=True)
-    wide = 2 * width
+    transform = transform_of(OUT[edge], width, has_offset=True)
+    span, wide = edge + 2, 2 * width
+    places = span * span
 
     @kernel
     def write_panel(
@@ -338,20 +346,20 @@ def _correlate(rows: int, width: int) -> Any:
     ) -> Any:  # fmt: skip
         """Turn a panel's sums into rows of tiles of the results; the largest exponent of these."""
         channels, down, across = sizes[CHANNELS], sizes[DOWN], sizes[ACROSS]
-        tiles = (across + MADE - 1) // MADE
-        columns, step = MADE * tiles, down * across
+        tiles = (across + edge - 1) // edge
+        columns, step = edge * tiles, down * across
         valid = min(wide, channels - panel * wide)
         worst = np.int32(0)
         for n in range(image, image + images):
             begin = (n * channels + panel * wide) * step
-            for row in range(MADE * first, MADE * last, MADE):
+            for row in range(edge * first, edge * last, edge):
                 for i in range(tiles):
-                    to = i * MADE * wide
+                    to = i * edge * wide
                     for v in range(0, wide, width):
-                        transform(made, to + v, columns * wide, wide, sums, at + v, SIZE * size,
+                        transform(made, to + v, columns * wide, wide, sums, at + v, span * size,
                                   size, bias, panel * wide + v)  # fmt: skip
                     at += wide
-                stop = min(row + MADE, down)
+                stop = min(row + edge, down)
                 for i in range((stop - row) * columns * wide):
                     worst = max(worst, bits[i] & _INFINITE)
                 write_pixels(out, begin, step, made, wide, columns, valid, across, row, stop)
@@ -365,13 +373,13 @@ def _correlate(rows: int, width: int) -> Any:
     ) -> Any:  # fmt: skip
         """The results of a piece, for some panels of channels, of which ``weight`` has no others;
         whether these are finite. ``size`` is from one place to the next of ``given``."""
-        inner, across = sizes[INNER], (sizes[ACROSS] + MADE - 1) // MADE
+        inner, across = sizes[INNER], (sizes[ACROSS] + edge - 1) // edge
         tiles = images * (last - first) * across
         tiles = (tiles + rows - 1) // rows * rows
         panels = last_panel - panel
         weight_size = panels * inner * wide + APART
         sum_size = panels * tiles * wide + APART
-        for place in range(PLACES):
+        for place in range(places):
             source = given[place * size :]
             for p in range(panels):
                 right = place * weight_size + p * inner * wide
@@ -395,9 +403,9 @@ def _correlate(rows: int, width: int) -> Any:
 
 
 @functools.cache
-def _sum_weights(rows: int, width: int) -> Any:
+def _sum_weights(edge: int, rows: int, width: int) -> Any:
     tile = tile_of(rows, 2, width)
-    wide = 2 * width
+    wide, places = 2 * width, (edge + 2) ** 2
 
     @kernel
     def sum_weights(
@@ -410,7 +418,7 @@ def _sum_weights(rows: int, width: int) -> Any:
         not count."""
         panels = last_panel - panel
         sum_size = panels * deep * wide + APART
-        for place in range(PLACES):
+        for place in range(places):
             source = given[place * given_size :]
             for p in range(panels):
                 right = place * slope_size + (panel + p) * tiles * wide

@@ -96,8 +96,8 @@ class Capture(SymbolicTracer):
         self.handed: list[weakref.ref[Tensor]] = []
         self.crossed_boundary = False
         self.found_argument = False
-        # a tensor over each storage that is written to, and the storage's version before
-        self.versions: dict[int, tuple[Tensor, int]] = {}
+        # each storage that is written to, and its version before
+        self.versions: dict[int, tuple[Any, int]] = {}
         self.changes = UndoLog()
         self.failed = False  # whether a kernel has raised
         self.unfinished: UndoLog | None = None  # a partition that failed and was taken back
@@ -254,10 +254,10 @@ class Capture(SymbolicTracer):
 
     def _write(self, target: Tensor, source: Tensor, whole: bool = False) -> Tensor:
         storage = target._shared
-        self.versions.setdefault(id(storage), (target, storage.version))
+        self.versions.setdefault(id(storage), (storage, storage.version))
         history, version = target._node, storage.version
         held = [target, history.base] if type(history) is tape.ViewHistory else [target]
-        places = [[x, x._node, x._output_index, 0] for x in held]
+        places = [(x, x._node, x._output_index) for x in held]
         known = self.storages.get(id(storage.memory))
         before = None if known is None else known.value
         result = super()._write(target, source, whole)
@@ -265,8 +265,8 @@ class Capture(SymbolicTracer):
         if before is None:
             before = next(v for v, found in self.sources if found is record.owner)
         self.changes.writes.append((ops, storage, version, record, before))
-        for each in places:
-            self.changes.places.setdefault(id(each[0]), each)[3] = ops
+        for place in places:
+            self.changes.note_place(ops, *place)
         return result
 
     def apply_in_place(self, op: Op, target: Tensor, inputs: Any, params: Any) -> Tensor:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from ...op_nodes import run_until_error
@@ -25,8 +26,8 @@ class UndoLog:
         gradients: (number of ops before, leaf, what gives its ``grad`` until then).
         writes: (number of ops up to the write's last one, target's storage, its version and the
             value of its memory until then, and what stands for that memory).
-        places: tensors written to: (tensor, its place in autodiff's graph before, number of ops
-            up to the last write).
+        places: tensors written to, by their ids: (weak reference, place in autodiff's graph before
+            as node and index, number of ops up to the last write).
         graph: of the partition, before the passes.
         sources: where the memory of its inputs is.
         storages: what stands for memory, by the storages' ids.
@@ -50,6 +51,15 @@ class UndoLog:
         else:
             self.gradients.append((ops, leaf, lambda: gradient))
 
+    def note_place(self, ops: int, tensor: Tensor, node: Any, index: int) -> None:
+        """A tensor was written to that had this place in autodiff's graph."""
+        key = id(tensor)
+        if key not in self.places:
+            # held, it and what it is a view of would count as what others still see
+            forget = partial(_forget_place, weakref.ref(self), key)
+            self.places[key] = [weakref.ref(tensor, forget), node, index, ops]
+        self.places[key][3] = ops
+
     def close(
         self, graph: Graph, sources: list[tuple[Value, InputSpec]],
         storages: dict[int, TracedStorage], written: list[TracedStorage],
@@ -67,12 +77,14 @@ class UndoLog:
         """Make tensors what they were before."""
         self._after = {id(leaf): leaf._grad for _, leaf, _ in self.gradients}
         self._versions = {id(each[1]): each[1].version for each in self.writes}
-        self._nodes = [(x._node, x._output_index) for x, _, _, _ in self.places.values()]
+        held = [(each[0](), *each[1:]) for each in list(self.places.values())]
+        held = [each for each in held if each[0] is not None]
+        self._nodes = [(x, x._node, x._output_index, last) for x, _, _, last in held]
         for _, leaf, gradient in reversed(self.gradients):
             leaf._grad = gradient()
         for _, storage, version, _, _ in reversed(self.writes):
             storage.version = version
-        for tensor, node, index, _ in self.places.values():
+        for tensor, node, index, _ in held:
             tensor._node, tensor._output_index = node, index
 
     def redo(self, made: dict[Any, Any], arguments: list[Tensor]) -> None:
@@ -109,10 +121,9 @@ class UndoLog:
                 target[...] = flat[: value.aval.extent]
             else:
                 copy_to_layout(target, source.described, flat, value.aval)
-        places = self.places.values()
-        for (tensor, _, _, last), after in zip(places, self._nodes, strict=True):
+        for tensor, node, index, last in self._nodes:
             if last <= done:
-                tensor._node, tensor._output_index = after
+                tensor._node, tensor._output_index = node, index
 
     def _hand_out(self, held: dict[int, Any], made: dict[Any, Any]) -> None:
         """Give tensors the data that was computed."""
@@ -135,9 +146,18 @@ class UndoLog:
             leaf._grad = found[id(leaf)]
 
 
+def _forget_place(log: weakref.ref[UndoLog], key: int, _: Any) -> None:
+    """A tensor that was written to is gone."""
+    found = log()
+    if found is not None:
+        found.places.pop(key, None)
+
+
 def give_data(storage: Storage, tensors: list[Tensor]) -> None:
     """Let tensors show the elements that their memory has now."""
     for tensor in tensors:
         flat = typed_buffer(storage, tensor.aval.dtype)
-        tensor.flat = flat[tensor._offset : tensor._offset + tensor.aval.extent]
+        first, extent = tensor._offset, tensor.aval.extent
+        # all of it is the array itself, which the next run may fill again
+        tensor.flat = flat if not first and extent == flat.size else flat[first : first + extent]
         fields_of(tensor).pop("_trace_stamp", None)

@@ -48,8 +48,8 @@ def output_spec(capture: Any, tensor: Tensor) -> OutputSpec:
 def counted_writes(capture: Any) -> list[tuple[InputSpec, int]]:
     """How often tensors from outside were written to since the last partition."""
     found = []
-    for tensor, before in capture.versions.values():
-        storage, times = tensor._shared, tensor._shared.version - before
+    for storage, before in capture.versions.values():
+        times = storage.version - before
         places = (i for i, x in enumerate(capture.arguments) if x._storage is storage)
         place = next(places, None)
         if place is not None:

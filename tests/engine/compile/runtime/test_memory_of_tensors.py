@@ -84,3 +84,59 @@ def test_memory_is_what_it_is_eagerly(name: str, own: bool, kind: str) -> None:
     call = wrapped(kind)(body)
     for _ in range(CALLS):
         assert not first_difference(expected, left(call))
+
+
+@pytest.mark.parametrize("tracked", [True, False])
+def test_what_was_written_in_place_and_let_go_is_no_result(tracked: bool) -> None:
+    """Its memory is of the arena, where others follow it."""
+
+    def body(x: Any) -> Any:
+        y = (x * 2).clamp_(1, 7)
+        for _ in range(3):
+            y = (y @ torch.ones(6, 6)).neg_()
+            y.view(2, 3)[0].mul_(0.5)
+        if tracked:
+            y.sum().backward()
+        return y.detach() + 1
+
+    x, other = (torch.arange(6.0, requires_grad=tracked) for _ in range(2))
+    call = torch.compile(body)
+    for _ in range(CALLS):
+        assert not first_difference(arrays([body(x), x.grad]), arrays([call(other), other.grad]))
+    compiled = [c for found in call.compiled.values() for c in found]
+    assert compiled
+    for step in compiled[-1].steps:
+        assert len(step.numbers) == 1 + tracked  # the result and the gradient
+
+
+def _elements(x: Any) -> list[float]:
+    """What an array, a tensor or a storage shows."""
+    return [] if x is None else x.tolist()
+
+
+@pytest.mark.parametrize("held", ["nothing", "gradient", "detached", "array", "storage", "row"])
+def test_the_second_run_fills_the_gradients_of_the_first(held: str) -> None:
+    """Unless somebody holds one, or sees its memory."""
+    holds: dict[str, Callable[[Any], Any]] = {
+        "nothing": lambda g: None,
+        "gradient": lambda g: g,
+        "detached": lambda g: g.detach(),
+        "array": lambda g: g.numpy(),
+        "storage": lambda g: g.untyped_storage(),
+        "row": lambda g: g[1],
+    }
+    weight = torch.ones(3, 4, requires_grad=True)
+
+    @torch.compile
+    def step(x: Any) -> None:
+        weight.grad = None
+        (weight * x).sum().backward()
+
+    step(torch.full((4,), 2.0))
+    assert weight.grad is not None
+    place, kept = weight.grad.data_ptr(), holds[held](weight.grad)
+    before = _elements(kept)
+    step(torch.full((4,), 3.0))
+    assert weight.grad.tolist() == [[3.0] * 4] * 3
+    assert (weight.grad.data_ptr() == place) is (held == "nothing")
+    assert _elements(kept) == before
