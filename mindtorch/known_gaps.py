@@ -342,6 +342,12 @@ GAPS: tuple[Gap, ...] = (
     Gap("feature", "torch.jit: graphs of TorchScript; code and files of our own scripts", "all",
         "scripts and traces are compiled from Python, and save pickles them for our load; real "
         "torch's files are loaded, run, trained and saved again, without quantized operators"),
+    Gap("feature", "torch.ScriptMethod, CompilationUnit, FileCheck, AnyType and the other types of "
+        "TorchScript in torch", "all",
+        "there is no interpreter of scripts: the classes can be mentioned and raise when made"),
+    Gap("function", "torch.parse_ir, parse_schema, import_ir_module, cudnn_*, miopen_*, mkldnn_*, "
+        "fbgemm_*, quantized_*, batch_norm_stats and other kernels of libraries by name", "all",
+        "raise: they are C++ that is not here; the functions of torch.nn.functional are"),
     Gap("module", "torch.package", "all", "its names import; archives of code raise"),
     Gap("feature", "torch.nested in the strided layout: views and most functions", "all",
         "lists of tensors: arithmetic, linear, softmax, products, padding; others raise"),

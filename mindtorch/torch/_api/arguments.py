@@ -17,8 +17,9 @@ from mindtorch.engine.symbolic_sizes import Count, as_index
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from .cuda_devices import current_index, require_cuda
+from .invalid_arguments import type_name
 from .other_devices import missing_device
-from .signatures import is_number, type_name
+from .signatures import is_number
 
 __all__ = [
     "as_device", "as_dtype", "as_int", "as_shape", "check_form", "check_value", "infer_shape",

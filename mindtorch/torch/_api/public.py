@@ -185,7 +185,7 @@ class Public:
         """The check of calls that the call cache meets first."""
         if self.kernel is not None:
             return self.kernel.check(self.body)
-        return kind_check(name, method) if self.kinds_checked else None
+        return kind_check(self.signature or name, method) if self.kinds_checked else None
 
     def in_place(
         self, name: str, method: bool, apart: bool = False, autocast: str | None = None

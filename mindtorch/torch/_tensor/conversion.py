@@ -22,7 +22,8 @@ from mindtorch.engine.tensor import captures, from_array, make, scripts
 from mindtorch.torch._api.deprecations import warn_of_lost_imaginary_part
 
 from .._api.arguments import as_device, as_dtype, require_tensor
-from .._api.signatures import type_name, wrong_call
+from .._api.invalid_arguments import type_name
+from .._api.signatures import wrong_call
 from .._compat.legacy_tensor_types import dtype_of_type_name
 from ..functions.dlpack import DLDeviceType
 from ..functions.shape import strides_for

@@ -116,7 +116,7 @@ def isclose(
     return comparisons.logical_or(close, within)
 
 
-@function()
+@function(checked=True)
 def allclose(
     input: Any,  # noqa: A002
     other: Any,

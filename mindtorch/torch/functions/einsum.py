@@ -11,7 +11,7 @@ from mindtorch.engine.ops import movement
 from mindtorch.engine.ops.reduction import sum_
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
-from .._api.signatures import type_name
+from .._api.invalid_arguments import type_name
 
 _TOO_FEW = (
     "einsum(): must specify the equation string and at least one operand, or at least one operand "

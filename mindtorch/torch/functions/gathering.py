@@ -372,7 +372,7 @@ def take(input: Any, index: Any) -> Any:  # noqa: A002
     return ops.take(input, index)
 
 
-@function(in_place=True, apart=True)
+@function(in_place=True, apart=True, checked=True)
 def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Any:  # noqa: A002
     """``input`` read as one row, with ``source`` written (added) at ``index``."""
     if source.aval.size != index.aval.size:

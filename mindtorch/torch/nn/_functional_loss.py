@@ -95,7 +95,7 @@ def _mean_of_nll(ignore_index: int, name: str) -> Any:
 
 @functional(
     cacheable=True, autocast=FULL, autocast_cuda=FULL,
-    kernel=Kernel("nll_loss_nd", "input target weight"),
+    kernel=Kernel("nll_loss_nd", "input target weight reduction ignore_index"),
 )  # fmt: skip
 def nll_loss(
     input: Any,  # noqa: A002
@@ -144,7 +144,9 @@ def nll_loss(
 
 @functional(
     cacheable=True, autocast=FULL, autocast_cuda=FULL,
-    kernel=Kernel("cross_entropy_loss", "input target weight"),
+    kernel=Kernel(
+        "cross_entropy_loss", "input target weight reduction ignore_index label_smoothing"
+    ),
 )  # fmt: skip
 def cross_entropy(
     input: Any,  # noqa: A002
@@ -251,10 +253,14 @@ def _weighed(loss: Any, weight: Any, reduction: str) -> Any:
     return reduced(loss, reduction)
 
 
+_SIZES = "target.size input.size weight.size"  # what torch's functions ask for first
+
+
 def _promoted(input: Any, target: Any, kernel: str) -> Any:  # noqa: A002
     """``input``; whole numbers in the type that they have with ``target``'s, which has to be one
     of floating-point numbers."""
     refuse_kinds(kernel, input.aval, "complex")
+    refuse_kinds(kernel, target.aval, "complex")
     if input.aval.dtype.category >= dtypes.FLOAT:
         return input
     dtype = dtypes.promote(input.aval.dtype, target.aval.dtype)
@@ -262,7 +268,9 @@ def _promoted(input: Any, target: Any, kernel: str) -> Any:  # noqa: A002
     return movement.cast(input, dtype=dtype)
 
 
-@functional(cacheable=True, autocast=FULL, autocast_cuda=FULL)
+@functional(
+    cacheable=True, autocast=FULL, autocast_cuda=FULL, kernel=Kernel("mse_loss", "input", _SIZES),
+)  # fmt: skip
 def mse_loss(
     input: Any, target: Any, size_average: Any = None, reduce: Any = None,  # noqa: A002
     reduction: str = "mean", weight: Any = None,
@@ -280,7 +288,9 @@ def mse_loss(
     return loss if weight is not None else tape.named(loss, "MseLossBackward0")
 
 
-@functional(cacheable=True, autocast=FULL, autocast_cuda=FULL)
+@functional(
+    cacheable=True, autocast=FULL, autocast_cuda=FULL, kernel=Kernel("l1_loss", "input", _SIZES),
+)  # fmt: skip
 def l1_loss(
     input: Any, target: Any, size_average: Any = None, reduce: Any = None,  # noqa: A002
     reduction: str = "mean", weight: Any = None,
@@ -341,7 +351,8 @@ def huber_loss(
 
 
 @functional(
-    cacheable=True, autocast=FULL, autocast_cuda=FULL, kernel=Kernel("kl_div", "input target"),
+    cacheable=True, autocast=FULL, autocast_cuda=FULL,
+    kernel=Kernel("kl_div", "input target reduction log_target="),
 )  # fmt: skip
 def kl_div(
     input: Any, target: Any, size_average: Any = None, reduce: Any = None,  # noqa: A002
@@ -390,7 +401,7 @@ _UNSAFE = (
 )
 
 
-@functional(autocast=FULL)
+@functional(autocast=FULL, kernel=Kernel("binary_cross_entropy", "input target weight", _SIZES))
 def binary_cross_entropy(
     input: Any, target: Any, weight: Any = None, size_average: Any = None, reduce: Any = None,  # noqa: A002
     reduction: str = "mean",
@@ -434,7 +445,13 @@ def binary_cross_entropy(
     return tape.named(loss, "BinaryCrossEntropyBackward0")
 
 
-@functional(cacheable=True, autocast=FULL, autocast_cuda=FULL, around=in_float32)
+@functional(
+    cacheable=True, autocast=FULL, autocast_cuda=FULL, around=in_float32,
+    kernel=Kernel(
+        "binary_cross_entropy_with_logits", "input target weight pos_weight reduction",
+        "target.size input.size",
+    ),
+)  # fmt: skip
 def binary_cross_entropy_with_logits(
     input: Any, target: Any, weight: Any = None, size_average: Any = None, reduce: Any = None,  # noqa: A002
     reduction: str = "mean", pos_weight: Any = None,
