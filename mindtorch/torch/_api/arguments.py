@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -64,6 +65,15 @@ def as_shape(sizes: Any, function: str = "size", argument: str = "size") -> tupl
         return tuple([as_index(n) for n in sizes])
     except TypeError:
         raise TypeError(_wrong_size(sizes, alone, f"{function}(): argument '{argument}'")) from None
+
+
+def check_sizes(shape: Sequence[int]) -> None:
+    """torch's error for a shape with a negative size."""
+    for n in shape:
+        if n < 0:
+            raise RuntimeError(
+                f"Trying to create tensor with negative dimension {n}: {list(shape)}"
+            )
 
 
 def _wrong_size(sizes: Any, alone: bool, start: str) -> str:

@@ -11,6 +11,9 @@ from typing import Any
 import mindtorch.torch as torch
 
 from .._api.torch_function_mode import DisableTorchFunctionSubclass
+from .._C import DispatchKey as DispatchKey
+from .._C import DispatchKeySet as DispatchKeySet
+from .._C import _ExcludeDispatchKeyGuard
 from .missing_names import reason_of
 from .unsupported_names import absent_class, absent_function
 
@@ -47,7 +50,8 @@ _FUNCTIONS = (
     "quantized_rnn_tanh_cell resize_as_sparse_ sym_fresh_size unify_type_list"
 )
 _OWN = (
-    "AVG AggregationType DisableTorchFunction FatalError JITException SUM Tag ccol_indices_copy "
+    "AVG AggregationType DisableTorchFunction DispatchKey DispatchKeySet "
+    "ExcludeDispatchKeyGuard FatalError JITException SUM Tag ccol_indices_copy "
     "col_indices_copy crow_indices_copy cudnn_is_acceptable fork indices_copy native_norm "
     "row_indices_copy values_copy wait"
 )
@@ -66,6 +70,7 @@ def _absent() -> None:
 
 
 _absent()
+ExcludeDispatchKeyGuard = _ExcludeDispatchKeyGuard
 
 
 class DisableTorchFunction(DisableTorchFunctionSubclass):

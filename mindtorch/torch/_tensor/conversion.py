@@ -163,8 +163,11 @@ class Conversions(EngineTensor):
             dtype = dtype.dtype if isinstance(dtype.dtype, DType) else dtypes.default
         return self.to(as_dtype(dtype))
 
-    def type_as(self, other: Any) -> Any:
-        """The tensor in the type of ``other``."""
+    def type_as(self, other: Any = None, *, x2: Any = None) -> Any:
+        """The tensor in the type of ``other``, which numpy calls ``x2``."""
+        other = x2 if other is None else other
+        if other is None:
+            raise wrong_call("type_as", (), {}, method=True) or TypeError("type_as()")
         require_tensor(other, "type_as", "other", 1)
         same = other.aval.dtype is self.aval.dtype
         return self if same else _cast(self, other.aval.dtype)

@@ -212,8 +212,10 @@ def isin(
         return (value.float() if value.dtype is dtypes.bfloat16 else value).array()
 
     for each in (elements, test_elements):
+        kind = "Bool" if isinstance(each, bool) else ""
         if hasattr(each, "aval") and each.aval.dtype.category in (dtypes.BOOL, dtypes.COMPLEX):
             kind = dtypes.scalar_type_name(each.aval.dtype)
+        if kind:
             raise RuntimeError(f"Unsupported input type encountered for isin(): {kind}")
     given, known = array_of(elements), array_of(test_elements)
     found = np.isin(given, known, assume_unique=assume_unique, invert=invert)

@@ -33,6 +33,9 @@ def einsum(equation: Any = None, *operands: Any) -> Any:
     """
     if not operands:
         raise ValueError(_TOO_FEW)
+    if not isinstance(equation, (str, EngineTensor)):
+        kind = type_name(equation)
+        raise TypeError(f"einsum(): argument 'equation' (position 1) must be str, not {kind}")
     if not isinstance(equation, str):
         equation, operands = _from_lists((equation, *operands))
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):

@@ -67,6 +67,29 @@ def _source(x: Any, value: Any, name: str) -> Any:
     return value
 
 
+def _check_places(x: Any, axis: int, index: Any, src: Any) -> None:
+    """torch's errors for the shapes in a scatter; ``src`` may be no tensor."""
+    if not index.aval.size:
+        return
+    own, places = x.aval.shape, index.aval.shape
+    if max(len(own), 1) != max(len(places), 1):
+        raise RuntimeError("Index tensor must have the same number of dimensions as self tensor")
+    text = f"Expected index {list(places)} to be no larger than self {list(own)} apart "
+    text += f"from dimension {axis}"
+    given = None
+    if isinstance(src, EngineTensor):
+        given = src.aval.shape
+        if max(len(given), 1) != max(len(places), 1):
+            raise RuntimeError(
+                "Index tensor must have the same number of dimensions as src tensor"
+            )
+        text += f" and to be no larger size than src {list(given)}"
+    for i, n in enumerate(places):
+        beyond = i != axis and own and n > own[i]
+        if beyond or (given is not None and n > (given[i] if given else 1)):
+            raise RuntimeError(text)
+
+
 _OLD_REDUCE = {"add": "sum", "multiply": "prod"}
 
 
@@ -81,6 +104,7 @@ def scatter(
     """
     source = _source(input, value if src is None else src, "scatter")
     _check_filling(input, value if src is None else src)
+    _check_places(input, _axis(input, dim), index, src)
     if reduce is None:
         made = ops.scatter(input, index, source, axis=_axis(input, dim))
         return made if isinstance(src, EngineTensor) else tape.named(made, "ScatterBackward1")
@@ -98,10 +122,11 @@ def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Any:  # noqa: A00
     """``input`` with ``src`` added at ``index`` along ``dim``."""
     require_tensor(src, "scatter_add", "src", 4)
     source = _source(input, src, "scatter")
+    _check_places(input, _axis(input, dim), index, src)
     return ops.scatter_add(input, index, source, axis=_axis(input, dim))
 
 
-@function(out=Out(EXACT), in_place=True, apart=True, cacheable=True)
+@function(out=Out(EXACT), in_place=True, apart=True, cacheable=True, checked=True)
 def scatter_reduce(
     input: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True  # noqa: A002
 ) -> Any:
@@ -111,6 +136,7 @@ def scatter_reduce(
             "reduce argument must be either sum, prod, mean, amax or amin, got " + str(reduce)
         )
     source = _source(input, src, "scatter")
+    _check_places(input, _axis(input, dim), index, src)
     if reduce != "sum":
         lacks = "complex" if reduce[0] == "a" else "bool" if reduce == "mean" else ""
         kernel = f"scatter_gather_tensor_cpu_reduce_{reduce}"
@@ -137,7 +163,8 @@ def index_reduce(
             f"{dtypes.scalar_type_name(source.aval.dtype)}"
         )
     axis = _axis(input, dim)
-    _check_slices(input, axis, index, source)
+    _check_slices("index_reduce_", input, axis, index, source)
+    _check_range(input, axis, index)
     kernel = "index_func_" if include_self else "index_reduce_func_exclude_input_init"
     refuse_kinds(kernel, input.aval, "bool complex")
     if not input.aval.ndim:
@@ -154,19 +181,22 @@ def index_reduce(
     return tape.named(found, "IndexReduceBackward0")
 
 
-def _check_slices(x: Any, axis: int, index: Any, source: Any) -> None:
-    """torch's errors for the places of slices in index_reduce."""
+def _check_slices(name: str, x: Any, axis: int, index: Any, source: Any) -> None:
+    """torch's errors for the number of places of slices, and their type."""
     if index.aval.dtype not in (dtypes.int32, dtypes.int64):
         raise RuntimeError(
-            "index_reduce_(): Expected dtype int32/int64 for index but got: "
+            f"{name}(): Expected dtype int32/int64 for index but got: "
             f"{dtypes.scalar_type_name(index.aval.dtype)}"
         )
-    slices = source.aval.shape[axis] if source.aval.ndim else 1
+    slices = source.aval.shape[axis] if source.aval.ndim > axis else 1
     if index.aval.size != slices:
         raise RuntimeError(
-            f"index_reduce_(): Number of indices ({index.aval.size}) should be equal to "
+            f"{name}(): Number of indices ({index.aval.size}) should be equal to "
             f"source.size(dim): ({slices}), for dim: {axis}"
         )
+
+
+def _check_range(x: Any, axis: int, index: Any) -> None:
     length = x.aval.shape[axis] if x.aval.ndim else 1
     if index.aval.device.type == "meta" or not vmap.is_known(index):
         return
@@ -219,6 +249,11 @@ def index_select(input: Any, dim: int, index: Any) -> Any:  # noqa: A002
     axis = _axis(input, dim)
     if input.aval.ndim and not input.aval.shape[axis] and index.aval.size:
         raise RuntimeError("index_select(): self indexing axis dim should be positive")
+    if not input.aval.ndim and index.aval.size != 1:
+        raise RuntimeError(
+            "index_select(): Index to scalar can have only 1 value, got "
+            f"{index.aval.size} value(s)"
+        )
     return ops.index_select(input, index, axis=axis)
 
 
@@ -231,15 +266,16 @@ def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) 
             f"({dtypes.scalar_type_name(source.aval.dtype)}) must have the same scalar type"
         )
     axis = _axis(input, dim)
-    if source.aval.ndim:
-        own, given = list(input.aval.shape), list(source.aval.shape)
-        if not own or [n for i, n in enumerate(own) if i != axis] != [
-            n for i, n in enumerate(given) if i != axis
-        ]:
-            raise RuntimeError(
-                "source tensor shape must match self tensor shape, excluding the specified "
-                f"dimension. Got self.shape = {own} source.shape = {given}"
-            )
+    _check_slices("index_add_", input, axis, index, source)
+    own, given = list(input.aval.shape), list(source.aval.shape)
+    compared = [list(own), list(given)]
+    if own and given:
+        compared = [[n for i, n in enumerate(each) if i != axis] for each in compared]
+    if compared[0] != compared[1]:
+        raise RuntimeError(
+            "source tensor shape must match self tensor shape, excluding the specified "
+            f"dimension. Got self.shape = {own} source.shape = {given}"
+        )
     scaled = scaled_operand(source, alpha, "index_add")
     return ops.index_add(input, index, scaled, axis=axis)
 
@@ -385,6 +421,11 @@ def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Any:  
             "put_(): self and source expected to have the same dtype, but got self.dtype = "
             f"{dtypes.scalar_type_name(input.aval.dtype)} and source.dtype = "
             f"{dtypes.scalar_type_name(source.aval.dtype)}"
+        )
+    if index.aval.dtype is not dtypes.int64:
+        raise RuntimeError(
+            "put_(): Expected a long tensor for index, but got "
+            f"{dtypes.scalar_type_name(index.aval.dtype)}"
         )
     if index.aval.size and not input.aval.size:
         raise IndexError("put_(): Tried to put elements into an empty tensor")

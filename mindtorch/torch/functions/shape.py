@@ -20,6 +20,7 @@ from .._api.arguments import (
     as_int,
     as_shape,
     check_form,
+    check_sizes,
     infer_shape,
     normalize_axes,
     normalize_axis,
@@ -262,9 +263,7 @@ def repeat(self: Any, *sizes: Any, repeats: Any = None) -> Any:
         )
     shape = (1,) * (len(counts) - ndim) + self.aval.shape
     full = [c * n for c, n in zip(counts, shape, strict=True)]
-    for n in full:
-        if n < 0:
-            raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {full}")
+    check_sizes(full)
     x = ops.reshape(self, tuple(v for n in shape for v in (1, n)))
     x = ops.expand(x, shape=tuple(v for c, n in zip(counts, shape, strict=True) for v in (c, n)))
     laid = ops.reshape(ops.clone(x), tuple(c * n for c, n in zip(counts, shape, strict=True)))
@@ -398,6 +397,8 @@ def roll(input: Any, shifts: Any, dims: Any = None) -> Any:  # noqa: A002
         )
     if not input.aval.ndim:
         raise IndexError(f"Dimension specified as {axes[0]} but tensor has no dimensions")
+    if not input.aval.size:
+        return tape.named(ops.clone(input), "RollBackward0")
     return ops.roll(
         input, shifts=counts, axes=tuple(normalize_axis(a, input.aval.ndim) for a in axes)
     )

@@ -57,7 +57,7 @@ def _flat_classes(input: Any, target: Any) -> tuple[Any, Any]:  # noqa: A002
     if x.shape[0] != t.shape[0] if t.ndim else True:
         raise ValueError(
             f"Expected input batch_size ({x.shape[0]}) to match target batch_size "
-            f"({t.shape[0] if t.ndim else 1})."
+            f"({t.shape[0] if t.ndim else 0})."
         )
     if x.ndim == 2 and t.ndim != 1:
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
