@@ -390,7 +390,7 @@ def has_signature(name: str) -> bool:
 def kind_check(name: str, method: bool) -> Callable[[Any, Any], None] | None:
     """A check of the calls of a function or method by the kinds of their arguments; None where
     the table has no such function."""
-    if name not in _table() and f".{name}" not in _table():
+    if not (has_signature(name) or f".{name}" in _table()):
         return None
 
     def error_of(args: Any, kwargs: Any) -> Exception | None:

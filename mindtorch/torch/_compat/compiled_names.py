@@ -85,7 +85,8 @@ class JITException(Exception):  # noqa: N818
     """What a script raises, where it is run by TorchScript's interpreter."""
 
 
-Tag = enum.Enum("Tag", [(name, i) for i, name in enumerate(
+_Enum: Any = enum.Enum
+Tag = _Enum("Tag", [(name, i) for i, name in enumerate(
     "core cudagraph_unsafe data_dependent_output dynamic_output_shape flexible_layout generated "
     "inplace inplace_view maybe_aliasing_or_mutating needs_contiguous_strides "
     "needs_exact_strides needs_fixed_stride_order nondeterministic_bitwise nondeterministic_seeded "

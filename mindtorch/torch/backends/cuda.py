@@ -161,7 +161,9 @@ class _Preference:
     """A library of the device that programs prefer; it is remembered."""
 
     def __init__(self, names: str, first: int, text: str) -> None:
-        self.kinds = enum.Enum(text, {n.capitalize(): i for i, n in enumerate(names.split())})
+        members = {name.capitalize(): i for i, name in enumerate(names.split())}
+        kinds: Any = enum.Enum
+        self.kinds = kinds(text, members)
         self.names, self.chosen = names.split(), list(self.kinds)[first]
 
     def __call__(self, backend: Any = None) -> Any:

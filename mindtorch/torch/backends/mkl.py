@@ -23,5 +23,5 @@ class verbose:  # noqa: N801
     def __enter__(self) -> verbose:
         return self
 
-    def __exit__(self, *exception: object) -> bool:
-        return False
+    def __exit__(self, *exception: object) -> None:
+        pass

@@ -17,7 +17,7 @@ from mindtorch.engine.ops import indexing as ops
 from mindtorch.engine.ops import movement
 from mindtorch.engine.ops.comparison import equal
 from mindtorch.engine.tensor import Tensor as EngineTensor
-from mindtorch.engine.tensor import constant, from_array, full_flat, make
+from mindtorch.engine.tensor import from_array, full_flat, make
 from mindtorch.engine.transforms import vmap
 
 from .._api.arguments import (
@@ -32,6 +32,7 @@ from .._api.onnx_export import exporting_now
 from .._api.out_rules import EXACT, SAME_SCALAR_TYPE, Out
 from .._api.publish import FUNCTIONS, function, operand
 from .._api.warn_caller import warn_caller
+from ._places import check_places, check_range, check_slices, source_of
 from .creation import finish, full_like
 from .indexing import require_same_type, warn_byte_mask
 from .pointwise import scaled_operand
@@ -59,37 +60,6 @@ def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> An
     return ops.gather(input, index, axis=_axis(input, dim))
 
 
-def _source(x: Any, value: Any, name: str) -> Any:
-    if not isinstance(value, EngineTensor):
-        return constant(value)
-    if value.aval.dtype is not x.aval.dtype and not value.aval.weak:
-        raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype")
-    return value
-
-
-def _check_places(x: Any, axis: int, index: Any, src: Any) -> None:
-    """torch's errors for the shapes in a scatter; ``src`` may be no tensor."""
-    if not index.aval.size:
-        return
-    own, places = x.aval.shape, index.aval.shape
-    if max(len(own), 1) != max(len(places), 1):
-        raise RuntimeError("Index tensor must have the same number of dimensions as self tensor")
-    text = f"Expected index {list(places)} to be no larger than self {list(own)} apart "
-    text += f"from dimension {axis}"
-    given = None
-    if isinstance(src, EngineTensor):
-        given = src.aval.shape
-        if max(len(given), 1) != max(len(places), 1):
-            raise RuntimeError(
-                "Index tensor must have the same number of dimensions as src tensor"
-            )
-        text += f" and to be no larger size than src {list(given)}"
-    for i, n in enumerate(places):
-        beyond = i != axis and own and n > own[i]
-        if beyond or (given is not None and n > (given[i] if given else 1)):
-            raise RuntimeError(text)
-
-
 _OLD_REDUCE = {"add": "sum", "multiply": "prod"}
 
 
@@ -102,9 +72,9 @@ def scatter(
     Args:
         reduce: None to overwrite, "add" or "multiply".
     """
-    source = _source(input, value if src is None else src, "scatter")
+    source = source_of(input, value if src is None else src, "scatter")
     _check_filling(input, value if src is None else src)
-    _check_places(input, _axis(input, dim), index, src)
+    check_places(input, _axis(input, dim), index, src)
     if reduce is None:
         made = ops.scatter(input, index, source, axis=_axis(input, dim))
         return made if isinstance(src, EngineTensor) else tape.named(made, "ScatterBackward1")
@@ -121,8 +91,8 @@ def scatter(
 def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Any:  # noqa: A002
     """``input`` with ``src`` added at ``index`` along ``dim``."""
     require_tensor(src, "scatter_add", "src", 4)
-    source = _source(input, src, "scatter")
-    _check_places(input, _axis(input, dim), index, src)
+    source = source_of(input, src, "scatter")
+    check_places(input, _axis(input, dim), index, src)
     return ops.scatter_add(input, index, source, axis=_axis(input, dim))
 
 
@@ -135,8 +105,8 @@ def scatter_reduce(
         raise RuntimeError(
             "reduce argument must be either sum, prod, mean, amax or amin, got " + str(reduce)
         )
-    source = _source(input, src, "scatter")
-    _check_places(input, _axis(input, dim), index, src)
+    source = source_of(input, src, "scatter")
+    check_places(input, _axis(input, dim), index, src)
     if reduce != "sum":
         lacks = "complex" if reduce[0] == "a" else "bool" if reduce == "mean" else ""
         kernel = f"scatter_gather_tensor_cpu_reduce_{reduce}"
@@ -163,8 +133,8 @@ def index_reduce(
             f"{dtypes.scalar_type_name(source.aval.dtype)}"
         )
     axis = _axis(input, dim)
-    _check_slices("index_reduce_", input, axis, index, source)
-    _check_range(input, axis, index)
+    check_slices("index_reduce_", axis, index, source)
+    check_range(input, axis, index)
     kernel = "index_func_" if include_self else "index_reduce_func_exclude_input_init"
     refuse_kinds(kernel, input.aval, "bool complex")
     if not input.aval.ndim:
@@ -179,30 +149,6 @@ def index_reduce(
         input, places, source, axis=axis, reduce=reduce, include_self=include_self
     )
     return tape.named(found, "IndexReduceBackward0")
-
-
-def _check_slices(name: str, x: Any, axis: int, index: Any, source: Any) -> None:
-    """torch's errors for the number of places of slices, and their type."""
-    if index.aval.dtype not in (dtypes.int32, dtypes.int64):
-        raise RuntimeError(
-            f"{name}(): Expected dtype int32/int64 for index but got: "
-            f"{dtypes.scalar_type_name(index.aval.dtype)}"
-        )
-    slices = source.aval.shape[axis] if source.aval.ndim > axis else 1
-    if index.aval.size != slices:
-        raise RuntimeError(
-            f"{name}(): Number of indices ({index.aval.size}) should be equal to "
-            f"source.size(dim): ({slices}), for dim: {axis}"
-        )
-
-
-def _check_range(x: Any, axis: int, index: Any) -> None:
-    length = x.aval.shape[axis] if x.aval.ndim else 1
-    if index.aval.device.type == "meta" or not vmap.is_known(index):
-        return
-    places = vmap.values_of_all(index)
-    if places.size and (places.min() < 0 or places.max() >= length):
-        raise IndexError("index out of range in self")
 
 
 @function(method=False, out=True, home="functional")
@@ -266,7 +212,7 @@ def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) 
             f"({dtypes.scalar_type_name(source.aval.dtype)}) must have the same scalar type"
         )
     axis = _axis(input, dim)
-    _check_slices("index_add_", input, axis, index, source)
+    check_slices("index_add_", axis, index, source)
     own, given = list(input.aval.shape), list(source.aval.shape)
     compared = [list(own), list(given)]
     if own and given:

@@ -582,7 +582,12 @@ def _define_in_place(name: str, arguments: str) -> None:
         capture = graph_under_way()
         if capture is not None and capture.is_from_outside(self):
             return capture.outside(call, self, *args, **kwargs)
-        return call(self, *args, **kwargs)
+        try:
+            return call(self, *args, **kwargs)
+        except (RuntimeError, TypeError) as error:
+            if not str(error).startswith(f"{name}()"):
+                raise
+            raise type(error)(str(error).replace(name, f"{name}_", 1)) from None
 
     call.__name__ = variant.__name__ = name + "_"
     variant.__doc__ = (

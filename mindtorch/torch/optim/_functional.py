@@ -41,7 +41,7 @@ def _step(
         lists, options, settings: the function's arguments, in torch's order.
     """
     signature, names = _signature(lists, options, settings), states.split()
-    optimizer = kind.__new__(kind)
+    optimizer: Any = object.__new__(kind)
 
     def step(*args: Any, **kwargs: Any) -> None:
         given = signature.bind(*args, **kwargs)

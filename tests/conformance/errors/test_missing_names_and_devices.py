@@ -55,11 +55,12 @@ def test_modules_of_torchs_files(module: str, names: str) -> None:
 def test_names_of_torch_that_are_compiled() -> None:
     missing = [name for name in torch.__all__ if not hasattr(ours, name)]
     assert set(missing) == {"bit", "cpp", "float4_e2m1fn_x2"}
+    mine: Any = ours
     with pytest.raises(NotImplementedError, match="there is no interpreter of scripts"):
-        ours.CompilationUnit()
-    assert isinstance(ours.fork(lambda: 3), ours.Future)
-    assert ours.wait(ours.fork(lambda: 3)) == 3
-    crow = ours.crow_indices_copy(ours.eye(2).to_sparse_csr())
+        mine.CompilationUnit()
+    assert isinstance(mine.fork(lambda: 3), ours.Future)
+    assert mine.wait(mine.fork(lambda: 3)) == 3
+    crow = mine.crow_indices_copy(ours.eye(2).to_sparse_csr())
     assert crow.tolist() == [0, 1, 2]
     for name in ("get_autocast_xla_dtype", "is_autocast_ipu_enabled"):
         with pytest.warns(DeprecationWarning, match=name):
@@ -102,7 +103,8 @@ def test_switches_of_libraries_come_back() -> None:
         assert module.set_flags(*before) == (True,)
     with ours.backends.mkl.verbose(ours.backends.mkl.VERBOSE_OFF):
         pass
-    with ours.xpu.device(0), ours.xpu.stream(None):
+    xpu: Any = ours.xpu
+    with xpu.device(0), xpu.stream(None):
         pass
 
 

@@ -403,6 +403,7 @@ def test_what_torch_accepts_beyond_what_it_documents() -> None:
     assert x.diff(n=0, dim=9).tolist() == x.tolist()
     assert ours.roll(ours.ones(0, 2), 0, dims=3).shape == (0, 2)
     assert x.histogram().hist.shape == (100,)
-    assert ours.ones(()).add_(2, other=ours.tensor(3.0)) == 7
-    assert ours.ones(()).sub_(2, x2=ours.tensor(3.0)) == -5
+    one: Any = ours.ones(())
+    assert one.clone().add_(2, other=ours.tensor(3.0)) == 7
+    assert one.clone().sub_(2, x2=ours.tensor(3.0)) == -5
     assert ours.ones(2).type_as(x2=ours.ones(1).double()).dtype is ours.float64
