@@ -1777,7 +1777,7 @@ class Methods:
     def sparse_resize_and_clear_(self, size: _Any, sparse_dim: _int, dense_dim: _int) -> Tensor:
         """Only of sparse tensors: ``size``, ``sparse_dim`` and ``dense_dim`` anew."""
 
-    def split(self, split_size_or_sections: _Any = None, dim: _int = 0, *, split_size: _Any = None) -> _Any:
+    def split(self, split_size_or_sections: _Any, dim: _int = 0) -> _Any:
         """Pieces along ``dim`` of one size (the last may be smaller), or of the sizes given."""
 
     def split_with_sizes(self, split_sizes: _Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
