@@ -385,23 +385,20 @@ def roll(input: Any, shifts: Any, dims: Any = None) -> Any:  # noqa: A002
         raise RuntimeError("`shifts` required")
     if dims is None or (dims.__class__ is tuple and not dims):
         if len(counts) != 1:
-            raise RuntimeError(
-                f"shifts and dimensions must align. shifts: {len(counts)}, dims:0"
-            )
+            text = f"shifts and dimensions must align. shifts: {len(counts)}, dims:0"
+            raise RuntimeError(text)
         flat = ops.roll(ops.reshape(input, (input.aval.size,)), shifts=counts, axes=(0,))
         return tape.named(ops.reshape(flat, input.aval.shape), "RollBackward0")
     axes = _each(dims)
     if len(axes) != len(counts):
-        raise RuntimeError(
-            f"shifts and dimensions must align. shifts: {len(counts)}, dims:{len(axes)}"
-        )
+        text = f"shifts and dimensions must align. shifts: {len(counts)}, dims:{len(axes)}"
+        raise RuntimeError(text)
     if not input.aval.ndim:
         raise IndexError(f"Dimension specified as {axes[0]} but tensor has no dimensions")
-    if not input.aval.size:
-        return tape.named(ops.clone(input), "RollBackward0")
-    return ops.roll(
-        input, shifts=counts, axes=tuple(normalize_axis(a, input.aval.ndim) for a in axes)
-    )
+    if input.aval.size:
+        axes = tuple(normalize_axis(a, input.aval.ndim) for a in axes)
+        return ops.roll(input, shifts=counts, axes=axes)
+    return tape.named(ops.clone(input), "RollBackward0")
 
 
 @function(cacheable=True)
@@ -572,7 +569,11 @@ def _define_in_place(name: str, arguments: str) -> None:
     body = METHODS[name]
 
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return become(self, body(self, *args, **kwargs))
+        try:
+            return become(self, body(self, *args, **kwargs))
+        except RuntimeError as error:
+            error.args = (str(error).replace(f"{name}()", f"{name}_()"),)
+            raise
 
     def variant(self: Any, *args: Any, **kwargs: Any) -> Any:
         if tape.requires_grad(self) and tape.is_leaf(self):
@@ -582,17 +583,10 @@ def _define_in_place(name: str, arguments: str) -> None:
         capture = graph_under_way()
         if capture is not None and capture.is_from_outside(self):
             return capture.outside(call, self, *args, **kwargs)
-        try:
-            return call(self, *args, **kwargs)
-        except (RuntimeError, TypeError) as error:
-            if not str(error).startswith(f"{name}()"):
-                raise
-            raise type(error)(str(error).replace(name, f"{name}_", 1)) from None
+        return call(self, *args, **kwargs)
 
     call.__name__ = variant.__name__ = name + "_"
-    variant.__doc__ = (
-        f"Make the tensor (``input``) what :func:`{name}` gives of it; arguments: {arguments}."
-    )
+    variant.__doc__ = f"Let ``input`` be what :func:`{name}` gives of it; arguments: {arguments}."
     variant.__signature__ = ShownSignature(body)  # type: ignore[attr-defined]
     METHODS[name + "_"] = variant
 

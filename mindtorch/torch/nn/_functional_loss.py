@@ -42,6 +42,9 @@ __all__ = [
     "soft_margin_loss",
 ]  # fmt: skip
 
+_SIZES = "target.size input.size weight.size"  # what torch's functions ask for first
+_loss = functools.partial(functional, cacheable=True, autocast=FULL, autocast_cuda=FULL)
+
 
 def _flat_classes(input: Any, target: Any) -> tuple[Any, Any]:  # noqa: A002
     """``(N, C, *)`` and ``(N, *)`` from what torch takes; errors where the shapes differ."""
@@ -93,10 +96,7 @@ def _mean_of_nll(ignore_index: int, name: str) -> Any:
     )
 
 
-@functional(
-    cacheable=True, autocast=FULL, autocast_cuda=FULL,
-    kernel=Kernel("nll_loss_nd", "input target weight reduction ignore_index"),
-)  # fmt: skip
+@_loss(kernel=Kernel("nll_loss_nd", "input target weight reduction ignore_index"))
 def nll_loss(
     input: Any,  # noqa: A002
     target: Any,
@@ -142,12 +142,9 @@ def nll_loss(
     return loss.squeeze(0) if single else loss
 
 
-@functional(
-    cacheable=True, autocast=FULL, autocast_cuda=FULL,
-    kernel=Kernel(
-        "cross_entropy_loss", "input target weight reduction ignore_index label_smoothing"
-    ),
-)  # fmt: skip
+@_loss(kernel=Kernel(
+    "cross_entropy_loss", "input target weight reduction ignore_index label_smoothing"
+))  # fmt: skip
 def cross_entropy(
     input: Any,  # noqa: A002
     target: Any,
@@ -253,9 +250,6 @@ def _weighed(loss: Any, weight: Any, reduction: str) -> Any:
     return reduced(loss, reduction)
 
 
-_SIZES = "target.size input.size weight.size"  # what torch's functions ask for first
-
-
 def _promoted(input: Any, target: Any, kernel: str) -> Any:  # noqa: A002
     """``input``; whole numbers in the type that they have with ``target``'s, which has to be one
     of floating-point numbers."""
@@ -268,9 +262,7 @@ def _promoted(input: Any, target: Any, kernel: str) -> Any:  # noqa: A002
     return movement.cast(input, dtype=dtype)
 
 
-@functional(
-    cacheable=True, autocast=FULL, autocast_cuda=FULL, kernel=Kernel("mse_loss", "input", _SIZES),
-)  # fmt: skip
+@_loss(kernel=Kernel("mse_loss", "input", _SIZES))
 def mse_loss(
     input: Any, target: Any, size_average: Any = None, reduce: Any = None,  # noqa: A002
     reduction: str = "mean", weight: Any = None,
@@ -288,9 +280,7 @@ def mse_loss(
     return loss if weight is not None else tape.named(loss, "MseLossBackward0")
 
 
-@functional(
-    cacheable=True, autocast=FULL, autocast_cuda=FULL, kernel=Kernel("l1_loss", "input", _SIZES),
-)  # fmt: skip
+@_loss(kernel=Kernel("l1_loss", "input", _SIZES))
 def l1_loss(
     input: Any, target: Any, size_average: Any = None, reduce: Any = None,  # noqa: A002
     reduction: str = "mean", weight: Any = None,
@@ -306,7 +296,7 @@ def l1_loss(
     return _weighed(pointwise.absolute(pointwise.subtract(input, target)), weight, reduction)
 
 
-@functional(cacheable=True, autocast=FULL, autocast_cuda=FULL)
+@_loss()
 def smooth_l1_loss(
     input: Any, target: Any, size_average: Any = None, reduce: Any = None,  # noqa: A002
     reduction: str = "mean", beta: float = 1.0,
@@ -328,7 +318,7 @@ def smooth_l1_loss(
     return tape.named(loss, "SmoothL1LossBackward0")
 
 
-@functional(cacheable=True, autocast=FULL, autocast_cuda=FULL, around=in_float32)
+@_loss(around=in_float32)
 def huber_loss(
     input: Any, target: Any, reduction: str = "mean", delta: float = 1.0, weight: Any = None  # noqa: A002
 ) -> Any:
@@ -350,10 +340,7 @@ def huber_loss(
     return tape.named(reduced(loss.to(input.dtype), reduction), "HuberLossBackward0")
 
 
-@functional(
-    cacheable=True, autocast=FULL, autocast_cuda=FULL,
-    kernel=Kernel("kl_div", "input target reduction log_target="),
-)  # fmt: skip
+@_loss(kernel=Kernel("kl_div", "input target reduction log_target="))
 def kl_div(
     input: Any, target: Any, size_average: Any = None, reduce: Any = None,  # noqa: A002
     reduction: str = "mean", log_target: bool = False,
@@ -445,13 +432,10 @@ def binary_cross_entropy(
     return tape.named(loss, "BinaryCrossEntropyBackward0")
 
 
-@functional(
-    cacheable=True, autocast=FULL, autocast_cuda=FULL, around=in_float32,
-    kernel=Kernel(
-        "binary_cross_entropy_with_logits", "input target weight pos_weight reduction",
-        "target.size input.size",
-    ),
-)  # fmt: skip
+@_loss(around=in_float32, kernel=Kernel(
+    "binary_cross_entropy_with_logits", "input target weight pos_weight reduction",
+    "target.size input.size",
+))  # fmt: skip
 def binary_cross_entropy_with_logits(
     input: Any, target: Any, weight: Any = None, size_average: Any = None, reduce: Any = None,  # noqa: A002
     reduction: str = "mean", pos_weight: Any = None,
@@ -495,9 +479,8 @@ def binary_cross_entropy_with_logits(
     return tape.named(loss, "BinaryCrossEntropyWithLogitsBackward0")
 
 
-@functional(
-    cacheable=True, autocast=FULL, autocast_cuda=FULL,
-    kernel=Kernel("poisson_nll_loss", "input target log_input full eps"), around=in_float32,
+@_loss(
+    kernel=Kernel("poisson_nll_loss", "input target log_input full eps"), around=in_float32
 )  # fmt: skip
 def poisson_nll_loss(
     input: Any, target: Any, log_input: bool = True, full: bool = False, size_average: Any = None,  # noqa: A002
