@@ -107,7 +107,7 @@ def _exists(name: str) -> bool:
     try:
         return importlib.util.find_spec(name) is not None
     except ModuleNotFoundError as error:
-        if error.name is not None and f"{name}.".startswith(f"{error.name}."):
+        if f"{name}.".startswith(f"{error.name}."):
             return False
         raise
 
@@ -129,18 +129,14 @@ class _AliasFinder(MetaPathFinder):
         if first not in self.aliases:
             return None
         name = f"{self.aliases[first]}.{rest}" if rest else self.aliases[first]
-        try:
-            found = _exists(name)
-        except ModuleNotFoundError as error:
-            if error.name is None:  # it says why a module of torch's is not here
-                print(f"Fail to import  {name}")
-            raise
-        if found:
+        if _exists(name):
             return ModuleSpec(fullname, _AliasLoader(name), origin=name)
         if not self.tells:
             return None
         print(f"Fail to import  {name}")
         if rest:
+            errors = importlib.import_module("mindtorch.torch._compat.missing_names")
+            errors.refuse_import(fullname)
             return None  # no other finder can find it: the import system raises
         raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
 

@@ -47,9 +47,7 @@ class _Finder(MetaPathFinder):
             return None
         if fullname.removeprefix(_PREFIX) in _packages():
             return ModuleSpec(fullname, _Loader(), is_package=True)
-        error = _errors().missing_module(fullname.removeprefix("mindtorch."))
-        if error is not None:
-            raise error
+        _errors().refuse_import(fullname.removeprefix("mindtorch."))
         return None
 
 

@@ -8,7 +8,7 @@ import sys
 
 from mindtorch.known_gaps import GAPS
 
-__all__ = ["missing", "missing_module", "reason_of"]
+__all__ = ["missing", "reason_of", "refuse_import"]
 
 _SCAN = "`mindtorch scan` lists all that a script uses of such names"
 
@@ -57,12 +57,14 @@ def missing(module: str, name: str) -> AttributeError:
     return _MissingError(module, name)
 
 
-def missing_module(path: str) -> ModuleNotFoundError | None:
-    """The error for an import of a module or name that the table of gaps has; None for others.
+def refuse_import(path: str) -> None:
+    """Raise the error for an import of a module or name that the table of gaps has.
 
-    It names no module, so that `from torch.ao import pruning` ends with this text, not Python's.
+    A finder calls it. Where a program only asks whether there is such a module
+    (`importlib.util.find_spec`), nothing is raised. The error names no module, so that
+    `from torch.ao import pruning` ends with this text, not Python's.
     """
-    reason = reason_of(path)
-    if reason is None:
-        return None
-    return ModuleNotFoundError(f"{path} is not available in mindtorch ({reason}); {_SCAN}")
+    asked = sys._getframe(3).f_code.co_name  # of the import system, behind the finder
+    reason = reason_of(path) if asked == "_find_and_load_unlocked" else None
+    if reason is not None:
+        raise ModuleNotFoundError(f"{path} is not available in mindtorch ({reason}); {_SCAN}")
