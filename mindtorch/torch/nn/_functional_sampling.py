@@ -163,7 +163,10 @@ def _cubic(x: Any, places: Sequence[Any], padding_mode: str, align: bool) -> Any
     autocast=FULL, autocast_cuda=WIDEST, checked=True,
     kernel=Kernel(
         "grid_sampler", "input grid mode padding_mode align_corners",
-        turned={"mode": number_of, "padding_mode": number_of},
+        turned={
+            "mode": number_of, "padding_mode": number_of,
+            "align_corners": lambda value: False if value is None else value,
+        },
     ),
 )  # fmt: skip
 def grid_sample(
