@@ -221,6 +221,8 @@ def accepts(parameter: Parameter, value: Any, numbers_too: bool) -> bool:
         return not value or _is_int(value[0])
     if parameter.kind == "Tensor" and numbers_too and is_number(value):
         return True
+    if parameter.name == "dim" and isinstance(value, EngineTensor) and value.aval.shape:
+        return False  # a length may be a tensor of one element, an axis one of none
     known = _KINDS.get(parameter.kind)
     return known is None or known(value)
 
