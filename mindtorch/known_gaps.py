@@ -342,6 +342,53 @@ GAPS: tuple[Gap, ...] = (
     Gap("feature", "torch.jit: graphs of TorchScript; code and files of our own scripts", "all",
         "scripts and traces are compiled from Python, and save pickles them for our load; real "
         "torch's files are loaded, run, trained and saved again, without quantized operators"),
+    Gap("feature", "torch.ScriptMethod, CompilationUnit, FileCheck, AnyType and the other types of "
+        "TorchScript in torch", "all",
+        "there is no interpreter of scripts: the classes can be mentioned and raise when made"),
+    Gap("module", "torch.ao.nn.quantized.reference, torch.ao.nn.qat.dynamic, torch.nn.qat.dynamic, "
+        "torch.nn.quantizable, torch.ao.nn.quantized.modules.rnn, torch.quantization.fx, "
+        "torch.quantization.quantize_jit", "all",
+        "not written; torch.ao.quantization has what is, see docs/quantization.md"),
+    Gap("function", "torch.ao.nn.intrinsic.ConvAdd2d, ConvAddReLU2d, LinearLeakyReLU, LinearTanh; "
+        "torch.ao.nn.quantized.LSTM, MultiheadAttention, torch.nn.quantized.LSTM; "
+        "torch.ao.quantization.PerAxis, PerBlock and the other granularities", "all",
+        "not written: sums and activations are modules of their own beside the quantised ones"),
+    Gap("module", "torch.cuda.tunable, torch.cuda.green_contexts, torch.backends.python_native, "
+        "torch.backends.xeon, torch.xpu.graphs, torch.mtia.mtia_graph, torch.mps.profiler, "
+        "torch.accelerator.graphs, torch.numa", "all",
+        "they steer libraries or devices that are not used here"),
+    Gap("module", "torch.monitor, torch.profiler.itt, torch.autograd.profiler_legacy, "
+        "torch.profiler.python_tracer, torch.profiler.ExecutionTraceObserver", "all",
+        "events and counters of PyTorch's own runtime; torch.profiler times ops and blocks"),
+    Gap("module", "torch.multiprocessing.pool, torch.multiprocessing.queue, "
+        "torch.multiprocessing.reductions", "all",
+        "Python's own pools and queues carry tensors: torch.multiprocessing.Pool, Queue"),
+    Gap("module", "torch.nn.attention.varlen, torch.nn.attention.experimental; "
+        "torch.nn.functional.grouped_mm, scaled_mm, scaled_grouped_mm", "all",
+        "kernels of CUDA; scaled_dot_product_attention takes nested tensors of lengths"),
+    Gap("module", "torch.nativert, torch.nn.backends, torch.nn.cpp, torch.contrib, "
+        "torch.utils.hipify, torch.utils.cpp_backtrace, torch.utils.backend_registration, "
+        "torch.utils.debug_log, torch.utils.viz, torch.utils.mkldnn, torch.utils.jit, "
+        "torch.utils.throughput_benchmark, torch.utils.mobile_optimizer.MobileOptimizerType", "all",
+        "tools for C++, other devices and mobile phones"),
+    Gap("module", "torch.utils.backcompat, torch.utils.bundled_inputs, torch.utils.file_baton, "
+        "torch.utils.serialization, torch.utils.show_pickle, torch.utils.data.graph, "
+        "torch.utils.data.graph_settings, torch.utils.data.backward_compatibility, "
+        "torch.utils.data.argument_validation, torch.utils.data.runtime_validation", "all",
+        "not written: helpers of PyTorch's own files, and of data pipes"),
+    Gap("module", "torch.utils.benchmark.op_fuzzers, torch.utils.benchmark.utils.fuzzer, "
+        "torch.utils.benchmark.utils.sparse_fuzzer, torch.utils.benchmark.utils.compile, "
+        "torch.utils.benchmark.utils.cpp_jit, torch.utils.benchmark.utils.valgrind_wrapper", "all",
+        "Timer and Compare are there; sizes are not drawn, C++ and valgrind not run"),
+    Gap("module", "torch.onnx.ops, torch.onnx.testing, torch.onnx.verification, "
+        "torch.sparse.semi_structured, torch.sparse.to_sparse_semi_structured, "
+        "torch.compiler.config, torch.nn.modules.linear_cross_entropy", "all", "not written"),
+    Gap("function", "torch.library.get_kernel, torch.library.opcheck; "
+        "torch.overrides.redispatch_function, torch.overrides.enable_reentrant_dispatch", "all",
+        "there is no dispatcher of C++ whose registrations could be looked at"),
+    Gap("function", "torch.parse_ir, parse_schema, import_ir_module, cudnn_*, miopen_*, mkldnn_*, "
+        "fbgemm_*, quantized_*, batch_norm_stats and other kernels of libraries by name", "all",
+        "raise: they are C++ that is not here; the functions of torch.nn.functional are"),
     Gap("module", "torch.package", "all", "its names import; archives of code raise"),
     Gap("feature", "torch.nested in the strided layout: views and most functions", "all",
         "lists of tensors: arithmetic, linear, softmax, products, padding; others raise"),

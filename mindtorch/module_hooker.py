@@ -135,6 +135,8 @@ class _AliasFinder(MetaPathFinder):
             return None
         print(f"Fail to import  {name}")
         if rest:
+            errors = importlib.import_module("mindtorch.torch._compat.missing_names")
+            errors.refuse_import(fullname)
             return None  # no other finder can find it: the import system raises
         raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
 

@@ -290,7 +290,8 @@ nextafter = Elementwise(
 class _Clamp(Elementwise):
     def shape_rule(self, *avals: Any) -> Any:
         if dtypes.result_type(avals).is_complex:
-            if len(avals) == 2 and not avals[1].weak:
+            alone = len(avals) == 2 or not avals[0].dtype.is_complex
+            if alone and not all(each.weak for each in avals[1:]):
                 refuse(f"{self.scalar}_cpu", dtypes.result_type(avals))
             raise NotImplementedError("clamp is not supported for complex types")
         return super().shape_rule(*avals)

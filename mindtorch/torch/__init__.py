@@ -41,6 +41,7 @@ from ._api.public_names import own_names as _own_names
 from ._api.publish import FUNCTIONS, METHODS
 from ._api.publish import explained_where_known as _explained
 from ._api.shared_docs import TEXTS as _TEXTS
+from ._compat.inner_modules import find_inner_modules as _find_inner_modules
 from ._compat.removed_functions import REMOVED as _REMOVED
 from ._constants import e as e
 from ._constants import inf as inf
@@ -198,9 +199,12 @@ _LAZY_NAMES |= dict.fromkeys(
 _LAZY_NAMES |= dict.fromkeys((
     "autocast_decrement_nesting", "autocast_increment_nesting", "clear_autocast_cache",
     "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype",
-    "is_autocast_cache_enabled", "is_autocast_cpu_enabled", "is_autocast_enabled",
+    "get_autocast_ipu_dtype", "get_autocast_xla_dtype", "is_autocast_cache_enabled",
+    "is_autocast_cpu_enabled", "is_autocast_enabled",
     "set_autocast_cache_enabled", "set_autocast_cpu_dtype", "set_autocast_cpu_enabled",
     "set_autocast_dtype", "set_autocast_enabled", "set_autocast_gpu_dtype",
+    "is_autocast_ipu_enabled", "is_autocast_xla_enabled", "set_autocast_ipu_dtype",
+    "set_autocast_ipu_enabled", "set_autocast_xla_dtype", "set_autocast_xla_enabled",
 ), "amp.autocast_mode")  # fmt: skip
 _LAZY_NAMES |= dict.fromkeys((
     "adaptive_avg_pool1d", "avg_pool1d", "bilinear", "channel_shuffle", "conv1d", "conv2d",
@@ -293,6 +297,10 @@ def _found_later(name: str) -> Any:
             return module.FloatStorage
         if hasattr(module, name):
             return getattr(module, name)
+    if name[0] != "_":
+        compiled = importlib.import_module(f"{__package__}._compat.compiled_names")
+        if name in compiled.OFFERED:
+            return getattr(compiled, name)
     errors = importlib.import_module(f"{__package__}._compat.missing_names")
     raise errors.missing("torch", name)
 
@@ -309,5 +317,6 @@ if "MSA_LOG" in _environ:  # refuses a level of messages that there is not
 if _environ.get("MINDTORCH_GRAPH", "") not in ("", "0"):
     _import_module("mindtorch.engine.compile.lazy.script_mode").begin()
 _fold_tracebacks()
+_find_inner_modules()
 if _debug.level:
     _import_module("mindtorch.engine.debug_report").begin()

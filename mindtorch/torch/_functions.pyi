@@ -181,15 +181,23 @@ from mindtorch.torch.amp.autocast_mode import clear_autocast_cache as clear_auto
 from mindtorch.torch.amp.autocast_mode import get_autocast_cpu_dtype as get_autocast_cpu_dtype
 from mindtorch.torch.amp.autocast_mode import get_autocast_dtype as get_autocast_dtype
 from mindtorch.torch.amp.autocast_mode import get_autocast_gpu_dtype as get_autocast_gpu_dtype
+from mindtorch.torch.amp.autocast_mode import get_autocast_ipu_dtype as get_autocast_ipu_dtype
+from mindtorch.torch.amp.autocast_mode import get_autocast_xla_dtype as get_autocast_xla_dtype
 from mindtorch.torch.amp.autocast_mode import is_autocast_cache_enabled as is_autocast_cache_enabled
 from mindtorch.torch.amp.autocast_mode import is_autocast_cpu_enabled as is_autocast_cpu_enabled
 from mindtorch.torch.amp.autocast_mode import is_autocast_enabled as is_autocast_enabled
+from mindtorch.torch.amp.autocast_mode import is_autocast_ipu_enabled as is_autocast_ipu_enabled
+from mindtorch.torch.amp.autocast_mode import is_autocast_xla_enabled as is_autocast_xla_enabled
 from mindtorch.torch.amp.autocast_mode import set_autocast_cache_enabled as set_autocast_cache_enabled
 from mindtorch.torch.amp.autocast_mode import set_autocast_cpu_dtype as set_autocast_cpu_dtype
 from mindtorch.torch.amp.autocast_mode import set_autocast_cpu_enabled as set_autocast_cpu_enabled
 from mindtorch.torch.amp.autocast_mode import set_autocast_dtype as set_autocast_dtype
 from mindtorch.torch.amp.autocast_mode import set_autocast_enabled as set_autocast_enabled
 from mindtorch.torch.amp.autocast_mode import set_autocast_gpu_dtype as set_autocast_gpu_dtype
+from mindtorch.torch.amp.autocast_mode import set_autocast_ipu_dtype as set_autocast_ipu_dtype
+from mindtorch.torch.amp.autocast_mode import set_autocast_ipu_enabled as set_autocast_ipu_enabled
+from mindtorch.torch.amp.autocast_mode import set_autocast_xla_dtype as set_autocast_xla_dtype
+from mindtorch.torch.amp.autocast_mode import set_autocast_xla_enabled as set_autocast_xla_enabled
 from mindtorch.torch.compiler._compile import compile as compile
 from mindtorch.torch.cuda import AcceleratorError as AcceleratorError
 from mindtorch.torch.cuda import OutOfMemoryError as OutOfMemoryError
@@ -301,53 +309,56 @@ __all__ = [
     "frexp", "frobenius_norm", "from_dlpack", "from_file", "from_numpy", "frombuffer", "full",
     "full_like", "func", "functional", "functions", "fused_moving_avg_obs_fake_quant", "futures",
     "fx", "gather", "gcd", "gcd_", "ge", "ge_", "geqrf", "ger", "get_autocast_cpu_dtype",
-    "get_autocast_dtype", "get_autocast_gpu_dtype", "get_device", "gradient", "greater", "greater_",
-    "greater_equal", "greater_equal_", "grid_sampler", "grid_sampler_2d", "grid_sampler_3d",
-    "group_norm", "gru", "gru_cell", "gt", "gt_", "hamming_window", "hann_window", "hardshrink",
-    "hash_tensor", "heaviside", "heaviside_", "hinge_embedding_loss", "histc", "histogram",
-    "histogramdd", "hsmm", "hsplit", "hspmm", "hstack", "hub", "hypot", "hypot_", "i0", "i0_",
-    "igamma", "igamma_", "igammac", "igammac_", "imag", "index_add", "index_add_", "index_copy",
-    "index_copy_", "index_fill", "index_fill_", "index_put", "index_put_", "index_reduce",
-    "index_reduce_", "index_select", "info", "init_num_threads", "inner", "instance_norm", "int1",
-    "int2", "int3", "int4", "int5", "int6", "int7", "int_repr", "inverse",
-    "is_autocast_cache_enabled", "is_autocast_cpu_enabled", "is_autocast_enabled", "is_complex",
-    "is_conj", "is_distributed", "is_floating_point", "is_inference", "is_neg", "is_nonzero",
-    "is_same_size", "is_signed", "is_storage", "is_tensor", "is_vulkan_available", "isclose",
-    "isfinite", "isin", "isinf", "isnan", "isneginf", "isposinf", "isreal", "istft", "jit",
-    "kaiser_window", "kl_div", "kron", "kthvalue", "layer_norm", "lcm", "lcm_", "ldexp", "ldexp_",
-    "le", "le_", "lerp", "less", "less_", "less_equal", "less_equal_", "lgamma", "lgamma_",
-    "library", "linspace", "load", "lobpcg", "log", "log10", "log10_", "log1p", "log1p_", "log2",
-    "log2_", "log_", "log_softmax", "logaddexp", "logaddexp2", "logcumsumexp", "logdet",
-    "logical_and", "logical_and_", "logical_not", "logical_not_", "logical_or", "logical_or_",
-    "logical_xor", "logical_xor_", "logit", "logit_", "logspace", "logsumexp", "lstm", "lstm_cell",
-    "lstsq", "lt", "lt_", "lu", "lu_solve", "lu_unpack", "margin_ranking_loss", "masked",
-    "masked_fill", "masked_fill_", "masked_scatter", "masked_scatter_", "masked_select", "matmul",
-    "matrix_exp", "matrix_power", "matrix_rank", "max", "max_pool1d", "max_pool1d_with_indices",
-    "max_pool2d", "max_pool3d", "maximum", "mean", "median", "meshgrid", "min", "minimum", "mm",
-    "mode", "moveaxis", "movedim", "mps", "msort", "mtia", "mul", "mul_", "multinomial", "multiply",
-    "multiply_", "multiprocessing", "mv", "mvlgamma", "mvlgamma_", "nan_to_num", "nan_to_num_",
-    "nanmean", "nanmedian", "nanquantile", "nansum", "narrow", "narrow_copy", "native_batch_norm",
-    "native_channel_shuffle", "native_dropout", "native_group_norm", "native_layer_norm", "ne",
-    "ne_", "neg", "neg_", "negative", "negative_", "nested", "nextafter", "nextafter_", "nn",
-    "nonzero", "nonzero_static", "norm", "norm_except_dim", "normal", "not_equal", "not_equal_",
-    "nuclear_norm", "numel", "ones", "ones_like", "onnx", "ops", "optim", "orgqr", "ormqr", "outer",
-    "overrides", "package", "pairwise_distance", "pca_lowrank", "pdist", "permute", "permute_copy",
-    "pinverse", "pixel_shuffle", "pixel_unshuffle", "poisson", "poisson_nll_loss", "polar",
-    "polygamma", "polygamma_", "positive", "pow", "prelu", "prod", "profiler", "promote_types",
-    "put", "put_", "q_per_channel_axis", "q_per_channel_scales", "q_per_channel_zero_points",
-    "q_scale", "q_zero_point", "qint32", "qint8", "qr", "quantile", "quantization",
-    "quantize_per_channel", "quantize_per_tensor", "quantize_per_tensor_dynamic", "quasirandom",
-    "quint2x4", "quint4x2", "quint8", "rad2deg", "rad2deg_", "rand", "rand_like", "randint",
-    "randint_like", "randn", "randn_like", "randperm", "range", "ravel", "real", "reciprocal",
-    "reciprocal_", "relu", "relu_", "remainder", "remainder_", "renorm", "renorm_",
-    "repeat_interleave", "reshape", "resize_as_", "resolve_conj", "resolve_neg", "result_type",
-    "rms_norm", "rnn_relu", "rnn_relu_cell", "rnn_tanh", "rnn_tanh_cell", "roll", "rot90", "round",
-    "round_", "row_stack", "rrelu", "rrelu_", "rsqrt", "rsqrt_", "rsub", "saddmm", "save",
-    "scalar_tensor", "scatter", "scatter_", "scatter_add", "scatter_add_", "scatter_reduce",
-    "scatter_reduce_", "searchsorted", "segment_reduce", "select", "select_copy", "select_scatter",
-    "selu", "selu_", "serialization", "set_autocast_cache_enabled", "set_autocast_cpu_dtype",
-    "set_autocast_cpu_enabled", "set_autocast_dtype", "set_autocast_enabled",
-    "set_autocast_gpu_dtype", "settings", "sgn", "sgn_", "sigmoid", "sigmoid_", "sign", "sign_",
+    "get_autocast_dtype", "get_autocast_gpu_dtype", "get_autocast_ipu_dtype",
+    "get_autocast_xla_dtype", "get_device", "gradient", "greater", "greater_", "greater_equal",
+    "greater_equal_", "grid_sampler", "grid_sampler_2d", "grid_sampler_3d", "group_norm", "gru",
+    "gru_cell", "gt", "gt_", "hamming_window", "hann_window", "hardshrink", "hash_tensor",
+    "heaviside", "heaviside_", "hinge_embedding_loss", "histc", "histogram", "histogramdd", "hsmm",
+    "hsplit", "hspmm", "hstack", "hub", "hypot", "hypot_", "i0", "i0_", "igamma", "igamma_",
+    "igammac", "igammac_", "imag", "index_add", "index_add_", "index_copy", "index_copy_",
+    "index_fill", "index_fill_", "index_put", "index_put_", "index_reduce", "index_reduce_",
+    "index_select", "info", "init_num_threads", "inner", "instance_norm", "int1", "int2", "int3",
+    "int4", "int5", "int6", "int7", "int_repr", "inverse", "is_autocast_cache_enabled",
+    "is_autocast_cpu_enabled", "is_autocast_enabled", "is_autocast_ipu_enabled",
+    "is_autocast_xla_enabled", "is_complex", "is_conj", "is_distributed", "is_floating_point",
+    "is_inference", "is_neg", "is_nonzero", "is_same_size", "is_signed", "is_storage", "is_tensor",
+    "is_vulkan_available", "isclose", "isfinite", "isin", "isinf", "isnan", "isneginf", "isposinf",
+    "isreal", "istft", "jit", "kaiser_window", "kl_div", "kron", "kthvalue", "layer_norm", "lcm",
+    "lcm_", "ldexp", "ldexp_", "le", "le_", "lerp", "less", "less_", "less_equal", "less_equal_",
+    "lgamma", "lgamma_", "library", "linspace", "load", "lobpcg", "log", "log10", "log10_", "log1p",
+    "log1p_", "log2", "log2_", "log_", "log_softmax", "logaddexp", "logaddexp2", "logcumsumexp",
+    "logdet", "logical_and", "logical_and_", "logical_not", "logical_not_", "logical_or",
+    "logical_or_", "logical_xor", "logical_xor_", "logit", "logit_", "logspace", "logsumexp",
+    "lstm", "lstm_cell", "lstsq", "lt", "lt_", "lu", "lu_solve", "lu_unpack", "margin_ranking_loss",
+    "masked", "masked_fill", "masked_fill_", "masked_scatter", "masked_scatter_", "masked_select",
+    "matmul", "matrix_exp", "matrix_power", "matrix_rank", "max", "max_pool1d",
+    "max_pool1d_with_indices", "max_pool2d", "max_pool3d", "maximum", "mean", "median", "meshgrid",
+    "min", "minimum", "mm", "mode", "moveaxis", "movedim", "mps", "msort", "mtia", "mul", "mul_",
+    "multinomial", "multiply", "multiply_", "multiprocessing", "mv", "mvlgamma", "mvlgamma_",
+    "nan_to_num", "nan_to_num_", "nanmean", "nanmedian", "nanquantile", "nansum", "narrow",
+    "narrow_copy", "native_batch_norm", "native_channel_shuffle", "native_dropout",
+    "native_group_norm", "native_layer_norm", "ne", "ne_", "neg", "neg_", "negative", "negative_",
+    "nested", "nextafter", "nextafter_", "nn", "nonzero", "nonzero_static", "norm",
+    "norm_except_dim", "normal", "not_equal", "not_equal_", "nuclear_norm", "numel", "ones",
+    "ones_like", "onnx", "ops", "optim", "orgqr", "ormqr", "outer", "overrides", "package",
+    "pairwise_distance", "pca_lowrank", "pdist", "permute", "permute_copy", "pinverse",
+    "pixel_shuffle", "pixel_unshuffle", "poisson", "poisson_nll_loss", "polar", "polygamma",
+    "polygamma_", "positive", "pow", "prelu", "prod", "profiler", "promote_types", "put", "put_",
+    "q_per_channel_axis", "q_per_channel_scales", "q_per_channel_zero_points", "q_scale",
+    "q_zero_point", "qint32", "qint8", "qr", "quantile", "quantization", "quantize_per_channel",
+    "quantize_per_tensor", "quantize_per_tensor_dynamic", "quasirandom", "quint2x4", "quint4x2",
+    "quint8", "rad2deg", "rad2deg_", "rand", "rand_like", "randint", "randint_like", "randn",
+    "randn_like", "randperm", "range", "ravel", "real", "reciprocal", "reciprocal_", "relu",
+    "relu_", "remainder", "remainder_", "renorm", "renorm_", "repeat_interleave", "reshape",
+    "resize_as_", "resolve_conj", "resolve_neg", "result_type", "rms_norm", "rnn_relu",
+    "rnn_relu_cell", "rnn_tanh", "rnn_tanh_cell", "roll", "rot90", "round", "round_", "row_stack",
+    "rrelu", "rrelu_", "rsqrt", "rsqrt_", "rsub", "saddmm", "save", "scalar_tensor", "scatter",
+    "scatter_", "scatter_add", "scatter_add_", "scatter_reduce", "scatter_reduce_", "searchsorted",
+    "segment_reduce", "select", "select_copy", "select_scatter", "selu", "selu_", "serialization",
+    "set_autocast_cache_enabled", "set_autocast_cpu_dtype", "set_autocast_cpu_enabled",
+    "set_autocast_dtype", "set_autocast_enabled", "set_autocast_gpu_dtype",
+    "set_autocast_ipu_dtype", "set_autocast_ipu_enabled", "set_autocast_xla_dtype",
+    "set_autocast_xla_enabled", "settings", "sgn", "sgn_", "sigmoid", "sigmoid_", "sign", "sign_",
     "signal", "signbit", "sin", "sin_", "sinc", "sinc_", "sinh", "sinh_", "slice_copy",
     "slice_inverse", "slice_scatter", "slogdet", "smm", "softmax", "solve", "sort", "sparse",
     "sparse_bsc_tensor", "sparse_bsr_tensor", "sparse_compressed_tensor", "sparse_coo_tensor",
@@ -874,7 +885,7 @@ def as_strided(input: Tensor, size: _Sequence[_int], stride: _Sequence[_int], st
     """A view of the storage with the shape, strides and offset given."""
 
 def as_strided_(input: Tensor, size: _Sequence[_int], stride: _Sequence[_int], storage_offset: _int | None = None) -> Tensor:
-    """Make the tensor (``input``) what :func:`as_strided` gives of it; arguments: size, stride, storage_offset."""
+    """Let ``input`` be what :func:`as_strided` gives of it; arguments: size, stride, storage_offset."""
 
 def as_strided_copy(input: Tensor, size: _Sequence[_int], stride: _Sequence[_int], storage_offset: _int | None = None, *, out: Tensor | None = None) -> Tensor:
     """What ``as_strided`` views, as a tensor of its own; arguments: size, stride, storage_offset."""
@@ -2642,7 +2653,7 @@ def sort(input: Tensor, *, stable: _bool | None, dim: _int = -1, descending: _bo
 @_overload
 def sort(input: Tensor, dim: _int = -1, descending: _bool = False, *, out: _Sequence[Tensor] | None = None) -> _return_types.sort: ...
 
-def split(tensor: _Any, split_size_or_sections: _Any = None, dim: _int = 0, *, split_size: _Any = None) -> _Any:
+def split(tensor: _Any, split_size_or_sections: _Any, dim: _int = 0) -> _Any:
     """Pieces along ``dim`` of one size (the last may be smaller), or of the sizes given."""
 
 def split_copy(input: Tensor, split_size: _int, dim: _int = 0, *, out: _Sequence[Tensor] | None = None) -> tuple[Tensor, ...]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+__path__: list[str] = []  # of modules that _compat/inner_modules.txt names
+
 _NONE = "Cannot access accelerator device when none is available."
 
 

@@ -16,6 +16,8 @@ from mindtorch.kernels.support.atomic_file import write_whole
 from .autograd import profiler as _base
 from .autograd.profiler import record_function as record_function
 
+__path__: list[str] = []  # of modules that _compat/inner_modules.txt names
+
 __all__ = ["ProfilerAction", "ProfilerActivity", "profile", "record_function", "schedule",
            "supported_activities", "tensorboard_trace_handler"]  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,9 @@ from mindtorch.engine.symbolic_sizes import Count, as_index
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from .cuda_devices import current_index, require_cuda
+from .invalid_arguments import type_name
 from .other_devices import missing_device
-from .signatures import is_number, type_name
+from .signatures import is_number
 
 __all__ = [
     "as_device", "as_dtype", "as_int", "as_shape", "check_form", "check_value", "infer_shape",
@@ -63,6 +65,15 @@ def as_shape(sizes: Any, function: str = "size", argument: str = "size") -> tupl
         return tuple([as_index(n) for n in sizes])
     except TypeError:
         raise TypeError(_wrong_size(sizes, alone, f"{function}(): argument '{argument}'")) from None
+
+
+def check_sizes(shape: Sequence[int]) -> None:
+    """torch's error for a shape with a negative size."""
+    for n in shape:
+        if n < 0:
+            raise RuntimeError(
+                f"Trying to create tensor with negative dimension {n}: {list(shape)}"
+            )
 
 
 def _wrong_size(sizes: Any, alone: bool, start: str) -> str:

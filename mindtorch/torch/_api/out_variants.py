@@ -17,8 +17,8 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from .._tensor.size_and_formats import strided
 from ..return_types import of_out
+from .invalid_arguments import type_name
 from .out_rules import ANY, CAT, NO_DERIVATIVE, Out
-from .signatures import type_name
 
 
 def require_dtype(rule: Out, dtype: Any, out: Any) -> None:

@@ -185,7 +185,7 @@ class Public:
         """The check of calls that the call cache meets first."""
         if self.kernel is not None:
             return self.kernel.check(self.body)
-        return kind_check(name, method) if self.kinds_checked else None
+        return kind_check(self.signature or name, method) if self.kinds_checked else None
 
     def in_place(
         self, name: str, method: bool, apart: bool = False, autocast: str | None = None
@@ -380,6 +380,7 @@ def _in_place(
     """The variant that writes over its first argument."""
     body, synonyms, casting = public.called, public.synonyms, casts.state
     policies = (autocast, None)
+    check = kind_check(name, True) if public.checked else None
 
     def call(self: Any = _NOT_GIVEN, *args: Any, **kwargs: Any) -> Any:
         if self is _NOT_GIVEN:
@@ -389,6 +390,8 @@ def _in_place(
             if found is not None:
                 with casts.off():
                     return call(*found[0], **found[1])
+        if check is not None:
+            check((self, *args), kwargs)
         try:
             inplace.check_writable(self)
             given = self

@@ -21,11 +21,12 @@ from mindtorch.engine.op import Op
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant, full_flat
 
+from .invalid_arguments import type_name
 from .out_rules import ANY, Out
 from .out_variants import store_out
 from .public import Public, numpys_names, record_of, write_result
 from .shown_signature import ShownSignature
-from .signatures import arguments_of, has_signature, takes_nothing, type_name, wrong_call
+from .signatures import arguments_of, has_signature, takes_nothing, wrong_call
 
 __all__ = [
     "FUNCTIONAL", "FUNCTIONS", "METHODS", "binary", "binary_function", "check_numbers",
@@ -128,7 +129,8 @@ def functional(
     def register(body: Callable[..., Any]) -> Callable[..., Any]:
         public = Public(
             name or body.__name__, body, out=out, synonyms=numpys_names(body) if out else None,
-            explained="kernel" in facts if explained is None else explained, **facts,
+            explained="kernel" in facts if explained is None else explained,
+            kinds_checked=bool(explained), **facts,
         )  # fmt: skip
         if bare:
             body.public = public  # type: ignore[attr-defined]
@@ -160,7 +162,9 @@ def module_function(*, out: bool | Out = False, **facts: Any) -> _Decorator:
         prefix = next((f"{place}_" for place in ("linalg", "fft") if place in places), "")
         synonyms = numpys_names(body) | facts.pop("synonyms", {}) if out else None
         name = prefix + body.__name__
-        public = Public(name, body, out=out, synonyms=synonyms, signature=name, **facts)
+        public = Public(
+            name, body, out=out, synonyms=synonyms, signature=name, kinds_checked=True, **facts
+        )
         return public.as_function(body.__name__)
 
     return make

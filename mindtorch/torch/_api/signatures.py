@@ -22,11 +22,13 @@ from mindtorch.engine.allocator import refusal
 from mindtorch.engine.devices.device import Device
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
-from .._tensor.size_and_formats import Size
+from .._tensor.generator import Generator
+from .._tensor.size_and_formats import layout, memory_format
+from .invalid_arguments import listed, type_name
 
 __all__ = [
     "arguments_of", "by_torchs_names", "each_kind_once", "every_form_of", "has_signature",
-    "is_number", "kind_check", "takes_nothing", "type_name", "wrong_call",
+    "is_number", "kind_check", "takes_nothing", "wrong_call",
 ]  # fmt: skip
 
 _FILE = Path(__file__).with_name("signatures.txt")
@@ -62,11 +64,6 @@ class Form:
         self.numbers_too = numbers_too
         self.hidden = hidden
 
-    @property
-    def text(self) -> str:
-        """As torch lists it."""
-        return f"({', '.join(self.parts)})"
-
     @functools.cached_property
     def parts(self) -> list[str]:
         """The parameters' texts, with the star before those that have to be named."""
@@ -87,7 +84,9 @@ class Form:
 
     def check(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Raise _WrongError where the call does not fit."""
-        spread = self.positional == 1 and self.parameters[0].kind == "tuple of ints"
+        spread = self.positional == 1 and self.parameters[0].kind == "tuple of ints" and (
+            len(args) < 2 or (_is_int(args[0]) and not self.parameters[0].none)
+        )  # fmt: skip
         if len(args) > self.positional and not spread:
             raise self._too_many(len(args))
         at, left = 0, len(kwargs)
@@ -206,6 +205,9 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
     "str": lambda value: isinstance(value, str),
     "torch.dtype": _is_type,
     "tuple of Tensors": lambda value: isinstance(value, (list, tuple)),
+    "torch.Generator": lambda value: isinstance(value, Generator),
+    "torch.layout": lambda value: isinstance(value, layout),
+    "torch.memory_format": lambda value: isinstance(value, memory_format),
 }
 
 
@@ -219,21 +221,10 @@ def accepts(parameter: Parameter, value: Any, numbers_too: bool) -> bool:
         return not value or _is_int(value[0])
     if parameter.kind == "Tensor" and numbers_too and is_number(value):
         return True
+    if parameter.name == "dim" and isinstance(value, EngineTensor) and value.aval.shape:
+        return False  # a length may be a tensor of one element, an axis one of none
     known = _KINDS.get(parameter.kind)
     return known is None or known(value)
-
-
-def type_name(value: Any) -> str:
-    """An object's type, as C code calls it."""
-    if isinstance(value, dtypes.DType):
-        return "torch.dtype"
-    kind = type(value)
-    if kind is Size:
-        return "torch.Size"
-    heap = kind.__flags__ & (1 << 9)
-    if heap or kind.__module__ == "builtins":
-        return kind.__name__
-    return f"{kind.__module__}.{kind.__qualname__}"
 
 
 # --- the table ------------------------------------------------------------------------------------
@@ -313,46 +304,6 @@ def _parameters(text: str) -> tuple[Parameter, ...]:
 # --- what torch says ------------------------------------------------------------------------------
 
 
-def _kinds(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-    text = "".join(f"{type_name(x)}, " for x in args)
-    given = reversed(kwargs.items())  # torch asks a hash table, which lists the last one first
-    text += "".join(f"{name}={type_name(x)}, " for name, x in given)
-    return f"({text[:-2] if args else text})"
-
-
-def _kind(value: Any) -> str:
-    """A type's name, with those of a list's elements."""
-    if not isinstance(value, (list, tuple)):
-        return type_name(value)
-    inside = ", ".join(map(type_name, value))
-    if isinstance(value, list):
-        return f"list of [{inside}]"
-    return f"tuple of ({inside}{',' * (len(value) == 1)})"
-
-
-def _why_not(form: Form, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
-    """What torch adds to a signature with as many parts as there are arguments."""
-    parts, names = form.parts, [each.name for each in form.parameters]
-    if len(args) + len(kwargs) != max(len(parts), 1) or ("out" in names and "out" not in kwargs):
-        return None
-    strange = [name for name in kwargs if name not in names]
-    if strange:
-        return f"some of the keywords were incorrect: {', '.join(strange)}"
-    by_text = {each.text: each for each in form.parameters}
-    shown = []
-    for place, text in enumerate(parts or [""]):
-        parameter = by_text.get(text)
-        named = place >= len(args)
-        if named and (parameter is None or parameter.name not in kwargs):
-            return None
-        value = kwargs[parameter.name] if named and parameter else args[place]
-        known = parameter is not None and parameter.kind != "Number"
-        fits = known and parameter is not None and accepts(parameter, value, False)
-        label = f"{parameter.name}=" if named and parameter else ""
-        shown.append(f"{label}{_kind(value)}" if fits else f"!{label}{_kind(value)}!")
-    return f"some of the arguments have invalid types: ({', '.join(shown)})"
-
-
 def wrong_call(
     name: str, args: tuple[Any, ...], kwargs: dict[str, Any], method: bool = False
 ) -> TypeError | RuntimeError | None:
@@ -374,7 +325,7 @@ def wrong_call(
         except _WrongError as error:
             errors.append(str(error))
         else:
-            return None
+            return _not_unpacked(name, form.bound(args, kwargs) or {})
     if not forms or any(
         form.hidden and form.bound(args, kwargs) is not None for form in every_form_of(name, method)
     ):
@@ -389,7 +340,21 @@ def wrong_call(
     if not more or len(plausible) == 1:
         text = (plausible or errors)[0]
         return TypeError(text[1:] if text.startswith("!") else f"{name}{text}")
-    return TypeError(_listed(name, forms, args, kwargs))
+    return TypeError(listed(name, [form.parts for form in forms], args, kwargs))
+
+
+def _not_unpacked(name: str, values: dict[str, Any]) -> TypeError | None:
+    """torch's error for a list that begins with a whole number, and holds something else."""
+    for each, value in values.items():
+        if isinstance(value, (list, tuple)) and value and _is_int(value[0]):
+            for place, n in enumerate(value):
+                if not hasattr(n, "__index__"):
+                    why = f"type must be tuple of ints,but got {type_name(n)}"
+                    return TypeError(
+                        f"{name}(): argument '{each}' failed to unpack the object at pos "
+                        f'{place + 1} with error "{why}"'
+                    )
+    return None
 
 
 def takes_nothing(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> TypeError:
@@ -398,27 +363,6 @@ def takes_nothing(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> T
     if kwargs:
         return TypeError(f"{start} keyword arguments")
     return TypeError(f"{start} arguments ({len(args)} given)")
-
-
-def _listed(
-    name: str, forms: tuple[Form, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> str:
-    start = f"{name}() received an invalid combination of arguments - got "
-    if len(forms) == 1:
-        names = {each.name for each in forms[0].parameters}
-        strange = [key for key in reversed(kwargs) if key not in names]
-        if strange:
-            return f"{start}unrecognized keyword arguments: {', '.join(strange)}"
-        reason = _why_not(forms[0], args, kwargs) or ""
-        kinds = reason.partition("types: ")[2] or _kinds(args, kwargs)
-        return f"{start}{kinds}, but expected {forms[0].text}"
-    lines = [f"{start}{_kinds(args, kwargs)}, but expected one of:\n"]
-    for each in forms:
-        lines.append(f" * {each.text}\n")
-        why = _why_not(each, args, kwargs)
-        if why is not None:
-            lines.append(f"      didn't match because {why}\n")
-    return "".join(lines)
 
 
 def arguments_of(body: Any) -> tuple[str, ...]:
@@ -448,7 +392,7 @@ def has_signature(name: str) -> bool:
 def kind_check(name: str, method: bool) -> Callable[[Any, Any], None] | None:
     """A check of the calls of a function or method by the kinds of their arguments; None where
     the table has no such function."""
-    if name not in _table() and f".{name}" not in _table():
+    if not (has_signature(name) or f".{name}" in _table()):
         return None
 
     def error_of(args: Any, kwargs: Any) -> Exception | None:

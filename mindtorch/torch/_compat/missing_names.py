@@ -8,7 +8,9 @@ import sys
 
 from mindtorch.known_gaps import GAPS
 
-__all__ = ["missing", "reason_of"]
+__all__ = ["missing", "reason_of", "refuse_import"]
+
+_SCAN = "`mindtorch scan` lists all that a script uses of such names"
 
 
 def reason_of(path: str) -> str | None:
@@ -34,10 +36,7 @@ class _MissingError(AttributeError):
         text = str(self.args[0])
         reason = reason_of(".".join(self._asked))
         if reason is not None:
-            return (
-                f"{text}: it is not available in mindtorch ({reason}); `mindtorch scan` lists all "
-                "that a script uses of such names"
-            )
+            return f"{text}: it is not available in mindtorch ({reason}); {_SCAN}"
         return text
 
     @property
@@ -56,3 +55,16 @@ _MissingError.__module__ = "builtins"
 def missing(module: str, name: str) -> AttributeError:
     """The error for ``module.name``, by torch's name of the module."""
     return _MissingError(module, name)
+
+
+def refuse_import(path: str) -> None:
+    """Raise the error for an import of a module or name that the table of gaps has.
+
+    A finder calls it. Where a program only asks whether there is such a module
+    (`importlib.util.find_spec`), nothing is raised. The error names no module, so that
+    `from torch.ao import pruning` ends with this text, not Python's.
+    """
+    asked = sys._getframe(3).f_code.co_name  # of the import system, behind the finder
+    reason = reason_of(path) if asked == "_find_and_load_unlocked" else None
+    if reason is not None:
+        raise ModuleNotFoundError(f"{path} is not available in mindtorch ({reason}); {_SCAN}")

@@ -244,7 +244,7 @@ class Methods:
         """A view of the storage with the shape, strides and offset given."""
 
     def as_strided_(self, size: _Sequence[_int], stride: _Sequence[_int], storage_offset: _int | None = None) -> Tensor:
-        """Make the tensor (``input``) what :func:`as_strided` gives of it; arguments: size, stride, storage_offset."""
+        """Let ``input`` be what :func:`as_strided` gives of it; arguments: size, stride, storage_offset."""
 
     def as_strided_scatter(self, src: Tensor, size: _Sequence[_int], stride: _Sequence[_int], storage_offset: _int | None = None) -> Tensor:
         """``input`` with ``src`` in the place of a view with these strides."""
@@ -1777,7 +1777,7 @@ class Methods:
     def sparse_resize_and_clear_(self, size: _Any, sparse_dim: _int, dense_dim: _int) -> Tensor:
         """Only of sparse tensors: ``size``, ``sparse_dim`` and ``dense_dim`` anew."""
 
-    def split(self, split_size_or_sections: _Any = None, dim: _int = 0, *, split_size: _Any = None) -> _Any:
+    def split(self, split_size_or_sections: _Any, dim: _int = 0) -> _Any:
         """Pieces along ``dim`` of one size (the last may be smaller), or of the sizes given."""
 
     def split_with_sizes(self, split_sizes: _Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
@@ -1807,7 +1807,7 @@ class Methods:
 
     @_overload
     def squeeze_(self) -> Tensor:
-        """Make the tensor (``input``) what :func:`squeeze` gives of it; arguments: axes, or dim."""
+        """Let ``input`` be what :func:`squeeze` gives of it; arguments: axes, or dim."""
     @_overload
     def squeeze_(self, dim: _int) -> Tensor: ...
     @_overload
@@ -1865,13 +1865,13 @@ class Methods:
         """``input`` with two axes exchanged."""
 
     def swapaxes_(self, axis0: _int, axis1: _int) -> Tensor:
-        """Make the tensor (``input``) what :func:`swapaxes` gives of it; arguments: dim0, dim1."""
+        """Let ``input`` be what :func:`swapaxes` gives of it; arguments: dim0, dim1."""
 
     def swapdims(self, dim0: _int, dim1: _int) -> Tensor:
         """``input`` with two axes exchanged."""
 
     def swapdims_(self, dim0: _int, dim1: _int) -> Tensor:
-        """Make the tensor (``input``) what :func:`swapdims` gives of it; arguments: dim0, dim1."""
+        """Let ``input`` be what :func:`swapdims` gives of it; arguments: dim0, dim1."""
 
     def symeig(self, eigenvectors: _bool = False, upper: _bool = True, *, out: Tensor | None = None) -> _Any:
         """Removed from torch; raises RuntimeError that says what to call."""
@@ -1880,7 +1880,7 @@ class Methods:
         """The transpose of a matrix; a vector or number as it is."""
 
     def t_(self) -> Tensor:
-        """Make the tensor (``input``) what :func:`t` gives of it; arguments: none."""
+        """Let ``input`` be what :func:`t` gives of it; arguments: none."""
 
     def take(self, index: Tensor) -> Tensor:
         """``input`` read as one row, at ``index``."""
@@ -1948,7 +1948,7 @@ class Methods:
         """``input`` with two axes exchanged."""
 
     def transpose_(self, dim0: _int, dim1: _int) -> Tensor:
-        """Make the tensor (``input``) what :func:`transpose` gives of it; arguments: dim0, dim1."""
+        """Let ``input`` be what :func:`transpose` gives of it; arguments: dim0, dim1."""
 
     def triangular_solve(self, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False) -> _return_types.triangular_solve:
         """``(X, A)`` with ``A X = b``, ``A`` triangular."""
@@ -2014,7 +2014,7 @@ class Methods:
         """``input`` with an axis of length 1 put in at ``dim``."""
 
     def unsqueeze_(self, dim: _int) -> Tensor:
-        """Make the tensor (``input``) what :func:`unsqueeze` gives of it; arguments: dim."""
+        """Let ``input`` be what :func:`unsqueeze` gives of it; arguments: dim."""
 
     def values(self) -> _Any:
         """Only of sparse tensors."""

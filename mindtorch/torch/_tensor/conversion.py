@@ -22,7 +22,8 @@ from mindtorch.engine.tensor import captures, from_array, make, scripts
 from mindtorch.torch._api.deprecations import warn_of_lost_imaginary_part
 
 from .._api.arguments import as_device, as_dtype, require_tensor
-from .._api.signatures import type_name, wrong_call
+from .._api.invalid_arguments import type_name
+from .._api.signatures import wrong_call
 from .._compat.legacy_tensor_types import dtype_of_type_name
 from ..functions.dlpack import DLDeviceType
 from ..functions.shape import strides_for
@@ -165,8 +166,11 @@ class Conversions(EngineTensor):
             dtype = dtype.dtype if isinstance(dtype.dtype, DType) else dtypes.default
         return self.to(as_dtype(dtype))
 
-    def type_as(self, other: Any) -> Any:
-        """The tensor in the type of ``other``."""
+    def type_as(self, other: Any = None, *, x2: Any = None) -> Any:
+        """The tensor in the type of ``other``, which numpy calls ``x2``."""
+        other = x2 if other is None else other
+        if other is None:
+            raise wrong_call("type_as", (), {}, method=True) or TypeError("type_as()")
         require_tensor(other, "type_as", "other", 1)
         same = other.aval.dtype is self.aval.dtype
         return self if same else _cast(self, other.aval.dtype)

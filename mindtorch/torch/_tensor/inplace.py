@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.engine.autograd import inplace
+from mindtorch.engine.autograd import inplace, tape
 from mindtorch.engine.aval import aval, broadcast_shapes, contiguous_strides
 from mindtorch.engine.call_cache.call_cache import cached
 from mindtorch.engine.devices.device import cpu, empty_on
@@ -80,16 +80,22 @@ class Writing(EngineTensor):
             )
         if type(value) in (int, float, complex):
             check_value(value, self.aval.dtype, filling=self.aval.size == 1)
+        before = self._node
         try:
             inplace.fill_(self, value)
         except TypeError:
             raise wrong_call("fill_", (value,), {}, True) or TypeError("fill_()") from None
+        if self._node is not before:
+            tape.named(self, f"FillBackward{3 if isinstance(value, EngineTensor) else 2}")
         return self
 
     @_in_place
     def zero_(self) -> Any:
         """Fill with zeros."""
+        before = self._node
         inplace.fill_(self, 0)
+        if self._node is not before:
+            tape.named(self, "ZeroBackward0")
         return self
 
     def _writable_array(self) -> Any:

@@ -318,3 +318,36 @@ def custom_bwd(bwd: Callable[..., Any] | None = None, *, device_type: str) -> An
             return bwd(*args, **kwargs)
 
     return decorated
+
+
+def _of_device(general: Any, device: str, argument: str = "") -> Any:
+    """The deprecated form of a function above that has the device in its name."""
+    name = general.__name__.replace("autocast", f"autocast_{device}")
+    old, new = f"{name}({argument})", f"{general.__name__}('{device}'{argument and ', '}{argument})"
+
+    def get() -> Any:
+        _deprecated(old, new)
+        return general(device)
+
+    def set_dtype(dtype: DType) -> None:
+        _deprecated(old, new)
+        general(device, dtype)
+
+    def set_enabled(enabled: bool) -> None:
+        _deprecated(old, new)
+        general(device, enabled)
+
+    made: Any = {"": get, "dtype": set_dtype, "enabled": set_enabled}[argument]
+    made.__name__ = made.__qualname__ = name
+    made.__doc__ = f"Deprecated: ``{new}``."
+    return made
+
+
+get_autocast_ipu_dtype = _of_device(get_autocast_dtype, "ipu")
+get_autocast_xla_dtype = _of_device(get_autocast_dtype, "xla")
+is_autocast_ipu_enabled = _of_device(is_autocast_enabled, "ipu")
+is_autocast_xla_enabled = _of_device(is_autocast_enabled, "xla")
+set_autocast_ipu_dtype = _of_device(set_autocast_dtype, "ipu", "dtype")
+set_autocast_xla_dtype = _of_device(set_autocast_dtype, "xla", "dtype")
+set_autocast_ipu_enabled = _of_device(set_autocast_enabled, "ipu", "enabled")
+set_autocast_xla_enabled = _of_device(set_autocast_enabled, "xla", "enabled")

@@ -136,6 +136,11 @@ class set_grad_enabled(BlockMode):  # noqa: N801
     """
 
     def __init__(self, mode: bool) -> None:
+        if mode is None or type(mode) in (int, float, str):
+            raise TypeError(
+                "set_grad_enabled(): argument 'enabled' (position 1) must be bool, not "
+                f"{type(mode).__name__}"
+            )
         self.mode = bool(mode)
         self._previous = state.grad_enabled
         state.update(grad=self.mode or _dual())

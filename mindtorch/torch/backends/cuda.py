@@ -4,6 +4,7 @@ cuBLAS computes; the others are remembered: products add in float32, attention h
 from __future__ import annotations
 
 import contextlib
+import enum
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -62,6 +63,7 @@ class _PlanCache:
 matmul = cuBLASModule()
 cufft_plan_cache = _PlanCache()
 attention_choices = {"flash": True, "mem_efficient": True, "math": True, "cudnn": True}
+_reduced_sums = {"math": False}  # of attention in 16 bits
 
 
 def is_built() -> bool:
@@ -128,3 +130,55 @@ def sdp_kernel(
         stacklevel=2,
     )
     return _chosen(enable_flash, enable_math, enable_mem_efficient, enable_cudnn)
+
+
+def fp16_bf16_reduction_math_sdp_allowed() -> bool:
+    return _reduced_sums["math"]
+
+
+def allow_fp16_bf16_reduction_math_sdp(enabled: bool) -> None:
+    """Remember whether attention's products may add in 16 bits.
+
+    Args:
+        enabled: they may.
+    """
+    _reduced_sums["math"] = bool(enabled)
+
+
+def is_ck_sdpa_available() -> bool:
+    return False
+
+
+def can_use_flash_attention(params: Any, debug: bool = False) -> bool:
+    """False: attention has one kernel here."""
+    return False
+
+
+can_use_efficient_attention = can_use_cudnn_attention = can_use_flash_attention
+
+
+class _Preference:
+    """A library of the device that programs prefer; it is remembered."""
+
+    def __init__(self, names: str, first: int, text: str) -> None:
+        members = {name.capitalize(): i for i, name in enumerate(names.split())}
+        kinds: Any = enum.Enum
+        self.kinds = kinds(text, members)
+        self.names, self.chosen = names.split(), list(self.kinds)[first]
+
+    def __call__(self, backend: Any = None) -> Any:
+        """The library; ``backend`` chooses it, by its name or as a member of the enumeration."""
+        if isinstance(backend, str):
+            if backend not in self.names:
+                raise RuntimeError(
+                    f"Unknown input value. Choose from: {', '.join(self.names)}."
+                )
+            backend = self.kinds[backend.capitalize()]
+        if backend is not None:
+            self.chosen = backend
+        return self.chosen
+
+
+preferred_linalg_library = _Preference("default cusolver magma", 0, "_LinalgBackend")
+preferred_blas_library = _Preference("default cublas cublaslt ck", 1, "_BlasBackend")
+preferred_rocm_fa_library = _Preference("default aotriton ck", 0, "_ROCmFABackend")

@@ -20,3 +20,11 @@ def is_macos_or_newer(major: int, minor: int) -> NoReturn:
 
 def is_macos13_or_newer(minor: int = 0) -> NoReturn:
     raise RuntimeError("Cannot execute isOnMacOSorNewer() without MPS backend.")
+
+
+def get_core_count() -> NoReturn:
+    raise RuntimeError("Cannot execute getCoreCount() without MPS backend.")
+
+
+def get_name() -> NoReturn:
+    raise RuntimeError("Cannot execute getName() without MPS backend.")

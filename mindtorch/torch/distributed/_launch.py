@@ -120,6 +120,9 @@ class Failure:
         return not any(each in self.text for each in _CONSEQUENCES)
 
 
+LOCAL_RANK = "--local-rank={}"  # in a command: an argument that has the process's number
+
+
 @dataclass
 class Job:
     """The command, run in all processes of this machine."""
@@ -178,7 +181,8 @@ class Job:
             opened.append(Path(path).open("wb") if path else None)  # noqa: SIM115
             shown.append(tee)
         process = subprocess.Popen(
-            self.command, env=environment, start_new_session=True,
+            [LOCAL_RANK.format(local) if each == LOCAL_RANK else each for each in self.command],
+            env=environment, start_new_session=True,
             stdout=subprocess.PIPE if shown[0] else opened[0],
             stderr=subprocess.PIPE if shown[1] else opened[1],
         )  # fmt: skip

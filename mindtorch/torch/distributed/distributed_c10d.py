@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from typing import Any
+
 from mindtorch.torch._api.public_names import own_names as _own_names
 
 from ._collectives import all_gather as all_gather
@@ -70,3 +73,13 @@ __all__ = [
 ]  # fmt: skip
 
 _own_names(globals())
+
+
+def __getattr__(name: str) -> Any:
+    """What PyTorch has in this file, and here other files of the package: stores, objects."""
+    package = sys.modules[__package__ or ""]
+    if name[:2] == "__" or name not in vars(package):
+        raise AttributeError(
+            f"module 'torch.distributed.distributed_c10d' has no attribute '{name}'"
+        )
+    return vars(package)[name]

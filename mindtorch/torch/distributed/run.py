@@ -62,9 +62,16 @@ def get_args_parser() -> argparse.ArgumentParser:
     return parser  # fmt: skip
 
 
-def parse_args(args: list[str] | None) -> argparse.Namespace:
-    """Parse options; ``--nproc_per_node`` and ``--nproc-per-node`` are the same."""
-    parser = get_args_parser()
+def parse_args(
+    args: list[str] | None, parser: argparse.ArgumentParser | None = None
+) -> argparse.Namespace:
+    """Parse options; ``--nproc_per_node`` and ``--nproc-per-node`` are the same.
+
+    Args:
+        args: the command line's, without the program; None for this process's.
+        parser: one with more options.
+    """
+    parser = parser or get_args_parser()
     given = list(sys.argv[1:] if args is None else args)
     known = set(parser._option_string_actions)
     for i, text in enumerate(given):
@@ -134,7 +141,8 @@ def _command(options: argparse.Namespace) -> list[str]:
     debugged = os.environ.get("ENABLE_MS_DEBUGGER", "").lower() in ("1", "true", "on")
     worker = "debugged_worker" if debugged else "distributed_worker"
     start = [sys.executable, "-u", "-m", f"mindtorch.tools.{worker}", *kind]
-    return [*start, options.training_script, *options.training_script_args]
+    rank = [] if getattr(options, "use_env", True) else [_launch.LOCAL_RANK]  # as launch.py does
+    return [*start, options.training_script, *rank, *options.training_script_args]
 
 
 def _job(options: argparse.Namespace, place: _launch.Place, name: str) -> _launch.Job:

@@ -6,7 +6,7 @@ from typing import Any
 
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
-from .._api.signatures import is_number
+from .._api.signatures import is_number, wrong_call
 from .._api.warn_caller import warn_caller_once
 
 __all__ = ["old_factor", "old_sum"]
@@ -24,11 +24,10 @@ def _tell(name: str, old: str, *instead: str) -> None:
     )
 
 
-def _refuse(name: str, arguments: tuple[Any, ...]) -> TypeError:
-    kinds = ", ".join(
-        "Tensor" if isinstance(x, EngineTensor) else type(x).__name__ for x in arguments
-    )
-    return TypeError(f"{name}() received an invalid combination of arguments - got ({kinds})")
+def _refuse(name: str, arguments: tuple[Any, ...]) -> Exception:
+    method = name.endswith("_")
+    wrong = wrong_call(name, arguments[method:], {}, method)
+    return wrong or TypeError(f"{name}() received an invalid combination of arguments")
 
 
 def old_factor(

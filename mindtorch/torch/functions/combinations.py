@@ -62,6 +62,7 @@ def _same_dtype(first: Any, second: Any, argument: str) -> None:
 @function(namespace=False, name="lerp_", cacheable=True)
 def _lerp_(self: Any, end: Any, weight: Any) -> Any:
     """:func:`lerp` over ``self``."""
+    _same_dtype(self, end, "end")
     _require_lerp(self, weight)
     return inplace.apply_in_place(ops.lerp, self, self, end, operand(weight, "lerp_", "weight"))
 

@@ -116,7 +116,7 @@ def isclose(
     return comparisons.logical_or(close, within)
 
 
-@function()
+@function(checked=True)
 def allclose(
     input: Any,  # noqa: A002
     other: Any,
@@ -221,8 +221,10 @@ def isin(
         return (value.float() if value.dtype is dtypes.bfloat16 else value).array()
 
     for each in (elements, test_elements):
+        kind = "Bool" if isinstance(each, bool) else ""
         if hasattr(each, "aval") and each.aval.dtype.category in (dtypes.BOOL, dtypes.COMPLEX):
             kind = dtypes.scalar_type_name(each.aval.dtype)
+        if kind:
             raise RuntimeError(f"Unsupported input type encountered for isin(): {kind}")
     given, known = array_of(elements), array_of(test_elements)
     found = np.isin(given, known, assume_unique=assume_unique, invert=invert)

@@ -14,8 +14,10 @@ from mindtorch.engine.tensor import constant
 from mindtorch.engine.transforms.autocast import FULL
 
 from .._api.arguments import normalize_axis, require_tensor
+from .._api.invalid_arguments import type_name
 from .._api.out_rules import EXACT, Out
 from .._api.publish import function
+from .._api.signatures import is_number
 from .linear_algebra import require_one_type
 from .reduction import vector_norm
 
@@ -40,7 +42,9 @@ def cdist(
     """
     require_tensor(x1, "cdist", "x1", 1)
     require_tensor(x2, "cdist", "x2", 2)
-    if compute_mode not in _MODES:
+    if not is_number(p):
+        raise TypeError(f"cdist(): argument 'p' (position 3) must be float, not {type_name(p)}")
+    if not isinstance(compute_mode, str) or compute_mode not in _MODES:
         raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
     _check_rows(x1.aval, x2.aval, p)
     require_one_type(x1, x2)

@@ -11,7 +11,7 @@ from mindtorch.engine.ops import movement
 from mindtorch.engine.ops.reduction import sum_
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
-from .._api.signatures import type_name
+from .._api.invalid_arguments import type_name
 
 _TOO_FEW = (
     "einsum(): must specify the equation string and at least one operand, or at least one operand "
@@ -33,6 +33,9 @@ def einsum(equation: Any = None, *operands: Any) -> Any:
     """
     if not operands:
         raise ValueError(_TOO_FEW)
+    if not isinstance(equation, (str, EngineTensor)):
+        kind = type_name(equation)
+        raise TypeError(f"einsum(): argument 'equation' (position 1) must be str, not {kind}")
     if not isinstance(equation, str):
         equation, operands = _from_lists((equation, *operands))
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):

@@ -17,7 +17,7 @@ from mindtorch.engine.ops import indexing as ops
 from mindtorch.engine.ops import movement
 from mindtorch.engine.ops.comparison import equal
 from mindtorch.engine.tensor import Tensor as EngineTensor
-from mindtorch.engine.tensor import constant, from_array, full_flat, make
+from mindtorch.engine.tensor import from_array, full_flat, make
 from mindtorch.engine.transforms import vmap
 
 from .._api.arguments import (
@@ -32,6 +32,7 @@ from .._api.onnx_export import exporting_now
 from .._api.out_rules import EXACT, SAME_SCALAR_TYPE, Out
 from .._api.publish import FUNCTIONS, function, operand
 from .._api.warn_caller import warn_caller
+from ._places import check_places, check_range, check_slices, source_of
 from .creation import finish, full_like
 from .indexing import require_same_type, warn_byte_mask
 from .pointwise import scaled_operand
@@ -59,14 +60,6 @@ def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> An
     return ops.gather(input, index, axis=_axis(input, dim))
 
 
-def _source(x: Any, value: Any, name: str) -> Any:
-    if not isinstance(value, EngineTensor):
-        return constant(value)
-    if value.aval.dtype is not x.aval.dtype and not value.aval.weak:
-        raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype")
-    return value
-
-
 _OLD_REDUCE = {"add": "sum", "multiply": "prod"}
 
 
@@ -79,8 +72,9 @@ def scatter(
     Args:
         reduce: None to overwrite, "add" or "multiply".
     """
-    source = _source(input, value if src is None else src, "scatter")
+    source = source_of(input, value if src is None else src, "scatter")
     _check_filling(input, value if src is None else src)
+    check_places(input, _axis(input, dim), index, src)
     if reduce is None:
         made = ops.scatter(input, index, source, axis=_axis(input, dim))
         return made if isinstance(src, EngineTensor) else tape.named(made, "ScatterBackward1")
@@ -97,11 +91,12 @@ def scatter(
 def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Any:  # noqa: A002
     """``input`` with ``src`` added at ``index`` along ``dim``."""
     require_tensor(src, "scatter_add", "src", 4)
-    source = _source(input, src, "scatter")
+    source = source_of(input, src, "scatter")
+    check_places(input, _axis(input, dim), index, src)
     return ops.scatter_add(input, index, source, axis=_axis(input, dim))
 
 
-@function(out=Out(EXACT), in_place=True, apart=True, cacheable=True)
+@function(out=Out(EXACT), in_place=True, apart=True, cacheable=True, checked=True)
 def scatter_reduce(
     input: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True  # noqa: A002
 ) -> Any:
@@ -110,7 +105,8 @@ def scatter_reduce(
         raise RuntimeError(
             "reduce argument must be either sum, prod, mean, amax or amin, got " + str(reduce)
         )
-    source = _source(input, src, "scatter")
+    source = source_of(input, src, "scatter")
+    check_places(input, _axis(input, dim), index, src)
     if reduce != "sum":
         lacks = "complex" if reduce[0] == "a" else "bool" if reduce == "mean" else ""
         kernel = f"scatter_gather_tensor_cpu_reduce_{reduce}"
@@ -137,7 +133,8 @@ def index_reduce(
             f"{dtypes.scalar_type_name(source.aval.dtype)}"
         )
     axis = _axis(input, dim)
-    _check_slices(input, axis, index, source)
+    check_slices("index_reduce_", axis, index, source)
+    check_range(input, axis, index)
     kernel = "index_func_" if include_self else "index_reduce_func_exclude_input_init"
     refuse_kinds(kernel, input.aval, "bool complex")
     if not input.aval.ndim:
@@ -152,27 +149,6 @@ def index_reduce(
         input, places, source, axis=axis, reduce=reduce, include_self=include_self
     )
     return tape.named(found, "IndexReduceBackward0")
-
-
-def _check_slices(x: Any, axis: int, index: Any, source: Any) -> None:
-    """torch's errors for the places of slices in index_reduce."""
-    if index.aval.dtype not in (dtypes.int32, dtypes.int64):
-        raise RuntimeError(
-            "index_reduce_(): Expected dtype int32/int64 for index but got: "
-            f"{dtypes.scalar_type_name(index.aval.dtype)}"
-        )
-    slices = source.aval.shape[axis] if source.aval.ndim else 1
-    if index.aval.size != slices:
-        raise RuntimeError(
-            f"index_reduce_(): Number of indices ({index.aval.size}) should be equal to "
-            f"source.size(dim): ({slices}), for dim: {axis}"
-        )
-    length = x.aval.shape[axis] if x.aval.ndim else 1
-    if index.aval.device.type == "meta" or not vmap.is_known(index):
-        return
-    places = vmap.values_of_all(index)
-    if places.size and (places.min() < 0 or places.max() >= length):
-        raise IndexError("index out of range in self")
 
 
 @function(method=False, out=True, home="functional")
@@ -219,6 +195,11 @@ def index_select(input: Any, dim: int, index: Any) -> Any:  # noqa: A002
     axis = _axis(input, dim)
     if input.aval.ndim and not input.aval.shape[axis] and index.aval.size:
         raise RuntimeError("index_select(): self indexing axis dim should be positive")
+    if not input.aval.ndim and index.aval.size != 1:
+        raise RuntimeError(
+            "index_select(): Index to scalar can have only 1 value, got "
+            f"{index.aval.size} value(s)"
+        )
     return ops.index_select(input, index, axis=axis)
 
 
@@ -231,15 +212,16 @@ def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) 
             f"({dtypes.scalar_type_name(source.aval.dtype)}) must have the same scalar type"
         )
     axis = _axis(input, dim)
-    if source.aval.ndim:
-        own, given = list(input.aval.shape), list(source.aval.shape)
-        if not own or [n for i, n in enumerate(own) if i != axis] != [
-            n for i, n in enumerate(given) if i != axis
-        ]:
-            raise RuntimeError(
-                "source tensor shape must match self tensor shape, excluding the specified "
-                f"dimension. Got self.shape = {own} source.shape = {given}"
-            )
+    check_slices("index_add_", axis, index, source)
+    own, given = list(input.aval.shape), list(source.aval.shape)
+    compared = [list(own), list(given)]
+    if own and given:
+        compared = [[n for i, n in enumerate(each) if i != axis] for each in compared]
+    if compared[0] != compared[1]:
+        raise RuntimeError(
+            "source tensor shape must match self tensor shape, excluding the specified "
+            f"dimension. Got self.shape = {own} source.shape = {given}"
+        )
     scaled = scaled_operand(source, alpha, "index_add")
     return ops.index_add(input, index, scaled, axis=axis)
 
@@ -372,7 +354,7 @@ def take(input: Any, index: Any) -> Any:  # noqa: A002
     return ops.take(input, index)
 
 
-@function(in_place=True, apart=True)
+@function(in_place=True, apart=True, checked=True)
 def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Any:  # noqa: A002
     """``input`` read as one row, with ``source`` written (added) at ``index``."""
     if source.aval.size != index.aval.size:
@@ -385,6 +367,11 @@ def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Any:  
             "put_(): self and source expected to have the same dtype, but got self.dtype = "
             f"{dtypes.scalar_type_name(input.aval.dtype)} and source.dtype = "
             f"{dtypes.scalar_type_name(source.aval.dtype)}"
+        )
+    if index.aval.dtype is not dtypes.int64:
+        raise RuntimeError(
+            "put_(): Expected a long tensor for index, but got "
+            f"{dtypes.scalar_type_name(index.aval.dtype)}"
         )
     if index.aval.size and not input.aval.size:
         raise IndexError("put_(): Tried to put elements into an empty tensor")

@@ -329,8 +329,12 @@ def _in_rows(base: Any) -> Any:
 )  # fmt: skip
 def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:  # noqa: A002
     """``beta * input + alpha * mat1 @ mat2``."""
-    product = mm(mat1, mat2)
     _require_same("self and mat2 must", input, mat2)
+    _require_same("mat1 and mat2 must", mat1, mat2)
+    for name, each in (("mat1", mat1), ("mat2", mat2)):
+        if each.aval.ndim != 2:
+            raise RuntimeError(f"{name} must be a matrix, got {each.aval.ndim}-D tensor")
+    product = mm(mat1, mat2)
     return named(_combined(_in_rows(input), product, beta, alpha), "AddmmBackward0")
 
 
@@ -543,6 +547,7 @@ def cross(input: Any, other: Any, dim: int | None = None) -> Any:  # noqa: A002
         dim = next((i for i, n in enumerate(input.aval.shape) if n == 3), None)
         if dim is None:
             raise RuntimeError("no dimension of size 3 in input")
+    refuse_kinds("cross", input.aval, "bool")
     require_one_type(input, other)
     return linalg.cross(input, other, dim=dim)
 

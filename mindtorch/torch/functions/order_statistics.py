@@ -9,6 +9,7 @@ from mindtorch.engine import dtypes
 from mindtorch.engine.autograd import tape
 from mindtorch.engine.call_cache.call_cache import cached
 from mindtorch.engine.dispatch import state
+from mindtorch.engine.dtype_support import refuse_kinds
 from mindtorch.engine.ops import comparison as comparisons
 from mindtorch.engine.ops import elementwise as el
 from mindtorch.engine.ops import indexing, movement, reduction, rounding, sorting
@@ -40,7 +41,9 @@ Raises:
 
     @function(out=True, not_none=True, checked=True, name=name, about=about)
     def body(input: Any, dim: Any = None, keepdim: bool = False) -> Any:  # noqa: A002
-        require_order("median_cpu" if dim is None else "median_out", input)
+        kernel = "median_cpu" if dim is None else "median_out"
+        require_order(kernel, input)
+        refuse_kinds(kernel, input.aval, "bool")
         if dim is None:
             if keepdim:
                 raise TypeError(f'{name}() missing 1 required positional arguments: "dim"')

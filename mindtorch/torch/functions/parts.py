@@ -15,8 +15,10 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant, from_array, places_of
 
 from .._api.arguments import as_int, normalize_axis, require_tensors
+from .._api.invalid_arguments import type_name
 from .._api.out_rules import CAT, Out
 from .._api.publish import function
+from .._api.signatures import wrong_call
 from .._api.warn_caller import warn_caller
 from .shape import as_strided, ravel
 
@@ -78,25 +80,29 @@ def unbind(input: Any, dim: int = 0) -> Any:  # noqa: A002
     return views
 
 
-@function(home="functional", cacheable=True)
-def split(
-    tensor: Any, split_size_or_sections: Any = None, dim: int = 0, *, split_size: Any = None
-) -> Any:
+@function(
+    home="functional", cacheable=True, synonyms={"split_size": "split_size_or_sections"},
+    explained=False,
+)  # fmt: skip
+def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> Any:
     """Pieces along ``dim`` of one size (the last may be smaller), or of the sizes given.
 
     Args:
         split_size_or_sections: the length of a piece, or the lengths of all.
     """
     if not isinstance(tensor, EngineTensor):
-        kind = type(tensor).__name__
-        raise AttributeError(f"'{kind}' object has no attribute 'split'")
-    if split_size_or_sections is None:  # the method's name for it is split_size
-        split_size_or_sections = split_size
+        if not isinstance(tensor, str):  # which has a split of its own
+            getattr(tensor, "split")  # noqa: B009  # raises, as torch's function does
+        raise TypeError("must be str or None, not int")
     if not tensor.aval.ndim:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     axis = normalize_axis(dim, tensor.aval.ndim)
     size = tensor.aval.shape[axis]
     given = split_size_or_sections
+    if not isinstance(given, (int, EngineTensor)):
+        wrong = wrong_call("split_with_sizes", (tensor, given, dim), {})
+        if wrong is not None:
+            raise wrong
     if isinstance(given, (tuple, list)):
         sizes = [as_int(n) for n in given]
         if any(n < 0 for n in sizes):
@@ -299,9 +305,10 @@ for _ndim in (1, 2, 3):
 
 def _counts(repeats: Any, shape_text: str, least: int) -> Any:
     """How often each slice is repeated, as an array; torch's errors for other tensors."""
-    if not least <= repeats.aval.ndim <= 1:
+    known = repeats.aval.dtype in (dtypes.int32, dtypes.int64)
+    if not least <= repeats.aval.ndim <= 1 and (known or not least):
         raise RuntimeError(shape_text)
-    if repeats.aval.dtype not in (dtypes.int32, dtypes.int64):
+    if not known:
         kind = dtypes.scalar_type_name(repeats.aval.dtype)
         raise NotImplementedError(f"\"repeat_interleave_cpu\" not implemented for '{kind}'")
     counts = repeats.detach().array()
@@ -389,6 +396,10 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> Any:
     if not tensors:
         raise RuntimeError("meshgrid expects a non-empty TensorList")
     require_tensors(tensors)
+    if indexing is not None and not isinstance(indexing, str):
+        raise TypeError(
+            f"meshgrid(): argument 'indexing' must be str, not {type_name(indexing)}"
+        )
     for x in tensors:
         if x.aval.ndim > 1:
             raise RuntimeError(

@@ -234,11 +234,17 @@ _add_others, _sub_others = Implementations(), Implementations()
 
 
 def _add_(
-    self: Any, other: Any = NOT_GIVEN, *old: Any, alpha: Any = 1, x2: Any = NOT_GIVEN
+    self: Any, given: Any = NOT_GIVEN, /, *old: Any, alpha: Any = 1, x2: Any = NOT_GIVEN,
+    other: Any = NOT_GIVEN,
 ) -> Any:  # fmt: skip
     """``self += alpha * other``."""
+    other = x2 if other is NOT_GIVEN else other
     if other is NOT_GIVEN:
-        other = second("add_", x2)
+        other = given
+    elif given is not NOT_GIVEN:
+        other, old = given, (*old, other)
+    if other is NOT_GIVEN:
+        other = second("add_", other)
     if _add_others:
         found = _add_others.call((self, other, *old), {"alpha": alpha})
         if found is not NotImplemented:
@@ -256,11 +262,17 @@ def _add_(
 
 
 def _sub_(
-    self: Any, other: Any = NOT_GIVEN, *old: Any, alpha: Any = 1, x2: Any = NOT_GIVEN
+    self: Any, given: Any = NOT_GIVEN, /, *old: Any, alpha: Any = 1, x2: Any = NOT_GIVEN,
+    other: Any = NOT_GIVEN,
 ) -> Any:  # fmt: skip
     """``self -= alpha * other``."""
+    other = x2 if other is NOT_GIVEN else other
     if other is NOT_GIVEN:
-        other = second("sub_", x2)
+        other = given
+    elif given is not NOT_GIVEN:
+        other, old = given, (*old, other)
+    if other is NOT_GIVEN:
+        other = second("sub_", other)
     if _sub_others:
         found = _sub_others.call((self, other, *old), {"alpha": alpha})
         if found is not NotImplemented:

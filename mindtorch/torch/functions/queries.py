@@ -154,7 +154,7 @@ def positive(input: Any) -> Any:  # noqa: A002
     return input
 
 
-@function(method=False)
+@function(method=False, checked=True)
 def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:  # noqa: A002
     """The rows of ``r`` elements that can be taken from a vector, in order.
 

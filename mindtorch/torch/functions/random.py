@@ -19,7 +19,7 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant
 from mindtorch.engine.transforms.vmap import draw, redraw
 
-from .._api.arguments import as_device, as_dtype, as_int, as_shape, check_value
+from .._api.arguments import as_device, as_dtype, as_int, as_shape, check_sizes, check_value
 from .._api.out_variants import prepare_out, store_out
 from .._api.publish import function
 from .._api.warn_caller import warn_caller
@@ -92,11 +92,7 @@ def _define_factory(name: str, sampler: str, *arguments: float) -> None:
             _require_floating(out.aval, _KERNEL_NAMES[sampler])
             made = redraw(out, lambda array: draws(array, *arguments))
         else:
-            for n in shape:
-                if n < 0:
-                    raise RuntimeError(
-                        f"Trying to create tensor with negative dimension {n}: {list(shape)}"
-                    )
+            check_sizes(shape)
             chosen = dtypes.default if dtype is None else as_dtype(dtype)
             described = aval(shape, chosen, None, as_device(device))
             _require_floating(described, _KERNEL_NAMES[sampler])
@@ -162,6 +158,7 @@ def randint(
         )
     fill = _integers(low, high, generator)
     shape = as_shape((size,))
+    check_sizes(shape)
     if out is not None:
         asked = None if dtype is None else chosen
         return finish(redraw(prepare_out(out, "randint", shape, asked), fill), requires_grad)

@@ -27,9 +27,11 @@ from .._api.arguments import (
     normalize_axis,
     require_tensor,
 )
+from .._api.invalid_arguments import type_name
+from .._api.kernel_signatures import Kernel
 from .._api.out_rules import CAN_CAST, EXACT, OF_DTYPE, ONLY_BOOL, Out
 from .._api.publish import function, store_out
-from .._api.signatures import is_number, type_name
+from .._api.signatures import is_number
 from .._api.warn_caller import warn_caller
 
 
@@ -450,7 +452,17 @@ def _check_norm_type(given: Any, asked: Any) -> None:
     raise RuntimeError(f"linalg.vector_norm: {problem}")
 
 
-@function(out=Out(EXACT, shown="linalg_vector_norm"), cacheable=True, home="functional")
+_NORM = Kernel(
+    "linalg_vector_norm", "input p dim keepdim dtype=", "layout", turned={
+        "p": lambda p: 2.0 if p is None or isinstance(p, str) else p,
+        "dim": lambda dim: [dim] if isinstance(dim, int) else dim,
+    },
+)  # fmt: skip
+
+
+@function(
+    out=Out(EXACT, shown="linalg_vector_norm"), cacheable=True, home="functional", kernel=_NORM
+)
 def norm(
     input: Any,  # noqa: A002
     p: Any = "fro",

@@ -84,9 +84,9 @@ def diff(
     """
     if not input.aval.ndim:
         raise RuntimeError("diff expects input to be at least one-dimensional")
-    axis = single_axis(input, dim)
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
+    axis = single_axis(input, dim) if n else 0
     if n == 0:
         return tape.named(movement.clone(input), "torch::autograd::CopyBackwards")
     for each in (prepend, append):

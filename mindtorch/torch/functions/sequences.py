@@ -136,12 +136,12 @@ def _ends(name: str, start: Any, end: Any, steps: Any, more: str = "") -> tuple[
     )  # fmt: skip
     whole = isinstance(steps, EngineTensor) or hasattr(steps, "__index__")
     check_form(name, whole, (start, end, steps), *forms)
-    wrong = [
-        f"{word} with {x.aval.ndim} dimension(s)"
-        for word, x in (("start", start), ("end", end))
-        if isinstance(x, EngineTensor) and x.aval.ndim
-    ]  # fmt: skip
-    if wrong:
+    given = {
+        word: x.aval.ndim for word, x in (("start", start), ("end", end))
+        if isinstance(x, EngineTensor)
+    }  # fmt: skip
+    wrong = [f"{word} with {ndim} dimension(s)" for word, ndim in given.items()]
+    if any(given.values()):
         raise RuntimeError(
             f"{name} only supports 0-dimensional start and end tensors, but got "
             f"{' and '.join(wrong)}."

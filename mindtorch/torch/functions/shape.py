@@ -20,6 +20,7 @@ from .._api.arguments import (
     as_int,
     as_shape,
     check_form,
+    check_sizes,
     infer_shape,
     normalize_axes,
     normalize_axis,
@@ -262,9 +263,7 @@ def repeat(self: Any, *sizes: Any, repeats: Any = None) -> Any:
         )
     shape = (1,) * (len(counts) - ndim) + self.aval.shape
     full = [c * n for c, n in zip(counts, shape, strict=True)]
-    for n in full:
-        if n < 0:
-            raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {full}")
+    check_sizes(full)
     x = ops.reshape(self, tuple(v for n in shape for v in (1, n)))
     x = ops.expand(x, shape=tuple(v for c, n in zip(counts, shape, strict=True) for v in (c, n)))
     laid = ops.reshape(ops.clone(x), tuple(c * n for c, n in zip(counts, shape, strict=True)))
@@ -386,21 +385,20 @@ def roll(input: Any, shifts: Any, dims: Any = None) -> Any:  # noqa: A002
         raise RuntimeError("`shifts` required")
     if dims is None or (dims.__class__ is tuple and not dims):
         if len(counts) != 1:
-            raise RuntimeError(
-                f"shifts and dimensions must align. shifts: {len(counts)}, dims:0"
-            )
+            text = f"shifts and dimensions must align. shifts: {len(counts)}, dims:0"
+            raise RuntimeError(text)
         flat = ops.roll(ops.reshape(input, (input.aval.size,)), shifts=counts, axes=(0,))
         return tape.named(ops.reshape(flat, input.aval.shape), "RollBackward0")
     axes = _each(dims)
     if len(axes) != len(counts):
-        raise RuntimeError(
-            f"shifts and dimensions must align. shifts: {len(counts)}, dims:{len(axes)}"
-        )
+        text = f"shifts and dimensions must align. shifts: {len(counts)}, dims:{len(axes)}"
+        raise RuntimeError(text)
     if not input.aval.ndim:
         raise IndexError(f"Dimension specified as {axes[0]} but tensor has no dimensions")
-    return ops.roll(
-        input, shifts=counts, axes=tuple(normalize_axis(a, input.aval.ndim) for a in axes)
-    )
+    if input.aval.size:
+        axes = tuple(normalize_axis(a, input.aval.ndim) for a in axes)
+        return ops.roll(input, shifts=counts, axes=axes)
+    return tape.named(ops.clone(input), "RollBackward0")
 
 
 @function(cacheable=True)
@@ -571,7 +569,11 @@ def _define_in_place(name: str, arguments: str) -> None:
     body = METHODS[name]
 
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return become(self, body(self, *args, **kwargs))
+        try:
+            return become(self, body(self, *args, **kwargs))
+        except RuntimeError as error:
+            error.args = (str(error).replace(f"{name}()", f"{name}_()"),)
+            raise
 
     def variant(self: Any, *args: Any, **kwargs: Any) -> Any:
         if tape.requires_grad(self) and tape.is_leaf(self):
@@ -584,9 +586,7 @@ def _define_in_place(name: str, arguments: str) -> None:
         return call(self, *args, **kwargs)
 
     call.__name__ = variant.__name__ = name + "_"
-    variant.__doc__ = (
-        f"Make the tensor (``input``) what :func:`{name}` gives of it; arguments: {arguments}."
-    )
+    variant.__doc__ = f"Let ``input`` be what :func:`{name}` gives of it; arguments: {arguments}."
     variant.__signature__ = ShownSignature(body)  # type: ignore[attr-defined]
     METHODS[name + "_"] = variant
 

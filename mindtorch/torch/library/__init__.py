@@ -11,6 +11,7 @@ import inspect
 import sys
 import types
 import typing
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -28,6 +29,7 @@ __all__ = [
     "fallthrough_kernel",
     "get_ctx",
     "impl",
+    "impl_abstract",
     "infer_schema",
     "register_autocast",
     "register_autograd",
@@ -306,6 +308,26 @@ def register_fake(
     """
     operator = operator_named(_name_of(op))
     return _decorated(func, lambda each: setattr(operator, "fake", each))
+
+
+def impl_abstract(
+    qualname: str, func: Callable[..., Any] | None = None, *, lib: Library | None = None,
+    _stacklevel: int = 1,
+) -> Any:  # fmt: skip
+    """The older name of :func:`register_fake`.
+
+    Args:
+        qualname: the operator's, with its namespace.
+        func: the rule; None: a decorator of it is returned.
+        lib: the library whose end removes the rule.
+    """
+    warnings.warn(
+        "torch.library.impl_abstract was renamed to torch.library.register_fake. Please use that "
+        "instead; we will remove torch.library.impl_abstract in a future version of PyTorch.",
+        DeprecationWarning,
+        stacklevel=2,
+    )
+    return register_fake(qualname, func, lib=lib)
 
 
 def register_autograd(

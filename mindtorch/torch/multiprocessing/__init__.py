@@ -11,6 +11,7 @@ from multiprocessing import *  # noqa: F403
 
 from mindtorch.torch._api.public_names import own_names as _own_names
 
+from .._compat.module_aliases import alias_module
 from .._tensor.shared_memory import is_shared as is_shared
 from .._tensor.shared_memory import register_reducers as _register_reducers
 from .._tensor.shared_memory import share_memory as share_memory
@@ -31,6 +32,12 @@ __all__ = [  # noqa: PLE0604
 ]  # fmt: skip
 
 _register_reducers()
+_function = spawn
+alias_module(
+    __name__, "spawn", "ProcessContext ProcessException ProcessExitedException "
+    "ProcessRaisedException SpawnContext spawn start_processes",
+)  # fmt: skip
+spawn = _function  # which hides the module, as in PyTorch
 
 
 def get_all_sharing_strategies() -> set[str]:

@@ -408,7 +408,13 @@ def _along(op: Any, x: Any, dim: int, dtype: Any, method: str) -> Any:
     return op(x, axis=axis)
 
 
-@functional(cacheable=True)
+_ALONG = functools.partial(
+    Kernel, arguments="input dim dtype=", method=True,
+    turned={"dim": lambda dim: 0 if dim is None else dim},  # which chooses one
+)  # fmt: skip
+
+
+@functional(cacheable=True, kernel=_ALONG("softmax"))
 def softmax(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:  # noqa: A002
     """exp(x) / sum(exp(x)) along ``dim``.
 
@@ -437,7 +443,7 @@ def softmin(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None
     return _along(softmax_ops.softmax, -input, dim, dtype, "softmax")
 
 
-@functional(cacheable=True)
+@functional(cacheable=True, kernel=_ALONG("log_softmax"))
 def log_softmax(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:  # noqa: A002
     """x - log(sum(exp(x))) along ``dim``.
 

@@ -7,6 +7,7 @@ win over ``reduction``. A ``reduction`` of another name raises ValueError.
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -41,6 +42,9 @@ __all__ = [
     "soft_margin_loss",
 ]  # fmt: skip
 
+_SIZES = "target.size input.size weight.size"  # what torch's functions ask for first
+_loss = functools.partial(functional, cacheable=True, autocast=FULL, autocast_cuda=FULL)
+
 
 def _flat_classes(input: Any, target: Any) -> tuple[Any, Any]:  # noqa: A002
     """``(N, C, *)`` and ``(N, *)`` from what torch takes; errors where the shapes differ."""
@@ -56,7 +60,7 @@ def _flat_classes(input: Any, target: Any) -> tuple[Any, Any]:  # noqa: A002
     if x.shape[0] != t.shape[0] if t.ndim else True:
         raise ValueError(
             f"Expected input batch_size ({x.shape[0]}) to match target batch_size "
-            f"({t.shape[0] if t.ndim else 1})."
+            f"({t.shape[0] if t.ndim else 0})."
         )
     if x.ndim == 2 and t.ndim != 1:
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
@@ -85,8 +89,9 @@ def _target_weights(target: Any, weight: Any, ignore_index: int, like: Any) -> A
 
 
 @functional(
-    autocast=FULL, autocast_cuda=FULL, kernel=Kernel("nll_loss_nd", "input target weight"),
-)
+    autocast=FULL, autocast_cuda=FULL,
+    kernel=Kernel("nll_loss_nd", "input target weight reduction ignore_index"),
+)  # fmt: skip
 def nll_loss(
     input: Any,  # noqa: A002
     target: Any,
@@ -143,10 +148,9 @@ def _nll(
     return loss.squeeze(0) if single else loss
 
 
-@functional(
-    cacheable=True, autocast=FULL, autocast_cuda=FULL,
-    kernel=Kernel("cross_entropy_loss", "input target weight"),
-)  # fmt: skip
+@_loss(kernel=Kernel(
+    "cross_entropy_loss", "input target weight reduction ignore_index label_smoothing"
+))  # fmt: skip
 def cross_entropy(
     input: Any,  # noqa: A002
     target: Any,
@@ -244,11 +248,10 @@ def _of_one_size(input: Any, target: Any) -> tuple[Any, Any]:  # noqa: A002
 
 
 def _weighed(loss: Any, weight: Any, reduction: str) -> Any:
-    if weight is None:
-        return reduced(loss, reduction)
-    loss = loss * weight
-    if reduction == "mean":
-        return loss.sum() / weight.expand_as(loss).sum()
+    if weight is not None:
+        loss = loss * weight
+        if reduction == "mean":
+            return loss.sum() / weight.expand_as(loss).sum()
     return reduced(loss, reduction)
 
 
@@ -256,6 +259,7 @@ def _promoted(input: Any, target: Any, kernel: str) -> Any:  # noqa: A002
     """``input``; whole numbers in the type that they have with ``target``'s, which has to be one
     of floating-point numbers."""
     refuse_kinds(kernel, input.aval, "complex")
+    refuse_kinds(kernel, target.aval, "complex")
     if input.aval.dtype.category >= dtypes.FLOAT:
         return input
     dtype = dtypes.promote(input.aval.dtype, target.aval.dtype)
@@ -263,7 +267,7 @@ def _promoted(input: Any, target: Any, kernel: str) -> Any:  # noqa: A002
     return movement.cast(input, dtype=dtype)
 
 
-@functional(cacheable=True, autocast=FULL, autocast_cuda=FULL)
+@_loss(kernel=Kernel("mse_loss", "input", _SIZES))
 def mse_loss(
     input: Any, target: Any, size_average: Any = None, reduce: Any = None,  # noqa: A002
     reduction: str = "mean", weight: Any = None,
@@ -281,7 +285,7 @@ def mse_loss(
     return loss if weight is not None else tape.named(loss, "MseLossBackward0")
 
 
-@functional(cacheable=True, autocast=FULL, autocast_cuda=FULL)
+@_loss(kernel=Kernel("l1_loss", "input", _SIZES))
 def l1_loss(
     input: Any, target: Any, size_average: Any = None, reduce: Any = None,  # noqa: A002
     reduction: str = "mean", weight: Any = None,
@@ -297,7 +301,7 @@ def l1_loss(
     return _weighed(pointwise.absolute(pointwise.subtract(input, target)), weight, reduction)
 
 
-@functional(cacheable=True, autocast=FULL, autocast_cuda=FULL)
+@_loss()
 def smooth_l1_loss(
     input: Any, target: Any, size_average: Any = None, reduce: Any = None,  # noqa: A002
     reduction: str = "mean", beta: float = 1.0,
@@ -319,7 +323,7 @@ def smooth_l1_loss(
     return tape.named(loss, "SmoothL1LossBackward0")
 
 
-@functional(cacheable=True, autocast=FULL, autocast_cuda=FULL, around=in_float32)
+@_loss(around=in_float32)
 def huber_loss(
     input: Any, target: Any, reduction: str = "mean", delta: float = 1.0, weight: Any = None  # noqa: A002
 ) -> Any:
@@ -341,9 +345,7 @@ def huber_loss(
     return tape.named(reduced(loss.to(input.dtype), reduction), "HuberLossBackward0")
 
 
-@functional(
-    cacheable=True, autocast=FULL, autocast_cuda=FULL, kernel=Kernel("kl_div", "input target"),
-)  # fmt: skip
+@_loss(kernel=Kernel("kl_div", "input target reduction log_target="))
 def kl_div(
     input: Any, target: Any, size_average: Any = None, reduce: Any = None,  # noqa: A002
     reduction: str = "mean", log_target: bool = False,
@@ -391,7 +393,7 @@ _UNSAFE = (
 )
 
 
-@functional(autocast=FULL)
+@functional(autocast=FULL, kernel=Kernel("binary_cross_entropy", "input target weight", _SIZES))
 def binary_cross_entropy(
     input: Any, target: Any, weight: Any = None, size_average: Any = None, reduce: Any = None,  # noqa: A002
     reduction: str = "mean",
@@ -421,11 +423,7 @@ def binary_cross_entropy(
             f"Found dtype {dtypes.scalar_type_name(target.aval.dtype)} but expected "
             f"{dtypes.scalar_type_name(input.aval.dtype)}"
         )
-    if input.aval.dtype.category < dtypes.FLOAT:
-        raise NotImplementedError(
-            "\"binary_cross_entropy\" not implemented for "
-            f"'{dtypes.scalar_type_name(input.aval.dtype)}'"
-        )
+    require_floats(input.aval, "binary_cross_entropy")
     for name, each in (("input", input), ("target", target)):
         values = vmap.values_of_all(each)
         if values.size and not ((values >= 0) & (values <= 1)).all():
@@ -435,7 +433,10 @@ def binary_cross_entropy(
     return tape.named(loss, "BinaryCrossEntropyBackward0")
 
 
-@functional(cacheable=True, autocast=FULL, autocast_cuda=FULL, around=in_float32)
+@_loss(around=in_float32, kernel=Kernel(
+    "binary_cross_entropy_with_logits", "input target weight pos_weight reduction",
+    "target.size input.size",
+))  # fmt: skip
 def binary_cross_entropy_with_logits(
     input: Any, target: Any, weight: Any = None, size_average: Any = None, reduce: Any = None,  # noqa: A002
     reduction: str = "mean", pos_weight: Any = None,
@@ -479,9 +480,8 @@ def binary_cross_entropy_with_logits(
     return tape.named(loss, "BinaryCrossEntropyWithLogitsBackward0")
 
 
-@functional(
-    cacheable=True, autocast=FULL, autocast_cuda=FULL,
-    kernel=Kernel("poisson_nll_loss", "input target log_input full eps"), around=in_float32,
+@_loss(
+    kernel=Kernel("poisson_nll_loss", "input target log_input full eps"), around=in_float32
 )  # fmt: skip
 def poisson_nll_loss(
     input: Any, target: Any, log_input: bool = True, full: bool = False, size_average: Any = None,  # noqa: A002

@@ -259,6 +259,8 @@ def group_norm(
             f"Expected at least 2 dimensions for input tensor but received {len(shape)}"
         )
     num_groups = operator.index(num_groups)
+    if num_groups < 0:
+        raise RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}")
     sizes = [shape[0] * shape[1] // num_groups, num_groups, *shape[2:]]
     if math.prod(sizes) // max(sizes[1], 1) == 1:
         raise ValueError(
@@ -272,10 +274,11 @@ def group_norm(
         )
     for name, value in (("weight", weight), ("bias", bias)):
         if value is not None and value.aval.shape != (shape[1],):
+            shown = value if weight is None else weight  # torch names the weight's for both
             raise RuntimeError(
                 f"Expected {name} to be a vector of size equal to the number of channels in "
-                f"input, but got {name} of shape {list(value.aval.shape)} and input of shape "
-                f"{list(shape)}"
+                f"input, but got {name} of shape {list(shown.aval.shape)} and input of "
+                f"shape {list(shape)}"
             )
     return ops.group_norm(input, weight, bias, groups=num_groups, eps=float(eps))[0]
 

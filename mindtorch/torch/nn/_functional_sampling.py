@@ -15,7 +15,7 @@ from mindtorch.engine.dtype_support import require_floats
 from mindtorch.engine.ops import sampling
 from mindtorch.engine.transforms.autocast import FULL, WIDEST
 
-from .._api.kernel_signatures import Kernel
+from .._api.kernel_signatures import Kernel, number_of
 from .._api.publish import functional
 from .._api.warn_caller import warn_caller
 
@@ -159,7 +159,16 @@ def _cubic(x: Any, places: Sequence[Any], padding_mode: str, align: bool) -> Any
     return total
 
 
-@functional(autocast=FULL, autocast_cuda=WIDEST, kernel=Kernel("grid_sampler", "input grid"))
+@functional(
+    autocast=FULL, autocast_cuda=WIDEST, checked=True,
+    kernel=Kernel(
+        "grid_sampler", "input grid mode padding_mode align_corners",
+        turned={
+            "mode": number_of, "padding_mode": number_of,
+            "align_corners": lambda value: False if value is None else value,
+        },
+    ),
+)  # fmt: skip
 def grid_sample(
     input: Any,  # noqa: A002
     grid: Any,

@@ -92,7 +92,8 @@ class SGD(ParameterwiseOptimizer):
                 fused.watch(self.state, params, update.state_names)
             return
         for i, (p, grad) in enumerate(zip(params, grads, strict=True)):
-            _update(update, p, -grad if maximize else grad, states[i] if states else {}, settings)
+            state = states[i] if states else {}
+            update_tensors(update, p, -grad if maximize else grad, state, settings)
 
 
 def _fused_step(
@@ -120,7 +121,7 @@ def _fused_step(
     return True
 
 
-def _update(
+def update_tensors(
     update: updates.Update, p: Any, grad: Any, state: dict[str, Any], settings: Any
 ) -> None:
     """One step of ops on tensors, for parameters that the kernel does not take."""

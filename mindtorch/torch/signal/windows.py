@@ -18,6 +18,8 @@ from .._api.arguments import as_dtype
 from .._api.publish import FUNCTIONS as torch
 from .._tensor.size_and_formats import strided
 
+__path__: list[str] = []  # of modules that _compat/inner_modules.txt names
+
 
 def _options(name: str, places: int, options: dict[str, Any]) -> dict[str, Any]:
     """The options of a factory function; torch's errors for those that windows do not have."""

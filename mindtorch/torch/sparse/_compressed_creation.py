@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -95,7 +96,8 @@ def _made(
             f"{form.names[0]}_indices.shape[-1] must be equal to the number of {name} + 1 = "
             f"{(rows if form.by_row else columns) + 1}, but got {lead + 1}"
         )
-    lists = first.reshape((-1, lead + 1)), second.reshape((-1, second.shape[-1]))
+    matrices = math.prod(first.shape[:-1])
+    lists = first.reshape((matrices, lead + 1)), second.reshape((matrices, second.shape[-1]))
     for one, other in zip(*lists, strict=True):
         _check_lines(form, one, other, checked(check_invariants))
     spread = [np.repeat(np.arange(lead), np.diff(each)) for each in lists[0]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import subprocess
 import sys
 from typing import Any
@@ -21,6 +22,97 @@ def test_missing_names_say_why(path: str) -> None:
     assert not hasattr(module, name)
     with pytest.raises(AttributeError, match=r"see docs/quantization.md.*mindtorch scan"):
         getattr(module, name)
+
+
+def test_imports_of_missing_modules_say_why() -> None:
+    for line in ("import torch.ao.pruning", "from torch.ao import pruning",
+                 "import torch.fx.passes.graph_drawer", "from torch.onnx import verification"):
+        with pytest.raises(ImportError, match=r"is not available in mindtorch \(.*mindtorch scan"):
+            exec(line.replace("torch", "mindtorch.torch", 1))
+    with pytest.raises(ModuleNotFoundError, match=r"No module named .mindtorch\.torch\.nowhere"):
+        importlib.import_module("mindtorch.torch.nowhere")
+    assert importlib.util.find_spec("mindtorch.torch.ao.pruning") is None  # asked, not imported
+    program = "from mindtorch.tools import mstorch_enable; from torch.ao import pruning"
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert "torch.ao.pruning is not available in mindtorch (" in done.stderr
+    assert "Fail to import  mindtorch.torch.ao.pruning" in done.stdout
+
+
+@pytest.mark.parametrize(("module", "names"), [
+    ("nn.parallel.comm", "broadcast reduce_add"), ("nn.quantized.modules.linear", "Linear"),
+    ("ao.nn.quantized.modules.conv", "Conv2d"), ("signal.windows.windows", "hann"),
+    ("profiler.profiler", "profile schedule"), ("utils.benchmark.utils.timer", "Timer"),
+    ("masked.maskedtensor.core", "MaskedTensor"), ("xpu.memory", "memory_allocated"),
+    ("xpu.random", "manual_seed_all"), ("accelerator.memory", "empty_cache"),
+    ("multiprocessing.spawn", "ProcessRaisedException spawn"), ("optim.adam", "Adam adam"),
+    ("distributed.distributed_c10d", "PrefixStore all_gather_object"),
+    ("onnx.symbolic_opset17", "layer_norm"),
+])  # fmt: skip
+def test_modules_of_torchs_files(module: str, names: str) -> None:
+    for prefix in ("torch", "mindtorch.torch"):
+        found = importlib.import_module(f"{prefix}.{module}")
+        for name in names.split():
+            assert callable(getattr(found, name)), (prefix, module, name)
+    with pytest.raises(AttributeError):
+        importlib.import_module(f"mindtorch.torch.{module}").__nothing__
+    assert callable(ours.multiprocessing.spawn)  # not the module that it hides
+
+
+def test_names_of_torch_that_are_compiled() -> None:
+    missing = [name for name in torch.__all__ if not hasattr(ours, name)]
+    assert set(missing) == {"bit", "cpp", "float4_e2m1fn_x2"}
+    mine: Any = ours
+    with pytest.raises(NotImplementedError, match="there is no interpreter of scripts"):
+        mine.CompilationUnit()
+    assert mine.wait(mine.fork(lambda: 3)) == 3
+    crow = mine.crow_indices_copy(ours.eye(2).to_sparse_csr())
+    assert crow.tolist() == [0, 1, 2]
+    for name in ("get_autocast_xla_dtype", "is_autocast_ipu_enabled"):
+        with pytest.warns(DeprecationWarning, match=name):
+            assert str(getattr(ours, name)()) == str(quietly(getattr(torch, name)))
+
+
+def quietly(function: Any) -> Any:
+    with pytest.warns(DeprecationWarning):
+        return function()
+
+
+def outcome(make: Any, library: Any) -> tuple[str, str]:
+    try:
+        return "value", str(make(library))
+    except Exception as error:
+        return type(error).__name__, str(error).partition("\n")[0].partition(". ")[0]
+
+
+@pytest.mark.parametrize("make", [
+    lambda t: t.xpu.memory_snapshot(), lambda t: t.xpu.get_arch_list(),
+    lambda t: t.xpu.Stream(), lambda t: t.xpu.MemPool(), lambda t: t.xpu.Event(),
+    lambda t: t.xpu.get_per_process_memory_fraction(), lambda t: t.xpu.set_rng_state_all([]),
+    lambda t: t.xpu.default_generators, lambda t: t.mtia.record_memory_history(),
+    lambda t: t.mtia.set_rng_state_all([]), lambda t: t.backends.mkl.VERBOSE_ON,
+    lambda t: t.backends.nnpack.set_flags(True), lambda t: t.backends.nnpack.set_flags(1),
+    lambda t: t.backends.cuda.preferred_linalg_library("default"),
+    lambda t: t.backends.cuda.preferred_blas_library("mkl"),
+    lambda t: t.backends.cuda.fp16_bf16_reduction_math_sdp_allowed(),
+    lambda t: t.backends.cuda.is_ck_sdpa_available(),
+])  # fmt: skip
+def test_devices_and_libraries_that_are_not_here(make: Any) -> None:
+    assert outcome(make, ours) == outcome(make, torch)
+
+
+def test_switches_of_libraries_come_back() -> None:
+    for module in (ours.backends.nnpack, ours.backends.miopen):
+        before = module.set_flags(True)
+        with module.flags(False):
+            assert module.set_flags(False) == (False,)
+        assert module.set_flags(*before) == (True,)
+    with ours.backends.mkl.verbose(ours.backends.mkl.VERBOSE_OFF):
+        pass
+    xpu: Any = ours.xpu
+    with xpu.device(0), xpu.stream(None):
+        pass
 
 
 def test_misspelled_names_get_a_suggestion() -> None:

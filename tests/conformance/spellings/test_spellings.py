@@ -39,7 +39,8 @@ def test_all_spellings(part: int) -> None:
     "torch.linalg.norm", "torch.linalg.inv", "torch.linalg.qr", "torch.max", "torch.addmm",
     "torch.abs_", "torch.Tensor.polygamma", "torch.Tensor.eq_", "torch.full", "torch.zeros",
     "torch.arange", "torch.randint_like", "torch.special.erf", "torch.expand_copy",
-    "torch.fft.fftfreq", "torch.is_complex", "torch.Tensor.tensor_split",
+    "torch.fft.fftfreq", "torch.is_complex", "torch.Tensor.tensor_split", "torch.Tensor.add_",
+    "torch.Tensor.sub_", "torch.Tensor.type_as", "torch.split",
 ])  # fmt: skip
 def test_spellings_of(path: str) -> None:
     found = failures([form for form in FORMS if form.path == path])

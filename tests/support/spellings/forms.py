@@ -190,5 +190,6 @@ _NOT_OF_TENSORS = {
     "set_deterministic_debug_mode", "set_float32_matmul_precision", "manual_seed", "seed",
     "vmap", "while_loop", "get_device_module", "handle_torch_function", "has_torch_function",
     "boolean_dispatch", "assert_int_or_pair", "unravel_index", "initial_seed", "set_rng_state",
-    "get_rng_state", "wrap_torch_function", "sym_fresh_size",
+    "get_rng_state", "wrap_torch_function", "sym_fresh_size", "classproperty",
+    "prepare_multiprocessing_environment", "profiler_allow_cudagraph_cupti_lazy_reinit_cuda12",
 }  # fmt: skip

@@ -132,3 +132,9 @@ def test_invariants_are_checked_where_asked() -> None:
     assert not ours.sparse.check_sparse_tensor_invariants.is_enabled()
     with pytest.raises(RuntimeError, match="== nnz` is not satisfied"):
         ours.sparse_csr_tensor([0, 1, 5], [0, 1], [1.0, 2.0], (2, 2))
+
+
+def test_a_matrix_of_no_rows_and_columns() -> None:
+    none = ours.zeros(0, dtype=ours.int64)
+    made = ours.sparse_csr_tensor(ours.zeros(1, dtype=ours.int64), none, ours.zeros(0), (0, 0))
+    assert made.to_dense().shape == (0, 0)

@@ -17,6 +17,7 @@ from mindtorch.kernels.cpu.thread_pool import available_cores
 
 from ._team import Team
 from ._worker import Ended, ExceptionWrapper, Resume, StreamFetcher, fetch
+from ._worker_info import get_worker_info as get_worker_info
 from .collate import default_collate, default_convert
 from .dataset import Dataset, IterableDataset
 from .sampler import BatchSampler, RandomSampler, SequentialSampler, draw_seed

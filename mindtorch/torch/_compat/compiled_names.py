@@ -1,0 +1,154 @@
+"""Names that torch has from its C++: types of TorchScript, other libraries' kernels, helpers.
+
+Programs mention the types in checks and annotations. What can be done without C++ is done.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+import mindtorch.torch as torch
+
+from .._api.torch_function_mode import DisableTorchFunctionSubclass
+from .._C import DispatchKey as DispatchKey
+from .._C import DispatchKeySet as DispatchKeySet
+from .._C import _ExcludeDispatchKeyGuard
+from .missing_names import reason_of
+from .unsupported_names import absent_class, absent_function
+
+_CLASSES = (
+    "AliasDb AnyType Argument ArgumentSpec AwaitType BenchmarkConfig BenchmarkExecutionStats Block "
+    "BoolType BufferDict CallStack Capsule ClassType Code CompilationUnit CompleteArgumentSpec "
+    "ComplexType ConcreteModuleType ConcreteModuleTypeBuilder DeepCopyMemoTable "
+    "DeserializationStorageContext DeviceObjType DictType EnumType ErrorReport ExecutionPlan "
+    "FileCheck FloatType FunctionSchema FutureType Gradient Graph GraphExecutorState IODescriptor "
+    "InferredType IntType InterfaceType ListType LiteScriptModule LockingLogger ModuleDict Node "
+    "NoneType NoopLogger NumberType OperatorInfo OptionalType ParameterDict PyObjectType "
+    "PyTorchFileWriter RRefType ScriptClass ScriptClassFunction ScriptDict ScriptDictIterator "
+    "ScriptDictKeyIterator ScriptList ScriptListIterator ScriptMethod ScriptModuleSerializer "
+    "ScriptObject ScriptObjectProperty SerializationStorageContext StaticModule StreamObjType "
+    "StringType SymBoolType SymIntType ThroughputBenchmark TracingState TupleType Type UnionType "
+    "Use Value"
+)
+_FUNCTIONS = (
+    "batch_norm_backward_elemt batch_norm_backward_reduce batch_norm_elemt "
+    "batch_norm_gather_stats batch_norm_gather_stats_with_counts batch_norm_stats "
+    "batch_norm_update_stats choose_qparams_optimized cudnn_affine_grid_generator "
+    "cudnn_batch_norm cudnn_convolution cudnn_convolution_add_relu cudnn_convolution_relu "
+    "cudnn_convolution_transpose cudnn_grid_sampler empty_quantized fbgemm_linear_fp16_weight "
+    "fbgemm_linear_fp16_weight_fp32_activation fbgemm_linear_int8_weight "
+    "fbgemm_linear_int8_weight_fp32_activation fbgemm_linear_quantize_weight "
+    "fbgemm_pack_gemm_matrix_fp16 fbgemm_pack_quantized_matrix import_ir_module "
+    "import_ir_module_from_buffer merge_type_from_type_comment miopen_batch_norm "
+    "miopen_convolution miopen_convolution_add_relu miopen_convolution_relu "
+    "miopen_convolution_transpose miopen_ctc_loss miopen_depthwise_convolution miopen_rnn "
+    "mkldnn_adaptive_avg_pool2d mkldnn_convolution mkldnn_linear_backward_weights "
+    "mkldnn_max_pool2d mkldnn_max_pool3d mkldnn_rnn_layer parse_ir parse_schema "
+    "parse_type_comment quantized_batch_norm quantized_gru_cell quantized_lstm_cell "
+    "quantized_max_pool1d quantized_max_pool2d quantized_max_pool3d quantized_rnn_relu_cell "
+    "quantized_rnn_tanh_cell resize_as_sparse_ sym_fresh_size unify_type_list"
+)
+_OWN = (
+    "AVG AggregationType DisableTorchFunction DispatchKey DispatchKeySet "
+    "ExcludeDispatchKeyGuard FatalError JITException SUM Tag ccol_indices_copy "
+    "col_indices_copy crow_indices_copy cudnn_is_acceptable fork indices_copy native_norm "
+    "row_indices_copy values_copy wait"
+)
+
+
+def _absent() -> None:
+    """Define the names of which there are none; the table of gaps says why."""
+    names = globals()
+    for make, listed, kind in (
+        (absent_class, _CLASSES, "torch.ScriptMethod"),
+        (absent_function, _FUNCTIONS, "torch.parse_ir"),
+    ):
+        for name in listed.split():
+            why = reason_of(f"torch.{name}") or reason_of(kind)
+            names[name] = make("torch", name, why or "")
+
+
+_absent()
+ExcludeDispatchKeyGuard = _ExcludeDispatchKeyGuard
+
+
+class DisableTorchFunction(DisableTorchFunctionSubclass):
+    """A block in which ``__torch_function__`` of classes and modes is not asked."""
+
+
+class FatalError(Exception):
+    """Of a state that a program cannot go on from; never raised here."""
+
+
+class JITException(Exception):  # noqa: N818
+    """What a script raises, where it is run by TorchScript's interpreter."""
+
+
+_Enum: Any = enum.Enum
+Tag = _Enum("Tag", [(name, i) for i, name in enumerate(
+    "core cudagraph_unsafe data_dependent_output dynamic_output_shape flexible_layout generated "
+    "inplace inplace_view maybe_aliasing_or_mutating needs_contiguous_strides "
+    "needs_exact_strides needs_fixed_stride_order nondeterministic_bitwise nondeterministic_seeded "
+    "out out_variant pointwise pt2_compliant_tag reduction view_copy".split()
+)], module="torch")  # fmt: skip
+"""What an operator says of itself."""
+
+
+class AggregationType(enum.Enum):
+    """How values of several processes are made one."""
+
+    SUM = 0
+    AVG = 1
+
+
+SUM, AVG = AggregationType.SUM, AggregationType.AVG
+
+
+def _copy_of(part: str) -> Any:
+    def copied(input: Any, *, out: Any = None) -> Any:  # noqa: A002
+        found = getattr(input, part)().clone()
+        return found if out is None else out.resize_(found.shape).copy_(found)
+
+    copied.__name__ = copied.__qualname__ = f"{part}_copy"
+    copied.__doc__ = f"A copy of a sparse tensor's ``{part}()``."
+    return copied
+
+
+ccol_indices_copy = _copy_of("ccol_indices")
+col_indices_copy = _copy_of("col_indices")
+crow_indices_copy = _copy_of("crow_indices")
+indices_copy = _copy_of("indices")
+row_indices_copy = _copy_of("row_indices")
+values_copy = _copy_of("values")
+
+
+def cudnn_is_acceptable(input: Any) -> bool:  # noqa: A002
+    """False: cuDNN is no choice of the caller's here."""
+    return False
+
+
+def native_norm(input: Any, p: Any = 2) -> Any:  # noqa: A002
+    """:func:`torch.norm` of all elements of a sparse tensor.
+
+    Args:
+        p: the order.
+    """
+    if not input.is_sparse:
+        raise NotImplementedError(
+            "Could not run 'aten::native_norm' with arguments from the 'CPU' backend."
+        )
+    return torch.norm(input.coalesce().values(), p)
+
+
+def fork(*args: Any, **kwargs: Any) -> Any:
+    """:func:`torch.jit.fork`."""
+    return torch.jit.fork(*args, **kwargs)
+
+
+def wait(future: Any) -> Any:
+    """:func:`torch.jit.wait`."""
+    return torch.jit.wait(future)
+
+
+OFFERED = frozenset((*_CLASSES.split(), *_FUNCTIONS.split(), *_OWN.split()))

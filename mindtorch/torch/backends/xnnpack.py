@@ -1,0 +1,5 @@
+"""XNNPACK: not used."""
+
+from __future__ import annotations
+
+enabled = False
