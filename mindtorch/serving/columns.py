@@ -61,6 +61,11 @@ class Block:
         return Block(self.dtype, self.shape, last - first, data)
 
 
+    def copy(self) -> Block:
+        """The same rows in memory of their own."""
+        return Block(self.dtype, self.shape, self.rows, bytearray(self.data), self.lengths)
+
+
 Column: TypeAlias = list[Block]
 
 
