@@ -1,8 +1,8 @@
 """What front and worker say to each other: a header in JSON, then the bytes of the columns.
 
-A frame is 16 bytes (the lengths of both parts), the header and the payload. Inputs of a usual size do
-not go through the socket: they lie in memory that both processes have mapped, in the slot that the
-header names.
+A frame is 16 bytes (the lengths of both parts), the header and the payload. Inputs of a usual size
+do not go through the socket: they lie in memory that both processes have mapped, in the slot that
+the header names.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["LENGTHS", "Slots", "columns_of", "decode", "encode", "receive"]
 
 LENGTHS = struct.Struct("<QQ")
 SLOTS = 2  # batches that a worker may have
-SLOT_BYTES = 4 << 20  # larger inputs go through the socket; pages that are not written take no memory
+SLOT_BYTES = 4 << 20  # larger inputs go through the socket; what is never written takes no memory
 LINE = 64  # where blocks begin: at multiples of it
 
 

@@ -1,7 +1,8 @@
-"""A worker process, started by the server: `python -m mindtorch.serving.worker_process FD MEMORY NAME`.
+"""A worker process: `python -m mindtorch.serving.worker_process FD MEMORY NAME`.
 
-FD is its end of a pair of sockets, MEMORY the file of the inputs' slots. It loads one version of one servable, tells what that is, and
-then answers one batch after another until the other end is closed.
+The server starts it. FD is its end of a pair of sockets, MEMORY the file of the inputs' slots. It
+loads one version of one servable, tells what that is, and then answers one batch after another
+until the other end is closed.
 """
 
 from __future__ import annotations
