@@ -105,9 +105,10 @@ def decode(head: Any, payload: Any, slots: Slots | None = None) -> dict[str, Any
         slots: where the columns lie of a frame that names a slot.
     """
     header: dict[str, Any] = orjson.loads(head)
-    slot = header.get("slot", -1)
-    given, line = (payload, 1) if slot < 0 else (slots.at(slot), LINE)
-    header["columns"] = columns_of(header["columns"], memoryview(given), line)
+    slot, line = header.get("slot", -1), 1
+    if slots is not None and slot >= 0:
+        payload, line = slots.at(slot), LINE
+    header["columns"] = columns_of(header["columns"], memoryview(payload), line)
     return header
 
 
