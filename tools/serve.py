@@ -9,19 +9,21 @@ import gc
 import importlib
 import logging
 import signal
-import socket
 import sys
 import threading
 from concurrent.futures import Future
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 from mindtorch._distribution import install_extra
+from mindtorch.serving.signals import Signals
 
 from .cli_types import count, count_or_none, size
 
 __all__ = ["DESCRIPTION", "add_arguments", "main"]
 
+_ENDING = (signal.SIGINT, signal.SIGTERM)
 _LATE = 30.0  # seconds that an end may take beyond what waiting requests are given
 
 DESCRIPTION = """In MindSpore Serving's protocols and KServe's. DIR/NAME/VERSION holds a model
@@ -88,13 +90,13 @@ def main(options: argparse.Namespace) -> int:
     if options.replicas is not None:
         print("mindtorch serve: --replicas goes with --ray", file=sys.stderr)
         return 2
+    waiting = _Waiting()  # from now on signals end it in order; the next line takes a second
     hosting = _module("hosting", "serving")
     if hosting is None:
         return 2
-    signals = _Signals()
     host = hosting.Host(_limits(options, hosting.Limits), options.request_log)
     try:
-        status = _until_a_signal(host, options, hosting, signals)
+        status = _until_a_signal(host, options, hosting, waiting)
         # an end that is stuck says where, and ends; the interpreter's own end as well
         faulthandler.dump_traceback_later(options.grace + _LATE, exit=True, file=2)
         atexit.register(faulthandler.dump_traceback_later, _LATE, exit=True, file=2)
@@ -106,7 +108,7 @@ def main(options: argparse.Namespace) -> int:
     return status
 
 
-def _until_a_signal(host: Any, options: argparse.Namespace, hosting: Any, signals: _Signals) -> int:
+def _until_a_signal(host: Any, options: argparse.Namespace, hosting: Any, waiting: _Waiting) -> int:
     """Serve; a signal ends that also while servables are loaded, which a thread does."""
     started: Future[int] = Future()
 
@@ -115,16 +117,16 @@ def _until_a_signal(host: Any, options: argparse.Namespace, hosting: Any, signal
             started.set_result(_start(host, options, hosting))
         except BaseException as error:
             started.set_exception(error)
-        signals.started()
+        waiting.started()
 
     threading.Thread(target=start, name="starting", daemon=True).start()
-    if not signals.wait():
+    if not waiting.wait():
         status = started.result()
         if status:
             return status
         gc.collect()
         gc.freeze()  # what is loaded stays
-        signals.wait()
+        waiting.wait()
     return 0
 
 
@@ -137,24 +139,27 @@ def _module(name: str, extra: str) -> Any:
     return None
 
 
-class _Signals:
-    """What the main thread waits for. The system may give a signal to any thread, which would not
-    wake a main thread that waits for a lock; what Python writes to a socket does."""
+class _Waiting:
+    """What the main thread waits for: a signal, or that all is started."""
 
     def __init__(self) -> None:
-        self._here, self._there = socket.socketpair()
-        self._there.setblocking(False)
-        signal.set_wakeup_fd(self._there.fileno(), warn_on_full_buffer=False)
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda *_: None)
+        self._come: SimpleQueue[int] = SimpleQueue()  # which a handler may interrupt
+        self._due = True
+        for number in _ENDING:
+            signal.signal(number, self._take)
+        self._signals = Signals(_ENDING, lambda: self._due)
+
+    def _take(self, number: int, frame: object) -> None:
+        self._due = False
+        self._come.put(number)
 
     def started(self) -> None:
         """Wake the main thread without a signal."""
-        self._there.send(b"\0")
+        self._come.put(0)
 
     def wait(self) -> bool:
         """Wait; gives back whether a signal has come."""
-        return self._here.recv(1) != b"\0"
+        return self._come.get() != 0
 
 
 def _limits(options: argparse.Namespace, kind: Any) -> Any:
@@ -185,10 +190,10 @@ def _on_ray(options: argparse.Namespace) -> int:
     )  # fmt: skip
     try:
         replicas.deploy(wanted, host, int(port), options.ray or None)
-        signals = _Signals()  # Ray has handlers of its own
+        waiting = _Waiting()  # Ray has handlers of its own
         print(f"{wanted.count} replicas on Ray, REST and the page at http://{options.rest}/",
               flush=True)  # fmt: skip
-        signals.wait()
+        waiting.wait()
         print("mindtorch serve: ending", flush=True)
     except (RuntimeError, ConnectionError, ValueError) as error:
         print(f"mindtorch serve: {error}", file=sys.stderr)

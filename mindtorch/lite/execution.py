@@ -110,7 +110,7 @@ def dequantized(tensor: LiteTensor) -> np.ndarray:
         raise LiteFileError(f"{tensor.name!r} is no constant")
     if q is None:
         return np.asarray(data, dtypes.by_name(tensor.dtype).np)
-    if q.bits in (8, 16) and data.shape == tensor.shape:
+    if data.dtype.kind == "i" and data.shape == tensor.shape:
         numbers = data
     else:
         numbers = unpacked(data, q.bits, tensor.shape)

@@ -1,12 +1,13 @@
-"""Files of Lite models, version 1.
+"""Files of Lite models, version 2.
 
     header    128 bytes, little-endian: magic, version, its own size, the file's size, where the
               graph and the weights begin and how long they are, the CRC-32 of each, its own
-    graph     JSON: what :class:`.graph.LiteGraph` has, but for the elements of constants
-    weights   the elements of constants, each at a multiple of 64 bytes
+    graph     JSON, deflated: what :class:`.graph.LiteGraph` has, but for the elements of constants
+    weights   the elements of constants, each at a multiple of 64 bytes; whole numbers of few bits,
+              which are not computed with as they stand, are deflated
 
 The file is mapped to memory; constants are views of the map, which is private: what writes to them
-does not change the file.
+does not change the file. In version 1 nothing is deflated.
 """
 
 from __future__ import annotations
@@ -30,10 +31,13 @@ from .graph import LiteGraph, LiteNode, LiteTensor, Quantization, Size, Then
 __all__ = ["VERSION", "is_lite_file", "read", "write"]
 
 MAGIC = b"MTLITE\r\n"
-VERSION = 1
+VERSION = 2
 _HEADER = struct.Struct("<8sIIQQQQQIII")
 _HEADER_BYTES = 128
 _ALIGNED = 64
+_LEAST_GAIN = 50  # what is deflated has to be smaller by this part
+_MOST_TEXT = 1 << 28  # bytes of a graph
+_MOST_RATIO = 1100  # of deflated bytes to what they stand for; 1032 at most, but for their ends
 _FIELDS = ("name", "dtype", "shape", "weak")
 
 
@@ -53,13 +57,24 @@ class _Weights:
         self.size = 0
 
     def add(self, array: np.ndarray) -> list[Any]:
-        """Where an array lies: [element type, shape, offset, bytes]."""
+        """Where an array lies: [element type, shape, offset, bytes], and then "deflate" if so."""
         content = np.ascontiguousarray(array).tobytes()
-        place = [array.dtype.name, list(array.shape), self.size, len(content)]
+        how = []
+        if array.dtype.kind in "iu" and array.dtype.itemsize <= 2:
+            short = _deflated(content)
+            if len(short) <= len(content) - max(_ALIGNED, len(content) // _LEAST_GAIN):
+                content, how = short, ["deflate"]
+        place = [array.dtype.name, list(array.shape), self.size, len(content), *how]
         content += bytes(-len(content) % _ALIGNED)
         self.parts.append(content)
         self.size += len(content)
         return place
+
+
+def _deflated(content: bytes) -> bytes:
+    """Numbers in fewer bits, the shorter ones for those that are frequent."""
+    packer = zlib.compressobj(9, wbits=-15, strategy=zlib.Z_HUFFMAN_ONLY)
+    return packer.compress(content) + packer.flush()
 
 
 def _plain(value: Any) -> Any:
@@ -114,7 +129,8 @@ def content_of(graph: LiteGraph) -> bytes:
         "inputs": graph.inputs, "outputs": graph.outputs, "sizes": graph.sizes,
         "lengths": graph.lengths, "information": graph.information,
     }, separators=(",", ":")).encode()  # fmt: skip
-    text += b" " * (-len(text) % _ALIGNED)
+    text = zlib.compress(text, 9)
+    text += bytes(-len(text) % _ALIGNED)
     held = b"".join(weights.parts)
     begins = _HEADER_BYTES + len(text)
     fields = (
@@ -161,7 +177,7 @@ def read(path: str | os.PathLike[str]) -> LiteGraph:
         raise LiteFileError(f"{os.fspath(path)}: {error}") from None
 
 
-def _sections(held: Any) -> tuple[Any, Any]:
+def _sections(held: Any) -> tuple[bytes, Any]:
     """The graph's text and the weights, once the header and the checksums are right."""
     if not is_lite_file(held[: len(MAGIC)]):
         raise LiteFileError("the file is no Lite model: it does not begin as one")
@@ -187,7 +203,19 @@ def _sections(held: Any) -> tuple[Any, Any]:
     for section, expected, what in ((text, text_sum, "graph"), (weights, weights_sum, "weights")):
         if zlib.crc32(section) != expected:
             raise LiteFileError(f"the file is damaged: the checksum of its {what} is wrong")
-    return text, weights
+    return bytes(text) if version == 1 else _inflated(text, _MOST_TEXT, 15), weights
+
+
+def _inflated(content: Any, most: int, bits: int = -15) -> bytes:
+    """What was deflated, of which there are no more than ``most`` bytes."""
+    unpacker = zlib.decompressobj(bits)
+    try:
+        made = unpacker.decompress(content, most)
+    except zlib.error as error:
+        raise LiteFileError(f"the file is damaged: {error}") from None
+    if not unpacker.eof:
+        raise LiteFileError("the file is damaged: what is deflated does not end")
+    return made
 
 
 def graph_of(held: Any) -> LiteGraph:
@@ -198,7 +226,7 @@ def graph_of(held: Any) -> LiteGraph:
     """
     text, weights = _sections(held)
     try:
-        stored = json.loads(bytes(text))
+        stored = json.loads(text)
         return _Reader(stored, weights).graph()
     except (
         KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError, OverflowError,
@@ -263,16 +291,21 @@ class _Reader:
         return Size(place)
 
     def _array(self, stored: Any) -> np.ndarray:
-        """Elements in the mapped file."""
-        name, shape, offset, size = stored
+        """Elements in the mapped file, unless they are deflated."""
+        name, shape, offset, size, *how = stored
         dtype = np.dtype(dtypes.by_name(_text(name)).np) if name not in _PLAIN else np.dtype(name)
         lengths = tuple(_number(n) for n in shape)
         start, amount = _number(offset), _number(size)
         if start % _ALIGNED or start + amount > len(self.weights):
             raise ValueError("a constant lies outside of the file")
-        if math.prod(lengths) * dtype.itemsize != amount:
+        content, wanted = self.weights[start : start + amount], math.prod(lengths) * dtype.itemsize
+        if how:
+            if how != ["deflate"] or wanted > amount * _MOST_RATIO:
+                raise ValueError("a constant is not kept in a way that is known")
+            content = _inflated(content, wanted + 1)
+        if len(content) != wanted:
             raise ValueError("a constant's size is not that of its shape")
-        return np.frombuffer(self.weights[start : start + amount], dtype).reshape(lengths)
+        return np.frombuffer(content, dtype).reshape(lengths)
 
     def _tensor(self, stored: Any) -> LiteTensor:
         dtype = _text(stored["dtype"])

@@ -23,7 +23,7 @@ from .tensor import Format, Tensor
 
 __all__ = ["Model"]
 
-_MOST_PROGRAMS = 8  # for other lengths, that are kept
+_MOST_PROGRAMS = 16  # for other lengths, that are kept; powers of two in serving
 
 
 class Model:

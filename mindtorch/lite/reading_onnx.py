@@ -37,4 +37,9 @@ def graph_of_file(
         dims = [each.dim_value or each.dim_param for each in tensor.shape.dim]
         dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)
         examples.append(np.zeros(chosen_shape(name, dims, shapes, names), dtype))
-    return from_model(module, examples, names=names, output_names=module.output_names)
+    try:
+        return from_model(module, examples, names=names, output_names=module.output_names)
+    except ConvertError:
+        raise
+    except Exception as error:  # a damaged file asks operators for what they do not do
+        raise ConvertError(f"the model cannot be run: {error}") from error

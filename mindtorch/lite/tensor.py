@@ -91,6 +91,13 @@ class Tensor:
                 raise TypeError(f"dtype is {dtype}, but the array is of {made.dtype}")
         self._data = np.array(made, order="C")
 
+    @classmethod
+    def sharing(cls, array: np.ndarray) -> Tensor:
+        """A tensor whose elements are the array's own, where these lie one after another."""
+        made = cls.__new__(cls)
+        made.name, made.format, made._data = "", Format.NCHW, np.asarray(array, order="C")
+        return made
+
     @property
     def dtype(self) -> DataType:
         return type_of(self._data.dtype)

@@ -23,6 +23,7 @@ ITEM_SIZES = {name: np.dtype(name).itemsize for name in (
     "float16", "float32", "float64",
 )}  # fmt: skip
 TEXT_TYPES = ("str", "bytes")
+_NAMES = {np.dtype(name): name for name in ITEM_SIZES}
 
 Buffer: TypeAlias = "bytes | bytearray | memoryview"
 
@@ -58,6 +59,11 @@ class Block:
         size = row_size(self.dtype, self.shape)
         data = memoryview(self.data)[first * size : last * size]
         return Block(self.dtype, self.shape, last - first, data)
+
+
+    def copy(self) -> Block:
+        """The same rows in memory of their own."""
+        return Block(self.dtype, self.shape, self.rows, bytearray(self.data), self.lengths)
 
 
 Column: TypeAlias = list[Block]
@@ -178,10 +184,11 @@ def column_of_rows(values: Any, name: str) -> Column:
 
 
 def _block_of_array(array: np.ndarray[Any, Any], name: str) -> Block:
-    if array.dtype.name not in ITEM_SIZES:
+    dtype = _NAMES.get(array.dtype)  # numpy computes a type's name at each look
+    if dtype is None:
         raise TypeError(f"{name}: values of type {array.dtype} cannot be sent")
     data = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data if array.size else b""
-    return Block(array.dtype.name, array.shape[1:], len(array), data)
+    return Block(dtype, array.shape[1:], len(array), data)
 
 
 def _block_of_value(value: Any, name: str) -> Block:

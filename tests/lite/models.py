@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import struct
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -71,3 +74,10 @@ def predicted(model: lite.Model, *arrays: np.ndarray) -> np.ndarray:
     for x, array in zip(inputs, arrays, strict=True):
         x.set_data_from_numpy(array)
     return model.predict(inputs)[0].get_data_to_numpy()
+
+
+def sections(path: Path) -> tuple[Any, bytes]:
+    """A file's graph, as JSON has it, and its weights."""
+    content = path.read_bytes()
+    begins = struct.unpack_from("<Q", content, 40)[0]
+    return json.loads(zlib.decompressobj().decompress(content[128:begins])), content[begins:]

@@ -5,18 +5,21 @@ from __future__ import annotations
 import json
 import struct
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from mindtorch.lite import LiteFileError
+from mindtorch import torch
+from mindtorch.lite import LiteFileError, Tensor
 from mindtorch.lite.execution import Program
 from mindtorch.lite.file import content_of, graph_of, read
 from mindtorch.lite.sizes import evaluated
+from tests.support.paths import TESTS
 
-from .models import converted, images, lenet, loaded
+from .models import converted, images, lenet, loaded, sections
 
 _HEAD = 128
 
@@ -64,7 +67,7 @@ def test_other_files_are_refused(content: bytes, tmp_path: Path) -> None:
 def test_a_newer_file_says_what_reads_it(path: Path) -> None:
     content = bytearray(path.read_bytes())
     content[8:12] = struct.pack("<I", 7)
-    with pytest.raises(LiteFileError, match="version 7, 1 is the newest that is known"):
+    with pytest.raises(LiteFileError, match="version 7, 2 is the newest that is known"):
         graph_of(bytes(content))
 
 
@@ -80,19 +83,14 @@ def test_every_flipped_bit_is_found(path: Path) -> None:
 
 def _signed(text: bytes, weights: bytes) -> bytes:
     """A file of these sections whose sizes and checksums are right."""
-    text += b" " * (-len(text) % 64)
+    text = zlib.compress(text)
+    text += bytes(-len(text) % 64)
     begins = _HEAD + len(text)
     head = struct.pack(
-        "<8sIIQQQQQII", b"MTLITE\r\n", 1, _HEAD, begins + len(weights), _HEAD, len(text), begins,
+        "<8sIIQQQQQII", b"MTLITE\r\n", 2, _HEAD, begins + len(weights), _HEAD, len(text), begins,
         len(weights), zlib.crc32(text), zlib.crc32(weights),
     )  # fmt: skip
     return (head + struct.pack("<I", zlib.crc32(head))).ljust(_HEAD, b"\0") + text + weights
-
-
-def _parts(path: Path) -> tuple[Any, bytes]:
-    content = path.read_bytes()
-    begins = struct.unpack_from("<Q", content, 40)[0]
-    return json.loads(content[_HEAD:begins]), content[begins:]
 
 
 def _changes(value: Any, spot: tuple[Any, ...] = ()) -> Any:
@@ -110,7 +108,7 @@ _HOSTILE: tuple[Any, ...] = (
 
 def test_hostile_graphs_with_right_checksums_are_refused_or_run(path: Path) -> None:
     """A graph in which one thing is another: an error of ours, or a model that runs."""
-    stored, weights = _parts(path)
+    stored, weights = sections(path)
     text = json.dumps(stored)
     generator = np.random.default_rng(0)
     spots = [spot for spot in _changes(stored) if spot]
@@ -133,8 +131,53 @@ def test_hostile_graphs_with_right_checksums_are_refused_or_run(path: Path) -> N
     assert refused > 100
 
 
+def test_files_of_version_1_run(tmp_path: Path) -> None:
+    """A convolution and two products with weights of 4 bits, packed, and what they gave then."""
+    x = np.linspace(-1, 1, 32, dtype="float32").reshape(1, 2, 4, 4)
+    path = TESTS / "golden" / "lite" / "version_1.ms"
+    (given,) = loaded(path).predict([Tensor(x)])
+    wanted = [[0.17451027035713196, -0.20810163021087646, 0.08584660291671753]]
+    np.testing.assert_allclose(given.get_data_to_numpy(), wanted, rtol=1e-5)
+
+
+def test_weights_of_few_bits_take_fewer_still(tmp_path: Path) -> None:
+    """A quarter of the floats' with 8 bits and half of that with 4, scales and graph included."""
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.Linear(256, 256), torch.nn.Tanh(), torch.nn.Linear(256, 256))
+    with torch.no_grad():
+        for layer in (net[0], net[2]):
+            layer.weight.normal_()
+    x, sizes = np.ones((1, 256), "float32"), []
+    for bits in (0, 8, 4):
+        config = f"[common_quant_param]\nquant_type=WEIGHT_QUANT\nbit_num={bits}\n" if bits else ""
+        path = converted(net.eval(), [x], tmp_path, config)
+        sizes.append(path.stat().st_size)
+        assert content_of(read(path)) == path.read_bytes()
+    assert sizes[1] <= 0.25 * sizes[0] and sizes[2] <= 0.5 * sizes[1]
+
+
+@pytest.mark.parametrize(("change", "text"), [
+    (lambda place: place.__setitem__(4, "lzma"), "not kept in a way"),
+    (lambda place: place.__setitem__(1, [1 << 40]), "not kept in a way"),
+    (lambda place: place.__setitem__(1, [1, 1]), "does not end"),
+    (lambda place: place.__setitem__(1, [300, 256]), "size is not that of its shape"),
+    (lambda place: place.__setitem__(3, place[3] // 2), "does not end"),
+    (lambda place: place.__setitem__(2, place[2] + 64), "damaged"),
+])  # fmt: skip
+def test_deflated_weights_that_are_wrong_are_refused(
+    change: Callable[[Any], None], text: str, tmp_path: Path
+) -> None:
+    config = "[common_quant_param]\nquant_type=WEIGHT_QUANT\nbit_num=4\n"
+    net = torch.nn.Linear(256, 256).eval()
+    stored, weights = sections(converted(net, [np.ones((1, 256), "float32")], tmp_path, config))
+    (place,) = [t["data"] for t in stored["tensors"] if len(t.get("data", ())) == 5]
+    change(place)
+    with pytest.raises(LiteFileError, match=text):
+        graph_of(_signed(json.dumps(stored).encode(), weights))
+
+
 def test_a_view_outside_of_its_memory_is_refused(path: Path) -> None:
-    stored, weights = _parts(path)
+    stored, weights = sections(path)
     (view,) = [node for node in stored["nodes"] if node["op"] == "view"]
     view["op"] = "as_strided"
     view["params"] = {"shape": [1, 400], "strides": [400, 1], "offset": 1 << 20}

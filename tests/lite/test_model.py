@@ -275,3 +275,22 @@ def test_mindir_files_that_pad_with_a_number(tmp_path: Path) -> None:
     np.testing.assert_allclose(
         predicted(loaded(tmp_path / "net.ms"), x), eager(net, x), rtol=1e-5, atol=1e-6
     )
+
+
+def test_a_damaged_onnx_file_is_no_model_that_can_be_converted(tmp_path: Path) -> None:
+    """One whose operators have other inputs, and one whose shapes do not fit."""
+    onnx = pytest.importorskip("onnx")
+    net, x = torch.nn.Sequential(torch.nn.ReLU(), torch.nn.Flatten()), torch.randn(1, 2, 2)
+    file = tmp_path / "net.onnx"
+    torch.onnx.export(net.eval(), (x,), str(file))
+    whole = onnx.load(str(file))
+    for change in ("inputs", "names"):
+        damaged = onnx.ModelProto()
+        damaged.CopyFrom(whole)
+        if change == "inputs":
+            del damaged.graph.node[0].input[:]
+        else:
+            damaged.graph.node[0].input[0] = "absent"
+        onnx.save(damaged, str(file))
+        with pytest.raises(lite.ConvertError):
+            lite.Converter().convert(lite.FmkType.ONNX, str(file), str(tmp_path / "net"))

@@ -257,6 +257,63 @@ def test_files_of_weights(servable: Servable, tmp_path: Path) -> None:
         assert [info.name for info in loaded.inputs] == ["input"]
 
 
+class Doubles(torch.nn.Module):
+    """One number's sign decides for all."""
+
+    def forward(self, x: Any) -> Any:
+        return x * 2 if x.sum() > 0 else x
+
+
+class Counts(torch.nn.Module):
+    """What it gives hangs on how often it was called."""
+
+    calls = 0
+
+    def forward(self, x: Any) -> Any:
+        self.calls += 1
+        return x * self.calls
+
+
+def test_modules_run_as_graphs(servable: Servable, tmp_path: Path) -> None:
+    """Those whose shapes are known, unless they depend on data, on their past, or are not to."""
+
+    def build() -> Any:
+        return torch.nn.Sequential(torch.nn.Conv2d(1, 8, 3), torch.nn.BatchNorm2d(8),
+                                   torch.nn.ReLU(), torch.nn.Flatten())  # fmt: skip
+
+    net = build().eval()
+    torch.save(net.state_dict(), tmp_path / "a.pth")
+    torch.save({}, tmp_path / "empty.pth")
+    x = torch.randn(5, 1, 6, 6)
+    wanted = net(x).detach().numpy()
+    form: Any = {"inputs": [("x", "float32", (1, 6, 6))]}
+
+    def ran(file: str, module: Any, **how: Any) -> tuple[Any, int]:
+        model = register.declare_model(file, "PTH", module=module, **how)
+        loaded = load_model(model.declaration, tmp_path)
+        times: list[int] = []
+        predict = lite.Model.predict
+
+        def counted(*args: Any) -> Any:
+            times.append(1)
+            return predict(*args)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(lite.Model, "predict", counted)
+            outputs, errors = BatchedModel(loaded, "net").rows([x.numpy()], 5)
+        assert errors == {}
+        return outputs[0], len(times)
+
+    given, times = ran("a.pth", build, batch_size=8, **form)
+    assert times == 1
+    np.testing.assert_allclose(given, wanted, rtol=1e-5, atol=1e-6)
+    for how in ({"as_graph": False, **form}, {}):
+        given, times = ran("a.pth", build, **how)
+        assert (times, given.tolist()) == (0, wanted.tolist())
+    for module in (Doubles, Counts):
+        assert ran("empty.pth", module, **form)[1] == 0
+
+
 @pytest.mark.parametrize("name", ["lenet", "bert"])
 def test_files_of_mindspore(servable: Servable, name: str) -> None:
     """Written by MindSpore for batches of two, with what it computed."""
@@ -309,9 +366,7 @@ def test_files_of_lite(servable: Servable, tmp_path: Path) -> None:
     for rows in (7, 1, 4):
         outputs, errors = BatchedModel(loaded, "net").rows([x.numpy()[:rows]], rows)
         assert errors == {}
-        np.testing.assert_allclose(
-            outputs[0], net(x).detach().numpy()[:rows], rtol=1e-5, atol=1e-6
-        )
+        np.testing.assert_allclose(outputs[0], net(x).detach().numpy()[:rows], rtol=1e-5, atol=1e-6)
     (tmp_path / "net.ms").write_bytes((tmp_path / "net.ms").read_bytes()[:100])
     with pytest.raises(Exception, match=r"net\.ms"):
         load_model(model.declaration, tmp_path)

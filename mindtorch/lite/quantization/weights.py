@@ -79,9 +79,10 @@ def quantized_weight(
 
 
 def stored(numbers: np.ndarray, bits: int) -> np.ndarray:
-    """The numbers as a file has them."""
-    if bits in (8, 16):
-        return numbers.astype(np.int8 if bits == 8 else np.int16)
+    """The numbers as a graph has them: up to 8 bits in bytes, which a file keeps in fewer bits
+    than they have, and packed between 8 and 16."""
+    if bits <= 8 or bits == 16:
+        return numbers.astype(np.int8 if bits <= 8 else np.int16)
     return packed(numbers, bits)
 
 

@@ -10,7 +10,7 @@ import signal
 import socket
 import ssl
 import threading
-from collections.abc import Collection, Coroutine, Sequence
+from collections.abc import Coroutine, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +19,8 @@ from typing import Any, TypeVar
 import grpc
 import uvicorn
 import uvloop
+
+from mindtorch.serving.signals import Signals
 
 from .grpc_services import Health, add_services
 from .http_protocol import JoinedProtocol
@@ -35,8 +37,6 @@ T = TypeVar("T")
 
 MEGABYTE = 1 << 20
 HEARTBEAT = 0.5  # seconds between looks at health, and between writes of the log
-_wakes: list[socket.socket] = []  # open as long as Python writes signals to them
-AGAIN = 0.1  # seconds until a signal that nobody has followed comes again
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,7 @@ class Host:
         self._tasks: list[asyncio.Task[None]] = []
         self._calls: set[Future[Any]] = set()
         self._stopping = False
+        self._signals: Signals | None = None
         self._loop = uvloop.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="serving", daemon=daemon)
         _allow_many_connections()
@@ -100,32 +101,13 @@ class Host:
             future.cancel()
         return future.result()
 
-    def wake_main_thread(self, numbers: Collection[int]) -> None:
-        """Give signals to the main thread again until the end has begun. One that another thread
-        has taken, or that came just before a wait for a lock, does not wake it.
+    def wake_main_thread(self, numbers: Iterable[int]) -> None:
+        """Let signals reach the main thread until the end has begun.
 
         Args:
             numbers: the signals, whose handlers call :meth:`stop`.
         """
-        here, there = socket.socketpair()
-        there.setblocking(False)
-        before = signal.set_wakeup_fd(there.fileno(), warn_on_full_buffer=False)
-        if before != -1:  # somebody's loop in the main thread looks after signals
-            signal.set_wakeup_fd(before)
-            return
-        _wakes.extend([here, there])
-        main = threading.main_thread().ident
-        assert main is not None
-
-        def again(number: int) -> None:
-            if not self._stopping:
-                signal.pthread_kill(main, number)
-
-        def come() -> None:
-            for number in set(here.recv(64)).intersection(numbers):
-                self._loop.call_later(AGAIN, again, number)
-
-        self._loop.call_soon_threadsafe(self._loop.add_reader, here.fileno(), come)
+        self._signals = Signals(numbers, lambda: not self._stopping)
 
     async def _begin(self) -> None:
         self._tasks.append(asyncio.create_task(self._beat()))
@@ -274,10 +256,8 @@ class Host:
             asyncio.run_coroutine_threadsafe(self._stop(), self._loop)
         self._thread.join()
         self._loop.close()
-        if _wakes and threading.current_thread() is threading.main_thread():
-            signal.set_wakeup_fd(-1)
-            while _wakes:
-                _wakes.pop().close()
+        if self._signals is not None:
+            self._signals.close()
 
     async def _stop(self) -> None:
         """The end, in the loop, which it stops whatever happens."""

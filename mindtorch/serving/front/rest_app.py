@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse
 from starlette.requests import ClientDisconnect
+from starlette.routing import Match, Route
 
 import mindtorch
 from mindtorch.serving.errors import INVALID, NOT_FOUND, TIMEOUT, TOO_LARGE, ServingError
@@ -64,13 +64,12 @@ def make_app(service: Service, max_bytes: int, lifespan: Any = None) -> FastAPI:
 
     predict = _mindspore(service, max_bytes)
     infer = _kserve_infer(service, max_bytes)
-    app.add_route("/model/{path:path}", predict, methods=["POST"])
-    app.add_route("/v2/models/{name}/infer", infer, methods=["POST"])
-    app.add_route("/v2/models/{name}/versions/{number}/infer", infer, methods=["POST"])
     app.state.direct = [
-        (re.compile("/v2/models/(?P<name>[^/]+)(?:/versions/(?P<number>[^/]+))?/infer"), infer),
-        (re.compile("/model/(?P<path>.*)", re.DOTALL), predict),
+        Route("/v2/models/{name}/infer", infer, methods=["POST"]),
+        Route("/v2/models/{name}/versions/{number}/infer", infer, methods=["POST"]),
+        Route("/model/{path:path}", predict, methods=["POST"]),
     ]
+    app.router.routes.extend(app.state.direct)
     _add_kserve(app, service)
 
     @app.exception_handler(ServingError)
@@ -91,16 +90,16 @@ class DirectRoutes:
 
     def __init__(self, app: FastAPI) -> None:
         self.app = app
-        self.routes: list[tuple[re.Pattern[str], _Handler]] = app.state.direct
+        self.routes: list[Route] = app.state.direct
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] == "http" and scope["method"] == "POST":
-            for pattern, handler in self.routes:
-                if (found := pattern.fullmatch(scope["path"])) is not None:
-                    scope["path_params"] = found.groupdict("")
-                    response = await _answered(handler, Request(scope, receive))
-                    await response(scope, receive, send)
-                    return
+        for route in self.routes:
+            match, found = route.matches(scope)
+            if match is Match.FULL:
+                scope.update(found)
+                response = await _answered(route.endpoint, Request(scope, receive))
+                await response(scope, receive, send)
+                return
         await self.app(scope, receive, send)
 
 

@@ -18,7 +18,7 @@ from typing import Any
 from mindtorch.serving import columns as column_functions
 from mindtorch.serving.columns import Column
 from mindtorch.serving.errors import KINDS, ServingError
-from mindtorch.serving.frames import LENGTHS, decode, encode
+from mindtorch.serving.frames import LENGTHS, Slots, decode, encode
 
 from .requests import Part
 
@@ -43,6 +43,7 @@ class Batch:
     method: str
     parts: list[Part]
     sent: float = 0.0
+    slot: int = -1
 
     @property
     def rows(self) -> int:
@@ -98,9 +99,11 @@ class Worker:
         self._ended = ended
         self._start = start
         self._connection: socket.socket | None = None
-        self._writer: asyncio.StreamWriter | None = None
+        self._transport: asyncio.Transport | None = None
         self._process: subprocess.Popen[bytes] | None = None
-        self._reading: asyncio.Task[None] | None = None
+        self._lost = False  # the connection
+        self._gone: asyncio.Future[None] | None = None  # of a worker that has been ready
+        self._ending: asyncio.Task[None] | None = None
         self._looking: asyncio.Task[None] | None = None
 
     @property
@@ -117,12 +120,23 @@ class Worker:
         loop = asyncio.get_running_loop()
         self._start_process()
         self._looking = loop.create_task(self._look())
+        described: asyncio.Future[dict[str, Any] | None] = loop.create_future()
+
+        def receive(frame: dict[str, Any] | None) -> None:
+            if not described.done():
+                described.set_result(frame)
+            elif frame is not None:
+                self._take(frame)
+            if frame is None:
+                self._lost = True
+                self._end_soon()
+
         try:
-            reader, self._writer = await asyncio.open_connection(
-                sock=self._connection, limit=SOCKET_BUFFER
+            self._transport, _ = await loop.create_connection(
+                lambda: _Frames(receive), sock=self._connection
             )
-            self._writer.writelines(encode({**self._start, "kind": "start"}))
-            description = await _receive(reader)
+            self._transport.writelines(encode({**self._start, "kind": "start"}))
+            description = await described
             if description is None:
                 raise WorkerStartError(f"{self.label}: the worker died while it was loading")
             if description["kind"] == "failed":
@@ -132,19 +146,26 @@ class Worker:
             await self._collect()
             raise
         self.ready = True
-        self._reading = loop.create_task(self._read(reader))
+        self._gone = loop.create_future()
+        self._end_soon()
         return description
 
     def _start_process(self) -> None:
         self._connection, theirs = socket.socketpair()
         for each in (self._connection, theirs):
             each.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SOCKET_BUFFER)
-        command = [sys.executable, "-m", "mindtorch.serving.worker_process", str(theirs.fileno())]
-        with theirs:
-            self._process = subprocess.Popen(
-                [*command, self.label], pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-            )  # fmt: skip
+        memory = Slots.make()
+        try:
+            with theirs:
+                self._slots = Slots(memory)
+                shared = [theirs.fileno(), memory]
+                self._process = subprocess.Popen(
+                    [sys.executable, "-m", "mindtorch.serving.worker_process", *map(str, shared),
+                     self.label], pass_fds=shared, stdin=subprocess.DEVNULL,
+                    env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+                )  # fmt: skip
+        finally:
+            os.close(memory)
 
     async def _look(self) -> None:
         """End the reading when the process is gone. Its socket tells that at once, but for one that
@@ -164,24 +185,29 @@ class Worker:
             request = part.request
             request.seconds_queued = batch.sent - request.arrived
             request.largest_batch = max(request.largest_batch, batch.rows)
-        header = {"kind": "run", "id": number, "method": batch.method, "rows": batch.rows}
-        assert self._writer is not None
-        self._writer.writelines(encode(header, batch.columns()))
+        columns = batch.columns()
+        batch.slot = self._slots.put(columns)
+        header = {"kind": "run", "id": number, "method": batch.method, "rows": batch.rows,
+                  "slot": batch.slot}  # fmt: skip
+        assert self._transport is not None
+        self._transport.writelines(encode(header, columns, sent=batch.slot < 0))
 
-    async def _read(self, reader: asyncio.StreamReader) -> None:
-        try:
-            while (frame := await _receive(reader)) is not None:
-                self._take(frame)
-        except Exception:
-            logger.exception("%s: what it sends cannot be read", self.label)
+    def _end_soon(self) -> None:
+        if self._lost and self._gone is not None and self._ending is None:
+            self._ending = asyncio.get_running_loop().create_task(self._end())
+
+    async def _end(self) -> None:
         self.kill()
         await self._collect()
         batches = list(self.batches.values())
         self.batches.clear()
         self._ended(self, batches)
+        assert self._gone is not None
+        self._gone.set_result(None)
 
     def _take(self, frame: dict[str, Any]) -> None:
         batch = self.batches.pop(frame["id"])
+        self._slots.free(batch.slot)
         for waiting in self.batches.values():
             waiting.sent = time.perf_counter()  # it begins now
             break
@@ -201,8 +227,8 @@ class Worker:
     def stop(self) -> None:
         """Let the process end when it has answered what it has."""
         self.stopping = True
-        if self._writer is not None and not self._writer.is_closing():
-            self._writer.writelines(encode({"kind": "stop"}))
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.writelines(encode({"kind": "stop"}))
 
     async def wait(self, seconds: float) -> bool:
         """Wait until the process has ended; gives back whether it has.
@@ -210,16 +236,16 @@ class Worker:
         Args:
             seconds: at most.
         """
-        if self._reading is None:
+        if self._gone is None:
             return True
-        _, late = await asyncio.wait([self._reading], timeout=seconds)
+        _, late = await asyncio.wait([self._gone], timeout=seconds)
         return not late
 
     def kill(self) -> None:
         """End the process at once; what it has not answered is given back by `ended`."""
         self.ready = False
-        if self._writer is not None:
-            self._writer.transport.abort()  # `close` would wait until all is written
+        if self._transport is not None:
+            self._transport.abort()  # `close` would wait until all is written
         elif self._connection is not None:
             self._connection.close()
         if self._process is not None:
@@ -237,11 +263,42 @@ class Worker:
             await asyncio.sleep(0.002)
 
 
-async def _receive(reader: asyncio.StreamReader) -> dict[str, Any] | None:
-    try:
-        head_size, payload_size = LENGTHS.unpack(await reader.readexactly(LENGTHS.size))
-        head = await reader.readexactly(head_size)
-        payload = await reader.readexactly(payload_size) if payload_size else b""
-    except (asyncio.IncompleteReadError, ConnectionError):
-        return None
-    return decode(head, payload)
+class _Frames(asyncio.Protocol):
+    """What a worker sends.
+
+    Args:
+        give: gets one frame after another, then None.
+    """
+
+    def __init__(self, give: Callable[[dict[str, Any] | None], None]) -> None:
+        self._held = bytearray()
+        self._give = give
+        self._transport: Any = None
+
+    def connection_made(self, transport: Any) -> None:
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self._held += data
+        try:
+            while (frame := self._next()) is not None:
+                self._give(frame)
+        except Exception:
+            logger.exception("what a worker sends cannot be read")
+            self._transport.abort()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._give(None)
+
+    def _next(self) -> dict[str, Any] | None:
+        held, start = self._held, LENGTHS.size
+        if len(held) < start:
+            return None
+        head_size, payload_size = LENGTHS.unpack_from(held)
+        middle, end = start + head_size, start + head_size + payload_size
+        if len(held) < end:
+            return None
+        with memoryview(held) as view:
+            head, payload = bytes(view[start:middle]), bytes(view[middle:end])
+        del held[:end]
+        return decode(head, payload)

@@ -1,7 +1,8 @@
-"""A worker process, started by the server: `python -m mindtorch.serving.worker_process FD NAME`.
+"""A worker process: `python -m mindtorch.serving.worker_process FD MEMORY NAME`.
 
-FD is its end of a pair of sockets. It loads one version of one servable, tells what that is, and
-then answers one batch after another until the other end is closed.
+The server starts it. FD is its end of a pair of sockets, MEMORY the file of the inputs' slots. It
+loads one version of one servable, tells what that is, and then answers one batch after another
+until the other end is closed.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any
 
 from mindtorch.module_hooker import torch_disable
 from mindtorch.serving.errors import FAILED, ServingError
-from mindtorch.serving.frames import encode, receive, send
+from mindtorch.serving.frames import Slots, encode, receive, send
 from mindtorch.serving.server.register.definition import Method, Servable, Source, Stage, read
 from mindtorch.serving.server.register.model import Model, declare_model
 
@@ -105,8 +106,11 @@ def _answer(servable: Servable, frame: dict[str, Any]) -> list[Any]:
     began = time.perf_counter()
     rows = frame["rows"]
     try:
-        method = servable.methods[frame["method"]]
-        columns, errors = run_method(method, frame["columns"], rows)
+        method, given = servable.methods[frame["method"]], frame["columns"]
+        if not all(isinstance(stage.target, Model) for stage in method.stages):
+            # a function may keep what it is given, and the next batch will lie in the same memory
+            given = {name: [block.copy() for block in column] for name, column in given.items()}
+        columns, errors = run_method(method, given, rows)
     except Exception as error:
         traceback.print_exc()
         failure = ServingError(FAILED, f"{type(error).__name__}: {error}")
@@ -121,7 +125,7 @@ def main(arguments: list[str]) -> int:
     """Serve the version that the server names, until it closes the connection.
 
     Args:
-        arguments: the number of the socket; what comes after is for `ps`.
+        arguments: the numbers of the socket and of the memory; what comes after is for `ps`.
     """
     # Ctrl+C and what ends a whole group of processes is for the server, which then ends us. A
     # function and not SIG_IGN: programs that a stage starts shall not inherit it.
@@ -130,6 +134,8 @@ def main(arguments: list[str]) -> int:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
     connection = socket.socket(fileno=int(arguments[0]))
     connection.set_inheritable(False)
+    slots = Slots(int(arguments[1]))
+    os.close(int(arguments[1]))
     torch_disable()
     start = receive(connection)
     if start is None:
@@ -146,7 +152,7 @@ def main(arguments: list[str]) -> int:
     gc.collect()
     gc.freeze()  # what is loaded stays
     send(connection, encode(description))
-    while (frame := receive(connection)) is not None and frame["kind"] != "stop":
+    while (frame := receive(connection, slots)) is not None and frame["kind"] != "stop":
         send(connection, _answer(servable, frame))
     return 0
 

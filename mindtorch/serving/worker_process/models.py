@@ -15,6 +15,7 @@ from mindtorch import torch
 from mindtorch._distribution import install_extra
 from mindtorch.serving.server.register.model import Declaration
 
+from .graph_network import graph_of
 from .model_inputs import InputInfo
 
 __all__ = ["LoadedModel", "load_model", "model_file_in"]
@@ -77,8 +78,10 @@ def load_model(
     if declaration.inputs:
         inputs = [InputInfo(name, dtype, shape) for name, dtype, shape in declaration.inputs]
     _check(declaration, inputs)
+    run = _runner(network)
+    graph = graph_of(run, network, inputs, declaration, batch)
     return LoadedModel(
-        _runner(network),
+        run if graph is None else _runner(graph),
         inputs,
         outputs,
         batch or declaration.batch_size or DEFAULT_BATCH_SIZE,

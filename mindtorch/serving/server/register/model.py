@@ -29,6 +29,7 @@ class Declaration:
     module: Callable[[], Any] | str | None
     batch_size: int
     inputs: tuple[tuple[str, str, tuple[int, ...]], ...]
+    as_graph: bool = True
 
 
 class Model:
@@ -91,6 +92,7 @@ def declare_model(
     module: Callable[[], Any] | str | None = None,
     batch_size: int = 0,
     inputs: Sequence[tuple[str, str, Sequence[int]]] = (),
+    as_graph: bool = True,
 ) -> Model:
     """Declare a model that stages may use. For use in `servable_config.py`.
 
@@ -109,6 +111,9 @@ def declare_model(
         batch_size: how many instances at most make a batch, where the file leaves it open; 0: 32.
         inputs: (name, type, shape of one instance) of each input, where the file does not tell;
             -1 is an open length. Workers warm up with them, and the model's page shows them.
+        as_graph: whether a module whose inputs' shapes are known is traced, and runs as Lite's
+            models do: with weights packed, batch norms folded, and convolutions whose sums differ
+            by rounding. A module that depends on data runs op by op, as all do without.
 
     Returns:
         The model, for `add_stage` and `Model.call`.
@@ -117,6 +122,7 @@ def declare_model(
         RuntimeError: an argument is wrong, or no `servable_config.py` is being read.
     """
     check_bool("with_batch_dim", with_batch_dim)
+    check_bool("as_graph", as_graph)
     check_str("model_format", model_format)
     check_int("batch_size", batch_size, 0)
     kind = model_format.lower()
@@ -141,7 +147,7 @@ def declare_model(
         "without_batch_dim_inputs", without_batch_dim_inputs)  # fmt: skip
     described = tuple((name, dtype, tuple(shape)) for name, dtype, shape in inputs)
     model = Model(Declaration(files, kind, with_batch_dim, unbatched, context, module,
-                              batch_size, described))  # fmt: skip
+                              batch_size, described, as_graph))  # fmt: skip
     current().models.append(model)
     return model
 
