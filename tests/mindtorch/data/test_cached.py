@@ -245,6 +245,7 @@ def test_a_forked_child_goes_on(here: Make, log: Path) -> None:
     process.join()
     assert process.exitcode == 0
     assert cached[1][2] == 1 and cached[19][2] == 1
-    assert made(log) == [0, *range(20)]  # the parent's row waited when the child began
+    # the parent's row may still wait when the child asks for it
+    assert made(log) in ([0, *range(20)], [*range(20)])
     assert cached.session.get_stat().num_mem_cached == 20
     assert os.getpid() != process.pid
