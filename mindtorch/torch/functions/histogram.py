@@ -135,7 +135,7 @@ def _histogram(points: Any, bins: Any, given: Any, weight: Any, density: bool) -
 @function(checked=True)
 def histogram(
     input: Any,  # noqa: A002
-    bins: Any,
+    bins: Any = 100,
     *,
     range: Any = None,  # noqa: A002
     weight: Any = None,
