@@ -161,6 +161,7 @@ def reduced(a: Any, b: Any, reduce: str) -> Any:
             "Expected tensor to have Strided Layout, but got tensor with "
             f"{title_of(b)} Layout (while checking arguments for sparse_mm_reduce)"
         )
+    reduce = {"max": "amax", "min": "amin"}.get(reduce, reduce)
     if reduce == "prod":
         raise RuntimeError("sparse_mm_reduce: reduce type of prod has not been enabled.")
     if reduce not in ("sum", "mean", "amax", "amin"):
