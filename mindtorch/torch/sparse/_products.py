@@ -27,6 +27,8 @@ def _matrix(places: Any, values: Any, shape: Any) -> Any:
 class _TimesDense(Function):
     """(values, dense) -> sparse @ dense; the sparse matrix's places and shape are constants."""
 
+    _node_name = "SparseAddmmBackward0"
+
     @staticmethod
     def forward(ctx: Any, values: Any, dense: Any, places: Any, shape: Any) -> Any:
         ctx.save_for_backward(values, dense)
