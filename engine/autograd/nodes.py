@@ -270,7 +270,8 @@ def shown(node: Any) -> Any:
         kind = _shown_kinds.get(name)
         if kind is None:
             kind = _shown_kinds[name] = type(
-                name, (Node,), {"__slots__": (), "__getattr__": saved_value}
+                name, (Node,),
+                {"__slots__": (), "__getattr__": saved_value, "__module__": "builtins"},
             )
         change_class(node, kind)
     return node
@@ -305,6 +306,9 @@ class AccumulateGrad:
             self.metadata: dict[Any, Any] = {}
             return self.metadata
         raise AttributeError(f"'AccumulateGrad' object has no attribute '{name}'")
+
+    def __repr__(self) -> str:
+        return f"<AccumulateGrad object at {id(self):#x}>"
 
     @property
     def variable(self) -> Tensor | None:

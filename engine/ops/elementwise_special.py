@@ -289,10 +289,20 @@ def _xlogy_log(g: Any, x: Any, y: Any) -> Any:
     return where(silent, c(0), multiply(g, log(y)))
 
 
+def _by_number(name: str) -> Callable[[Any, Any], str]:
+    """The name of a node of two operands, which ends in 1 or 2 where one of them is a number."""
+
+    def of(avals: Any, params: Any) -> str:
+        numbers = [a.weak and not a.shape for a in avals]
+        return f"{name}{numbers.index(True) + 1 if any(numbers) else 0}"
+
+    return of
+
+
 # x * log(y), 0 where x is 0
 xlogy = Elementwise(
     "xlogy", (_xlogy_log, lambda g, x, y: divide(multiply(g, x), y)), result="float",
-    dtypes=without("complex", "xlogy_cpu")
+    grad_name=_by_number("XlogyBackward"), dtypes=without("complex", "xlogy_cpu"),
 )
 xlog1py = Elementwise(
     "xlog1py",
@@ -305,7 +315,7 @@ xlog1py = Elementwise(
         lambda g, x, y: divide(multiply(g, x), add(y, c(1))),
     ),
     result="float",
-    grad_name="SpecialXlog1PyBackward0",
+    grad_name=_by_number("SpecialXlog1PyBackward"),
 )
 
 

@@ -36,6 +36,7 @@ print(json.dumps({
     "again": str(pickle.loads(pickle.dumps(model))), "copy": str(copy.deepcopy(model)),
     "typename": torch.typename(model),
     "nodes": [str(node.target) for node in Plain().trace(model).nodes],
+    "code": torch.fx.symbolic_trace(lambda x: torch.relu(x)).code,
     "warned": [each.filename for each in told],
 }))
 """

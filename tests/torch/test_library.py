@@ -187,7 +187,9 @@ def test_a_custom_operator_has_the_gradient_that_was_given() -> None:
         lambda ctx, g: (7 * g * ctx.saved_tensors[0] * ctx.scale, None),
         setup_context=setup_context,
     )
-    getattr(ours.ops, NAMESPACE).square(x, 2.0).sum().backward()
+    result = getattr(ours.ops, NAMESPACE).square(x, 2.0)
+    assert result.grad_fn.name() == f"GeneratedBackwardFor_{NAMESPACE}_square_defaultBackward"
+    result.sum().backward()
     assert x.grad is not None and x.grad.tolist() == [14.0, 28.0]
 
 

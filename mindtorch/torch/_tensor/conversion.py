@@ -27,7 +27,7 @@ from .._api.signatures import wrong_call
 from .._compat.legacy_tensor_types import dtype_of_type_name
 from ..functions.dlpack import DLDeviceType
 from ..functions.shape import strides_for
-from ..storage import UntypedStorage, typed_storage_of
+from ..storage import LEGACY_CLASSES, UntypedStorage, typed_storage_of
 from .size_and_formats import (
     channels_last,
     channels_last_3d,
@@ -316,8 +316,8 @@ class Conversions(EngineTensor):
         return typed_storage_of(self)
 
     def storage_type(self) -> Any:
-        """The class of :meth:`storage`."""
-        return type(self.storage())
+        """The class that stands for storages of this type, such as ``torch.FloatStorage``."""
+        return LEGACY_CLASSES[self.storage().pickle_storage_type()]
 
     def _typed_storage(self) -> Any:
         return self.storage()

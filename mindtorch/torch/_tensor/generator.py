@@ -43,6 +43,9 @@ class Generator(engine.Generator):
         """The state as 5,056 bytes, in PyTorch's layout."""
         return from_array(super().get_state())
 
+    def __repr__(self) -> str:
+        return f"<torch._C.Generator object at {id(self):#x}>"
+
     def __reduce__(self) -> Any:
         return _restored, (self.initial_seed(), self.get_state())
 

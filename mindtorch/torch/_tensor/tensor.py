@@ -298,7 +298,7 @@ class Tensor(
             default_dtype=repr(dtypes.default),
             device=None if device is cpu else str(device),
             requires_grad=node is not None,
-            grad_fn=None if leaf else node.name(),  # type: ignore[union-attr]
+            grad_fn=None if leaf else node.name().rpartition(":")[2],  # type: ignore[union-attr]
             tangent=None if tangent is None else repr(tangent),
             contents=tensor_contents,
             class_name="tensor" if ours else type(self).__name__,

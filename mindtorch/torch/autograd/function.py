@@ -113,7 +113,7 @@ class FunctionNode:
         self.pushed: tuple[Any, Any] | None = None
 
     def name(self) -> str:
-        return f"{self.function.__name__}Backward"
+        return self.function._node_name or f"{self.function.__name__}Backward"
 
     def __repr__(self) -> str:
         return f"<torch.autograd.function.{self.name()} object at {id(self):#x}>"
@@ -291,6 +291,7 @@ class Function(metaclass=_FunctionMeta):
     """
 
     generate_vmap_rule = False
+    _node_name = ""  # of the nodes of our own, where torch has an operator for them
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:

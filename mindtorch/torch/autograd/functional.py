@@ -361,7 +361,10 @@ def _by_columns(
             "Computing Jacobian using forward-AD or forward-over-reverse Hessian isonly "
             "implemented for `vectorize=True`."
         )
-    return jacfwd(func, tuple(range(len(given_inputs))) if several else 0)(*given_inputs)
+    if not several:
+        return jacfwd(func, 0)(*given_inputs)
+    rows = list(jacfwd(func, tuple(range(len(given_inputs))))(*given_inputs))
+    return [list(row) if isinstance(row, tuple) else row for row in rows]  # torch's are lists here
 
 
 def hessian(

@@ -39,6 +39,9 @@ class ReduceOp:
         def __repr__(self) -> str:
             return f"<RedOpType.{self.name}: {self.value}>"
 
+        def __str__(self) -> str:
+            return f"RedOpType.{self.name}"
+
         def __reduce__(self) -> Any:
             return getattr, (ReduceOp, self.name)
 

@@ -61,6 +61,8 @@ def beta_slope(x: Any, a: Any, b: Any) -> Any:
 
 
 class _StandardGamma(Function):
+    _node_name = "StandardGammaBackward0"
+
     @staticmethod
     def forward(ctx: Any, concentration: Any, generator: Any) -> Any:
         alphas = concentration.detach().numpy()
@@ -101,6 +103,8 @@ class _Dirichlet(Function):
 
 
 class _RegularizedGamma(Function):
+    _node_name = "IgammaBackward0"
+
     @staticmethod
     def forward(ctx: Any, a: Any, x: Any) -> Any:
         ctx.save_for_backward(a, x)

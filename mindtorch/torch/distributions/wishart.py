@@ -128,15 +128,25 @@ class Wishart(ExponentialFamily):
         return factor @ factor.mT
 
     def rsample(self, sample_shape: Any = (), max_try_correction: int | None = None) -> Any:
-        """Samples; singular ones are drawn anew, ``max_try_correction`` (10) times at most."""
+        """Samples; singular ones are drawn anew, ``max_try_correction`` (10) times at most.
+
+        As in PyTorch the samples are drawn twice where the first ones are regular, so that the
+        same seed gives the same numbers.
+        """
+        sample_shape = torch.Size(sample_shape)
         sample = self._draw(sample_shape)
+        axes = tuple(range(-len(self._batch_shape), 0))
+        anew = self.support.check(sample)
+        anew = anew.amax(axes) if axes else anew
         for attempt in range(10 if max_try_correction is None else max_try_correction):
-            singular = ~self.support.check(sample)
-            if not singular.any():
+            if not anew.any():
                 break
-            if attempt == 0:
+            if attempt == 1:
                 warnings.warn("Singular sample detected.", stacklevel=2)
-            sample = self._draw(sample_shape).where(singular[..., None, None], sample)
+            drawn = self._draw(anew[anew].shape)
+            sample[anew] = drawn
+            singular = ~self.support.check(drawn)
+            anew[anew.clone()] = singular.amax(axes) if axes else singular
         return sample
 
     def log_prob(self, value: Any) -> Any:

@@ -75,7 +75,7 @@ def export(
         )
     kwargs = dict(kwargs or {})
     traced = trace_module(mod, args, kwargs, dynamic_shapes)
-    state = mod.state_dict(keep_vars=True)
+    state = dict(mod.state_dict(keep_vars=True))
     return ExportedProgram(traced, state, traced.constants, (args, kwargs))
 
 

@@ -78,7 +78,7 @@ class Dim:
         self.__name__, self.min, self.max = name, 0 if min is None else min, max
 
     def __repr__(self) -> str:
-        bounds = [f"min={self.min}"] if self.min > 2 else []
+        bounds = [f"min={self.min}"] if self.min != 2 else []  # 2 is what torch takes anyway
         bounds += [f"max={self.max}"] if self.max is not None else []
         return f"Dim({', '.join([repr(self.__name__), *bounds])})"
 

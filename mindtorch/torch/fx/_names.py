@@ -23,7 +23,7 @@ def torch_name(value: Any) -> str | None:
     if not isinstance(name, str):
         return str(value) if isinstance(value, DType) else None
     module = getattr(value, "__module__", None) or ""
-    if not module.startswith(("mindtorch.", "torch.")):
+    if not is_ours(module):
         return None
     if module.startswith("torch._ops"):  # overloads, and the packets of these
         return f"torch.ops{module.removeprefix('torch._ops')}.{name}"
@@ -34,9 +34,7 @@ def torch_name(value: Any) -> str | None:
         found = getattr(holder, name, None)
         if found is value or getattr(found, "__wrapped__", None) is value:
             return ".".join(filter(None, ("torch", space, name)))
-    if is_ours(module):
-        return f"{module.removeprefix('mindtorch.')}.{getattr(value, '__qualname__', name)}"
-    return None
+    return f"{module.removeprefix('mindtorch.')}.{getattr(value, '__qualname__', name)}"
 
 
 def is_builtin(value: Any) -> bool:

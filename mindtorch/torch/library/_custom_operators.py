@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar
 
 from mindtorch import torch
@@ -249,6 +250,14 @@ class Operator:
     packet: Any = None
     sharded: Callable[[Sequence[Any]], Any] | None = None
 
+    @cached_property
+    def function(self) -> type[_OperatorFunction]:
+        """The function whose nodes have torch's name for this operator's."""
+        space, _, name = self.name.partition("::")
+        name, _, overload = name.partition(".")
+        parts = ("GeneratedBackwardFor", space, name, overload or "default")
+        return type("_".join(parts), (_OperatorFunction,), {})
+
     def bind(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
         """The values of all arguments in the schema's order.
 
@@ -408,7 +417,7 @@ def _apply(operator: Operator, values: Sequence[Any]) -> Any:
         is_list = isinstance(value, (list, tuple)) and any(isinstance(x, Tensor) for x in value)
         lengths.append(len(value) if is_list else None)
         flat.extend(value if is_list else [value])
-    return _OperatorFunction.apply(operator, lengths, *flat)
+    return operator.function.apply(operator, lengths, *flat)
 
 
 OPERATORS: dict[str, Operator] = {}

@@ -7,6 +7,7 @@ pipe) arrives as the same memory; any other tensor arrives as a copy.
 from __future__ import annotations
 
 import multiprocessing as _multiprocessing
+import resource as _resource
 from multiprocessing import *  # noqa: F403
 
 from mindtorch.torch._api.public_names import own_names as _own_names
@@ -40,29 +41,43 @@ alias_module(
 spawn = _function  # which hides the module, as in PyTorch
 
 
+_STRATEGIES = ("file_descriptor", "file_system")
+_strategy = _STRATEGIES[0]
+
+
 def get_all_sharing_strategies() -> set[str]:
-    """How shared memory can be passed on: by file descriptor."""
-    return {"file_descriptor"}
+    """The names that :func:`set_sharing_strategy` takes."""
+    return set(_STRATEGIES)
 
 
 def get_sharing_strategy() -> str:
-    """How shared memory is passed on."""
-    return "file_descriptor"
+    """The name that was set last."""
+    return _strategy
 
 
 def set_sharing_strategy(new_strategy: str) -> None:
     """Choose how shared memory is passed on.
 
+    It is passed on by file descriptor in both cases. Programs choose "file_system" where they share
+    more tensors than descriptors may be open; the limit of this process and of those that it starts
+    is raised then, as far as the system allows.
+
     Args:
-        new_strategy: "file_system" or "file_descriptor".
+        new_strategy: "file_descriptor" or "file_system".
 
     Raises:
-        ValueError: not one of :func:`get_all_sharing_strategies`.
+        AssertionError: not one of :func:`get_all_sharing_strategies`.
     """
-    if new_strategy not in get_all_sharing_strategies():
-        raise ValueError(
-            f"sharing strategy {new_strategy!r} is not available; the strategies are "
-            f"{sorted(get_all_sharing_strategies())}"
+    global _strategy
+    if new_strategy not in _STRATEGIES:
+        raise AssertionError(
+            f"invalid sharing strategy {new_strategy!r}, expected one of "
+            f"{get_all_sharing_strategies()}"
         )
+    _strategy = new_strategy
+    if new_strategy == "file_system":
+        most = _resource.getrlimit(_resource.RLIMIT_NOFILE)[1]
+        _resource.setrlimit(_resource.RLIMIT_NOFILE, (most, most))
+
 
 _own_names(globals())

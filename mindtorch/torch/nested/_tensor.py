@@ -249,7 +249,7 @@ class NestedTensor(Tensor):
         lines = ",\n".join("\n".join(f"  {line}" for line in t.split("\n")) for t in texts)
         suffixes = []
         if self.grad_fn is not None:
-            suffixes.append(f"grad_fn=<{self.grad_fn.name()}>")
+            suffixes.append(f"grad_fn=<{self.grad_fn.name().rpartition(':')[2]}>")
         elif self.requires_grad:
             suffixes.append("requires_grad=True")
         prefix = "nested_tensor("

@@ -245,11 +245,13 @@ def embedding_bag(
         starts = whole
         _check_rows(flat, weight.shape[0])
     if mode == "max":
-        return _largest_of_bags(weight, flat, starts, place)
-    sums = _sums_of_bags(
-        weight, flat, starts, place, per_sample_weights, scale_grad_by_freq, sparse
-    )
-    found = sums if mode == "sum" else _over_counts(sums, flat, whole, place)
+        found = _largest_of_bags(weight, flat, starts, place)
+    else:
+        found = _sums_of_bags(
+            weight, flat, starts, place, per_sample_weights, scale_grad_by_freq, sparse
+        )
+    if mode == "mean":
+        found = _over_counts(found, flat, whole, place)
     return tape.named(found, "EmbeddingBagBackward0")
 
 

@@ -111,8 +111,20 @@ def reduce_parameter(parameter: Any) -> tuple[Any, tuple[Any, ...]]:
     return _rebuild_parameter_with_state, (*facts, state)
 
 
-class Buffer(Tensor):
+class BufferMeta(TensorMeta):
+    """Tensors that ``Buffer`` made are its instances."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return super().__instancecheck__(instance) or (
+            cls is Buffer and isinstance(instance, Tensor)
+            and getattr(instance, "_is_buffer", False)
+        )  # fmt: skip
+
+
+class Buffer(Tensor, metaclass=BufferMeta):
     """A tensor that belongs to a module's state but is not learned.
+
+    What is made is a plain tensor that remembers what it is.
 
     Args:
         data: the tensor whose memory it shares.
@@ -124,7 +136,7 @@ class Buffer(Tensor):
     def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:
         if data is None:
             data = Tensor()
-        result = Tensor._make_subclass(cls, data.detach(), data.requires_grad)
+        result = data.detach().requires_grad_(data.requires_grad)
         result.persistent = persistent
         result._is_buffer = True
         return result

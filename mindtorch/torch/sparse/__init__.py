@@ -102,7 +102,7 @@ def spdiags(diagonals: Any, offsets: Any, shape: Any, layout: Any = None) -> Any
             places.append((i, column))
     both = from_array(np.array([rows, columns], np.int64).reshape(2, -1))
     first, second = (from_array(np.array(p, np.int64)) for p in zip(*places, strict=True))
-    made = SparseTensor(both, flat[first, second], tuple(shape)).coalesce()
+    made = SparseTensor(both, flat[first, second], tuple(shape))
     return made if layout is None else made.to_sparse(layout=layout)
 
 

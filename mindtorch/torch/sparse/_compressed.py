@@ -166,7 +166,7 @@ def _check_conversion(x: Any, kind: Any, blocksize: Any) -> None:
     form, own = FORMS[kind], FORMS.get(x.layout)
     name = form.title[-3:].lower()
     if form.blocks:
-        check_blocks("to_sparse_" + name, x, blocksize)
+        check_blocks("to_sparse_" + name, x, blocksize, x.dense_dim())
         if own is not None and own.blocks and tuple(blocksize) != x.blocksize:
             raise RuntimeError(
                 f"to_sparse_{name}: conversion from {own.title} to {form.title} with blocksize "
@@ -179,11 +179,12 @@ def _check_conversion(x: Any, kind: Any, blocksize: Any) -> None:
         )
 
 
-def check_blocks(name: str, x: Any, blocksize: Any) -> None:
+def check_blocks(name: str, x: Any, blocksize: Any, dense_dim: int) -> None:
     """Raise torch's errors where blocks do not cut the matrix of ``x`` evenly.
 
     Args:
         name: of the conversion, which torch's text begins with.
+        dense_dim: how many axes follow those of the matrix.
     """
     if len(blocksize) != 2:
         raise RuntimeError(
@@ -193,8 +194,8 @@ def check_blocks(name: str, x: Any, blocksize: Any) -> None:
         raise RuntimeError(
             f"{name}: blocksize needs to be positive, but got {list(blocksize)}"
         )
-    dense = x.dense_dim() if x._sparse else 0
-    rows, columns = x.aval.shape[x.aval.ndim - dense - 2 : x.aval.ndim - dense]
+    count = x.aval.ndim - dense_dim
+    rows, columns = x.aval.shape[count - 2 : count]
     if rows % blocksize[0] or columns % blocksize[1]:
         raise RuntimeError(
             f"{name}: tensor sparse size ({rows},{columns}) must be divisible by given blocksize "

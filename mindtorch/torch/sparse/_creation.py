@@ -156,6 +156,6 @@ def _from_dense_compressed(x: Any, kind: Any, blocksize: Any, dense_dim: int) ->
     pair = None
     if form.blocks:
         pair = (blocksize, blocksize) if isinstance(blocksize, int) else tuple(blocksize)
-        check_blocks(name, x, pair)
+        check_blocks(name, x, pair, dense_dim)
     places, held, starts = compressed_parts(x, kind, pair, dense_dim)
     return SparseTensor(places, held, x.aval.shape, True, kind, starts)

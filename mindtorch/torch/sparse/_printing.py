@@ -41,7 +41,7 @@ def sparse_repr(x: Any) -> str:
         suffixes.append(f"dtype={x.aval.dtype!r}")
     suffixes.append(f"layout={x.layout!r}")
     if x.held.grad_fn is not None:
-        suffixes.append(f"grad_fn=<{x.held.grad_fn.name()}>")
+        suffixes.append(f"grad_fn=<{x.held.grad_fn.name().rpartition(':')[2]}>")
     elif x.requires_grad:
         suffixes.append("requires_grad=True")
     return with_suffixes(_PREFIX + contents, suffixes, len(_PREFIX), x.layout is sparse_coo)

@@ -27,6 +27,8 @@ def _matrix(places: Any, values: Any, shape: Any) -> Any:
 class _TimesDense(Function):
     """(values, dense) -> sparse @ dense; the sparse matrix's places and shape are constants."""
 
+    _node_name = "SparseAddmmBackward0"
+
     @staticmethod
     def forward(ctx: Any, values: Any, dense: Any, places: Any, shape: Any) -> Any:
         ctx.save_for_backward(values, dense)
@@ -161,6 +163,7 @@ def reduced(a: Any, b: Any, reduce: str) -> Any:
             "Expected tensor to have Strided Layout, but got tensor with "
             f"{title_of(b)} Layout (while checking arguments for sparse_mm_reduce)"
         )
+    reduce = {"max": "amax", "min": "amin"}.get(reduce, reduce)
     if reduce == "prod":
         raise RuntimeError("sparse_mm_reduce: reduce type of prod has not been enabled.")
     if reduce not in ("sum", "mean", "amax", "amin"):

@@ -172,6 +172,7 @@ def _tensors_of(output: Any) -> list[Tensor]:
 class _Checkpoint(Function):
     """Runs without a tape; backward runs again with one, and backward through that."""
 
+    _node_name = "CheckpointFunctionBackward"
     _plain = False
 
     @staticmethod

@@ -489,7 +489,7 @@ class Module(StateMixin, ChangesMixin):
 
     def _set_buffer(self, name: str, value: Any) -> None:
         buffers = self.__dict__.get("_buffers")
-        is_buffer = isinstance(value, Buffer) or getattr(value, "_is_buffer", False)
+        is_buffer = isinstance(value, Buffer)
         if buffers is None or (name not in buffers and not is_buffer):
             object.__setattr__(self, name, value)
             return
