@@ -10,7 +10,7 @@ import pytest
 import mindtorch.torch as torch
 import mindtorch.torch.distributed as dist
 from mindtorch.engine.allocator import address_of
-from mindtorch.torch.distributed.fsdp import fully_shard
+from mindtorch.torch.distributed.fsdp import FullyShardedDataParallel, fully_shard
 from mindtorch.torch.distributed.fsdp._memory import ReleasableMemory
 from tests.support.paths import GOLDEN_FILES, PROGRAMS
 from tests.torch.distributed.jobs import assert_near, forked, ranks_of
@@ -80,5 +80,19 @@ def test_a_freed_parameter_is_not_read_as_zeros() -> None:
         layer.unshard()
         made.backward()
         assert torch.equal(x.grad, layer.weight.detach().sum(0, keepdim=True))
+    finally:
+        dist.destroy_process_group()
+
+
+def test_a_wrapped_model_can_be_shown() -> None:
+    """While the vector is in parts modules have their parameters' shapes, as in PyTorch."""
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        model = FullyShardedDataParallel(torch.nn.Linear(3, 2), device_id=torch.device("cpu"))
+        shown = "(_fsdp_wrapped_module): Linear(in_features=3, out_features=2, bias=True)"
+        for _ in range(2):
+            assert shown in repr(model) and model.module.bias.shape == (2,)
+            assert [tuple(p.shape) for p in model.parameters()] == [(8,)]
+            model(torch.ones(1, 3)).sum().backward()
     finally:
         dist.destroy_process_group()
