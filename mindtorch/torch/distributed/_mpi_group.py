@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.kernels.cpu.polling import DONE, WAITING, poll
+from mindtorch.engine.polling import poll
 
 from . import _failure
 from ._group import Call, ProcessGroup, as_bytes, call_of, call_of_each, subject
@@ -76,7 +76,7 @@ class MpiGroup(ProcessGroup):
         look = begun + _failure.PATIENCE
         places = np.array([self._mpi._addressof(each) for each in requests])
         found = poll(self._test, places, 0.0, busy, _GLANCE)
-        while found == WAITING:
+        while found < 0:
             now = time.monotonic()
             if self.mesh.lost or self.mesh.closed or now > end:
                 self._give_up(requests, end)
@@ -86,7 +86,7 @@ class MpiGroup(ProcessGroup):
                 look = now + _failure.PATIENCE
                 self._look()
             found = poll(self._test, places, now - begun, busy, _GLANCE)
-        if found != DONE:  # MPI's errors come from operations that do not fit
+        if found:  # MPI's errors come from operations that do not fit
             self.mesh.stuck = True
             error = self._mpi.Exception(found)
             raise _failure.mismatched(self.mesh, self.ranks, self.number) from error

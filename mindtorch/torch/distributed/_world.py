@@ -208,7 +208,11 @@ def is_backend_available(backend: str) -> bool:
 
 
 def supports_complex(reduceOp: Any) -> bool:  # noqa: N803
-    """Whether complex tensors can be combined so."""
+    """Whether complex tensors can be combined so.
+
+    Args:
+        reduceOp: a member of :class:`ReduceOp`.
+    """
     names = ("MAX", "MIN", "PRODUCT", "BAND", "BOR", "BXOR")
     return reduceOp not in [getattr(ReduceOp, name) for name in names]
 
