@@ -95,8 +95,8 @@ def sums(torch: Any, options: argparse.Namespace, best: Timings) -> int:
     for parameter in parameters:
         parameter.grad = torch.ones_like(parameter)
     flat = torch.ones(sum(p.numel() for p in parameters))
-    reducer = Reducer(parameters, group, 25 << 20, keep_views=False, unused=False)
-    views = Reducer(parameters, group, 25 << 20, keep_views=True, unused=False)
+    reducer = Reducer(parameters, group, [1 << 20, 25 << 20], keep_views=False, unused=False)
+    views = Reducer(parameters, group, [1 << 20, 25 << 20], keep_views=True, unused=False)
 
     def average(chosen: Any) -> None:
         chosen.prepare(set())

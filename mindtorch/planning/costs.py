@@ -213,6 +213,9 @@ class Planner:
                 work += self._work_of_group(gathers, size)
         plan.times["parameters and gradients"] = seconds * (1 - self.overlap)
         plan.times["memory of wholes"] = work
+        groups = sum(size > 0 for size in sizes)
+        module, parameter = self.link.sharded
+        plan.times["calls"] = groups * module + self.facts.tensors * parameter
         largest = sorted(sizes[:-1], reverse=True)[:2]
         # two groups are whole at a time, one with its gradients; and the root
         plan.memory["buffers of exchange"] = 2 * sizes[-1] + sum(largest) + sum(largest[:1])

@@ -67,6 +67,7 @@ class Facts:
         samples: of its batch.
         slices, calls: of forward, in their order.
         parameters: bytes of trained parameters by the path of their module.
+        tensors: how many trained parameters there are.
         frozen: bytes of other parameters and of buffers.
         states: bytes of the optimizer's states for one byte of trained parameters.
         fixed: seconds of forward and backward that do not depend on the batch.
@@ -81,6 +82,7 @@ class Facts:
     slices: list[Slice]
     calls: list[Call]
     parameters: dict[str, int]
+    tensors: int
     frozen: int
     states: float
     fixed: float
@@ -264,13 +266,14 @@ def measure(
         fixed = whole - each * count
     own = _parameters(model)
     total = sum(own.values())
+    tensors = sum(p.requires_grad for p in model.parameters())
     states = _state_bytes(optimizer) / max(total, 1) if optimizer is not None else 0.0
     frozen = _bytes([*model.parameters(), *model.buffers()]) - total
     update = _update(
         model, optimizer, lambda: loss(model(*args, **words)).backward(), clock
     )
     return Facts(
-        count, trace.slices, trace.calls, own, frozen, states, fixed, each, update,
+        count, trace.slices, trace.calls, own, tensors, frozen, states, fixed, each, update,
         *_moved(total, clock), _operations(counter, model),
     )  # fmt: skip
 

@@ -17,7 +17,12 @@ import numpy as np
 import mindtorch.torch as torch
 import mindtorch.torch.distributed as dist
 
-from .mechanisms import MECHANISMS, call_of_cut_layer, times_of_mechanisms
+from .mechanisms import (
+    MECHANISMS,
+    call_of_cut_layer,
+    calls_of_sharded_modules,
+    times_of_mechanisms,
+)
 
 __all__ = ["KINDS", "Link", "given_link", "link_of_job", "measured_link"]
 
@@ -41,6 +46,7 @@ class Link:
         works: (bytes, seconds) that replicas and sharded modules take beside their exchanges, by
             the names of mechanisms.
         call: seconds of the calls around a cut layer, forward and backward.
+        sharded: seconds of the calls around a sharded module, and around each parameter of it.
     """
 
     latency: dict[str, float]
@@ -51,6 +57,7 @@ class Link:
     count: int = 0
     works: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
     call: float = 0.0
+    sharded: tuple[float, float] = (0.0, 0.0)
 
     def work(self, mechanism: str, size: float) -> float:
         """Seconds that a mechanism takes for ``size`` bytes beside its exchange."""
@@ -65,7 +72,9 @@ class Link:
             name: [(size, seconds / factor) for size, seconds in points]
             for name, points in self.works.items()
         }
-        return replace(self, works=works, call=self.call / factor)
+        module, parameter = self.sharded
+        calls = module / factor, parameter / factor
+        return replace(self, works=works, call=self.call / factor, sharded=calls)
 
     def seconds(self, kind: str, size: float, count: int) -> float:
         """The time of an exchange between ``count`` processes, as a ring.
@@ -95,7 +104,7 @@ def _messages(kind: str, count: int) -> int:
 def _fitted(times: dict[str, Any], count: int, origin: str) -> Link:
     """The link of ``count`` processes that need so long for each of the sizes."""
     times = dict(times)
-    call = times.pop("call")
+    call, sharded = times.pop("call"), times.pop("sharded")
     latency, bandwidth, curves = {}, {}, {}
     sizes = [4.0 * n for n in _SIZES]
     works = {name: list(zip(sizes, times.pop(name), strict=True)) for name in MECHANISMS}
@@ -105,7 +114,7 @@ def _fitted(times: dict[str, Any], count: int, origin: str) -> Link:
         latency[kind] = found[0] / steps
         bandwidth[kind] = part * sizes[-1] / max(found[-1] - found[0], 1e-9)
         curves[kind] = list(zip(sizes, found, strict=True))
-    return Link(latency, bandwidth, origin, {}, curves, count, works, call)
+    return Link(latency, bandwidth, origin, {}, curves, count, works, call, tuple(sharded))
 
 
 def given_link(bandwidth: float, latency: float) -> Link:
@@ -212,10 +221,11 @@ def _times(group: Any, clock: Callable[[], float] = time.perf_counter) -> dict[s
 
 
 def _works(clock: Callable[[], float] = time.perf_counter) -> dict[str, Any]:
-    """Least seconds of mechanisms by size, and of the call of a cut layer."""
+    """Least seconds of mechanisms by size, and of the calls of cut and of sharded modules."""
     alone, _ = dist.new_subgroups(1)
     found: dict[str, Any] = times_of_mechanisms(alone, _SIZES, clock)
     found["call"] = call_of_cut_layer(alone, clock)
+    found["sharded"] = calls_of_sharded_modules(alone, clock)
     dist.destroy_process_group(alone)
     return found
 

@@ -23,13 +23,16 @@ from mindtorch.torch.distributed.tensor.parallel import (
 )
 from mindtorch.torch.nn.parallel._reducer import Reducer
 
-__all__ = ["MECHANISMS", "call_of_cut_layer", "times_of_mechanisms"]
+__all__ = [
+    "MECHANISMS", "call_of_cut_layer", "calls_of_sharded_modules", "times_of_mechanisms"
+]  # fmt: skip
 
 MECHANISMS = ("average", "gather", "reduce")
 _REPEATS = 8
 _APART = 1 << 26  # bytes of arrays that take turns: a step comes back to one when caches forgot it
 _MOST = 8  # of them
-_CAPACITY = 25 << 20  # of a bucket
+_CAPACITY = 25 << 20  # bytes of a bucket
+_MANY = 12  # parameters
 Clock = Callable[[], float]
 Round = Iterator[tuple[Callable[[], None], Callable[[], None]]]
 
@@ -43,7 +46,7 @@ def _parameters(size: int) -> list[Any]:
 def _replicas(size: int, group: Any) -> Round:
     """By turns: a gradient appears, and becomes the average of all."""
     parameters = _parameters(size)
-    reducers = [Reducer([p], group, _CAPACITY, False, False) for p in parameters]
+    reducers = [Reducer([p], group, [_CAPACITY], False, False) for p in parameters]
 
     def begin(parameter: Any, reducer: Reducer) -> None:
         parameter.grad = torch.ones_like(parameter)
@@ -151,6 +154,17 @@ def times_of_mechanisms(
     return found
 
 
+def _steps(model: Any) -> Round:
+    """By turns: a step of a model that computes next to nothing."""
+    x = torch.zeros(4, 4, requires_grad=True)
+
+    def step() -> None:
+        model(x).sum().backward()
+
+    while True:
+        yield _nothing, step
+
+
 def call_of_cut_layer(alone: Any, clock: Clock = time.perf_counter) -> float:
     """Seconds that a cut layer's forward and backward take beyond a whole one's.
 
@@ -162,11 +176,40 @@ def call_of_cut_layer(alone: Any, clock: Clock = time.perf_counter) -> float:
     def pair() -> Any:
         return torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Linear(4, 4))
 
-    def turns(model: Any) -> Round:
-        x = torch.zeros(4, 4, requires_grad=True)
-        while True:
-            yield _nothing, lambda: model(x).sum().backward()
-
     cut = parallelize_module(pair(), mesh, {"0": ColwiseParallel(), "1": RowwiseParallel()})
-    times = [_least(turns(model), clock) for model in (cut, pair())]
+    times = [_least(_steps(model), clock) for model in (cut, pair())]
     return max(times[0] - times[1], 0.0) / 2
+
+
+class _Added(torch.nn.Module):
+    """Adds all of its parameters."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__()
+        self.parts = torch.nn.ParameterList(torch.zeros(4) for _ in range(count))
+
+    def forward(self, x: Any) -> Any:
+        for part in self.parts:
+            x = x + part
+        return x
+
+
+def calls_of_sharded_modules(
+    alone: Any, clock: Clock = time.perf_counter
+) -> tuple[float, float]:
+    """Seconds that a sharded module's forward and backward take beyond a whole one's, of small
+    parameters: for the module, and for each of its parameters.
+
+    Args:
+        alone: the group of this process.
+    """
+    mesh = DeviceMesh.from_group(alone, "cpu")
+    beyond = []
+    for count in (1, 1 + _MANY):
+        sharded, plain = (torch.nn.Sequential(_Added(count), _Added(count)) for _ in range(2))
+        for module in (*sharded, sharded):
+            fully_shard(module, mesh=mesh, reshard_after_forward=True)
+        times = [_least(_steps(model), clock) for model in (sharded, plain)]
+        beyond.append(max(times[0] - times[1], 0.0) / 2)
+    each = max(beyond[1] - beyond[0], 0.0) / _MANY
+    return max(beyond[0] - each, 0.0), each

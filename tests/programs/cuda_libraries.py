@@ -508,7 +508,7 @@ def two_ranks_meet_in_nccl() -> None:
         dist.all_to_all_single(traded, torch.tensor([10.0 * rank, 10.0 * rank + 1], **like),
                                group=group)  # fmt: skip
         weight = torch.nn.Parameter(torch.ones(2, **like))
-        reducer = Reducer([weight], group, 1 << 20, False, False)
+        reducer = Reducer([weight], group, [1 << 20], False, False)
         weight.grad = torch.full((2,), 2.0 + 2 * rank, **like)
         reducer.prepare(set())
         reducer.take(weight)

@@ -180,6 +180,8 @@ def refusals(torch: Any, dist: Any, rank: int, size: int) -> Any:
         lambda: dist.new_group([size]),
         lambda: dist.gather(x, [x] if rank else None, dst=0),
         lambda: dist.scatter(x, [x] if rank else None, src=0),
+        lambda: dist.all_gather([x.int()] * size, x),
+        lambda: dist.all_to_all([x.int()] * size, [x] * size),
         lambda: torch.nn.parallel.DistributedDataParallel(torch.nn.ReLU()),
         lambda: torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(1, 1), device_ids=[0]),
     ):
@@ -286,6 +288,101 @@ def hooked(torch: Any, dist: Any, rank: int, size: int) -> Any:
     model.register_comm_hook(seen, hook)
     model(torch.ones(1, 2) * (rank + 1)).sum().backward()
     return [seen, _rounded(p.grad for p in model.parameters())]
+
+
+@case
+def futures(torch: Any, dist: Any, rank: int, size: int) -> Any:
+    """Of what is under way: they have the tensors that were written."""
+    x, parts = torch.ones(2) * rank, [torch.empty(2) for _ in range(size)]
+    works = [dist.all_reduce(x, async_op=True), dist.broadcast(x, 0, async_op=True),
+             dist.all_gather(parts, x, async_op=True), dist.barrier(async_op=True)]  # fmt: skip
+    found = [[each.tolist() for each in work.get_future().wait()] for work in works]
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1))
+
+    def hook(state, bucket):
+        later = dist.all_reduce(bucket.buffer().div_(size), async_op=True).get_future()
+        return later.then(lambda done: done.value()[0] * 2)
+
+    model.register_comm_hook(None, hook)
+    model(torch.ones(1, 2) * (rank + 1)).sum().backward()
+    try:
+        model.register_comm_hook(None, hook)
+        told = "nothing"
+    except RuntimeError as error:
+        told = str(error)
+    return [found, _rounded(p.grad for p in model.parameters()), told]
+
+
+@case
+def in_modes(torch: Any, dist: Any, rank: int, size: int) -> Any:
+    """Under no_grad leaves are written to, under inference_mode what was made there, also behind
+    what is under way."""
+    parameter = torch.nn.Parameter(torch.ones(2) * rank)
+    with torch.no_grad():
+        dist.all_reduce(parameter, async_op=True).wait()
+    with torch.inference_mode():
+        x = torch.ones(2)
+        dist.all_reduce(x, async_op=True).wait()
+        work = dist.all_reduce(torch.ones(2), async_op=True)
+        dist.all_reduce(x)
+        work.wait()
+        return [parameter.tolist(), x.tolist()]
+
+
+@case
+def differentiable(torch: Any, dist: Any, rank: int, size: int) -> Any:
+    """Values and gradients of torch.distributed.nn.functional."""
+    F = importlib.import_module(f"{torch.__name__}.distributed.nn.functional")  # noqa: N806
+    found = []
+
+    def tell(given: list[Any], made: list[Any]) -> None:
+        sum((each * (rank + 2 + i)).sum() for i, each in enumerate(made)).backward()
+        found.append([[x.tolist() for x in made], [x.grad.tolist() for x in given]])
+
+    def parts() -> list[Any]:
+        return [(torch.ones(2) * (10 * rank + k)).requires_grad_() for k in range(size)]
+
+    def room() -> list[Any]:
+        return [torch.empty(2) for _ in range(size)]
+
+    given = parts()
+    tell(given, [F.reduce_scatter(torch.empty(2), [3 * x for x in given])])
+    given = parts()
+    tell(given, list(F.all_to_all(room(), given)))
+    given = parts()
+    tell(given, [F.scatter(given, 0)])
+    given = parts()[:1]
+    tell(given, list(F.gather(given[0], 0)))
+    given = [(torch.arange(2.0 * size) + rank).requires_grad_()]
+    tell(given, [F.all_to_all_single(torch.empty(2 * size), given[0])])
+    return found
+
+
+@case
+def wrapped(torch: Any, dist: Any, rank: int, size: int) -> Any:
+    """Newer arguments of DistributedDataParallel."""
+    ddp, data = torch.nn.parallel.DistributedDataParallel, _Data(torch, rank)
+    mesh = dist.init_device_mesh("cpu", (size,))
+    found: list[Any] = []
+    for options in (
+        {"device_mesh": mesh}, {"forward_sync_buffers": False}, {"broadcast_buffers": False},
+        {"bucket_cap_mb_list": [1, 2]}, {"batched_grad_copy": True},
+        {"find_unused_parameters": True, "skip_all_reduce_unused_params": True},
+        {"device_mesh": mesh, "process_group": dist.group.WORLD},
+        {"device_mesh": dist.init_device_mesh("cpu", (1, size))},
+    ):  # fmt: skip
+        net = _model(torch, rank, unused="find_unused_parameters" in options)
+        net.norm.running_mean += rank
+        try:
+            model = ddp(net, **options)
+        except RuntimeError as error:
+            found.append(str(error).partition("(")[0])
+            continue
+        for _ in range(2):
+            model(data.x).pow(2).sum().backward()
+        gradients = [p.grad for p in model.parameters() if p.grad is not None]
+        found.append([_rounded(gradients), _rounded([net.norm.running_mean])])
+    return found
 
 
 @case

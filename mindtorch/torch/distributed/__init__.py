@@ -28,6 +28,8 @@ from ._store import HashStore as HashStore
 from ._store import PrefixStore as PrefixStore
 from ._store import Store as Store
 from ._store import TCPStore as TCPStore
+from .device_mesh import DeviceMesh as DeviceMesh
+from .device_mesh import init_device_mesh as init_device_mesh
 from .distributed_c10d import *  # noqa: F403
 from .rendezvous import rendezvous as rendezvous
 

@@ -14,6 +14,7 @@ from ._observed import observed
 from ._tensors import (
     check_tensor,
     check_tensors,
+    check_types,
     combine_op,
     fill_from,
     issued_work,
@@ -28,15 +29,21 @@ _BARRIER = -2
 
 
 @host_call
-def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -> Work | None:
+def barrier(
+    group: Any = None, async_op: bool = False, device_ids: Any = None,
+    timeout: timedelta | None = None,
+) -> Work | None:  # fmt: skip
     """Return when all processes of the group have come here.
 
     ``device_ids`` is for groups of other devices, as in torch's gloo: there is one device here.
+
+    Args:
+        timeout: how long to wait for the others; None: as long as the group does.
     """
     if is_outside(group):
         return None
     world = group_of(group)
-    return start_work(world, world.barrier, async_op)
+    return start_work(world, lambda: world.barrier(timeout), [], async_op)
 
 
 @host_call
@@ -94,8 +101,9 @@ def broadcast(
     if device is not None:
         return issued_work(device.broadcast(tensor, root), async_op)
     return start_work(
-        world, lambda: combine_op(tensor, world, lambda flat: world.broadcast(flat, root)), async_op
-    )
+        world, lambda: combine_op(tensor, world, lambda flat: world.broadcast(flat, root)),
+        [tensor], async_op,
+    )  # fmt: skip
 
 
 @host_call
@@ -116,7 +124,7 @@ def all_reduce(
     def run() -> None:
         combine_op(tensor, world, lambda flat: world.all_reduce(flat, op.name))
 
-    return start_work(world, run, async_op)
+    return start_work(world, run, [tensor], async_op)
 
 
 @host_call
@@ -138,8 +146,8 @@ def reduce(
     return start_work(
         world,
         lambda: combine_op(tensor, world, lambda flat: world.reduce_to(flat, op.name, root)),
-        async_op,
-    )
+        [tensor], async_op,
+    )  # fmt: skip
 
 
 @host_call
@@ -150,6 +158,7 @@ def all_gather(
     """Fill the list with the tensors of all processes, by rank."""
     check_tensors(tensor_list, "tensor_list")
     check_tensor(tensor, "tensor")
+    check_types(*tensor_list, tensor)
     if is_outside(group):
         return None
     world = group_of(group)
@@ -172,7 +181,7 @@ def all_gather(
         for target, data in zip(tensor_list, found, strict=True):
             fill_from(target, data)
 
-    return start_work(world, run, async_op)
+    return start_work(world, run, tensor_list, async_op)
 
 
 @host_call
@@ -198,7 +207,7 @@ def all_gather_into_tensor(
     def run() -> None:
         fill_from(output_tensor, world.all_gather(array_of(input_tensor, world)))
 
-    return start_work(world, run, async_op)
+    return start_work(world, run, [output_tensor], async_op)
 
 
 @host_call
@@ -217,6 +226,7 @@ def gather(
         if not gather_list:
             raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
         check_tensors(gather_list, "gather_list")
+        check_types(tensor, *gather_list)
     elif gather_list:
         raise ValueError(
             "Argument ``gather_list`` must NOT be specified on non-destination ranks."
@@ -227,7 +237,7 @@ def gather(
         for target, data in zip(gather_list or [], found, strict=True):
             fill_from(target, data)
 
-    return start_work(world, run, async_op)
+    return start_work(world, run, gather_list or [], async_op)
 
 
 @host_call
@@ -246,6 +256,7 @@ def scatter(
         if not scatter_list:
             raise ValueError("Argument ``scatter_list`` must be specified on source rank.")
         check_tensors(scatter_list, "scatter_list")
+        check_types(tensor, *scatter_list)
     elif scatter_list:
         raise ValueError("Argument ``scatter_list`` must NOT be specified on non-source ranks.")
 
@@ -253,7 +264,7 @@ def scatter(
         parts = [as_bytes(array_of(t, world)) for t in scatter_list or ()]
         fill_from(tensor, world.scatter_bytes(parts or None, root))
 
-    return start_work(world, run, async_op)
+    return start_work(world, run, [tensor], async_op)
 
 
 @host_call
@@ -265,6 +276,7 @@ def reduce_scatter(
     """Fill ``output`` with the combination of all processes' tensors for this one."""
     check_tensor(output, "output")
     check_tensors(input_list, "input_list")
+    check_types(output, *input_list)
     if is_outside(group):
         return None
     world = group_of(group)
@@ -281,7 +293,7 @@ def reduce_scatter(
         total = world.reduce_scatter([array_of(t, world) for t in input_list], op.name)
         fill_from(output, as_bytes(total))
 
-    return start_work(world, run, async_op)
+    return start_work(world, run, [output], async_op)
 
 
 @host_call
@@ -311,6 +323,7 @@ def all_to_all(
     """Give every process one tensor of the list, and take one from each."""
     check_tensors(output_tensor_list, "output_tensor_list")
     check_tensors(input_tensor_list, "input_tensor_list")
+    check_types(*output_tensor_list, *input_tensor_list)
     if is_outside(group):
         return None
     world = group_of(group)
@@ -323,7 +336,7 @@ def all_to_all(
         for target, data in zip(output_tensor_list, found, strict=True):
             fill_from(target, data)
 
-    return start_work(world, run, async_op)
+    return start_work(world, run, output_tensor_list, async_op)
 
 
 @host_call

@@ -204,9 +204,18 @@ class ProcessGroup:
                 self.send(i, part, tag)
         return parts[root]
 
-    def barrier(self) -> None:
-        """Return when all processes have come here."""
-        self.all_gather_bytes(b"", ("barrier",))
+    def barrier(self, timeout: timedelta | None = None) -> None:
+        """Return when all processes have come here.
+
+        Args:
+            timeout: for this once in place of the group's.
+        """
+        usual = self.timeout
+        self.timeout = timeout or usual
+        try:
+            self.all_gather_bytes(b"", ("barrier",))
+        finally:
+            self.timeout = usual
 
     # --- numbers -----------------------------------------------------------------------------
 

@@ -24,7 +24,9 @@ from ._errors import DistStoreError
 from ._process_manager import ProcessManager
 from ._store import Store
 
-__all__ = ["available", "communicator", "finish", "launched", "must_finish", "share"]
+__all__ = [
+    "address_of_test", "available", "communicator", "finish", "launched", "must_finish", "share"
+]  # fmt: skip
 
 # what mpiexec tells a process: (rank, number of processes), of MPICH and of Open MPI
 _LAUNCHERS = (("PMI_RANK", "PMI_SIZE"), ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"))
@@ -75,6 +77,13 @@ def _start() -> Any:
         mpi.COMM_WORLD.Set_errhandler(mpi.ERRORS_RETURN)
         _finished_by_us = True
     return mpi
+
+
+@cache
+def address_of_test() -> int:
+    """Where MPI_Test is, in a process that has MPI."""
+    library = ctypes.CDLL(_module().__file__)
+    return ctypes.cast(library.MPI_Test, ctypes.c_void_p).value or 0
 
 
 def share(value: Any, timeout: timedelta) -> list[Any]:

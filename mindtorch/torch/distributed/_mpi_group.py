@@ -1,12 +1,11 @@
 """Collectives on arrays by MPI; messages and objects go over the mesh.
 
-Every MPI call is non-blocking and polled, so that a timeout, or the end of another process, is an
-ordinary exception here.
+Every MPI call is non-blocking and polled (kernels/cpu/polling.py), so that a timeout, or the end of
+another process, is an ordinary exception here.
 """
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 import zlib
@@ -16,9 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from mindtorch.engine.polling import poll
+
 from . import _failure
 from ._group import Call, ProcessGroup, as_bytes, call_of, call_of_each, subject
 from ._mesh import Mesh
+from ._mpi import address_of_test
 from ._waits import Waiting
 
 __all__ = ["MpiGroup"]
@@ -28,7 +30,7 @@ _OPERATIONS = {"SUM": "SUM", "AVG": "SUM", "PRODUCT": "PROD", "MIN": "MIN", "MAX
 _MEET = 1 << 16
 _BUSY = 0.00005  # seconds of polling without a pause, besides those in which data is moved
 _RATE = 4e9  # bytes that are moved in a second where all have come
-_LONGEST_PAUSE = 0.001
+_GLANCE = 0.005  # seconds of waiting between two looks at what else has happened
 _LATE = 1.0
 
 
@@ -47,6 +49,7 @@ class MpiGroup(ProcessGroup):
         from mpi4py import MPI
 
         self._mpi = MPI
+        self._test = address_of_test()
         self._world = world
         self._begun: Any = None
         self._own: Any = world if len(ranks) == mesh.size and number == 0 else None
@@ -71,18 +74,10 @@ class MpiGroup(ProcessGroup):
         begun = time.monotonic()
         end = begun + self.timeout.total_seconds()
         look = begun + _failure.PATIENCE
-        tries, pause, polls = 0, 0.00002, busy > 0
-        while not self._tested(requests):
-            tries += 1
-            if polls and tries % 16:
-                continue
+        places = np.array([self._mpi._addressof(each) for each in requests])
+        found = poll(self._test, places, 0.0, busy, _GLANCE)
+        while found < 0:
             now = time.monotonic()
-            if polls and now - begun < busy:
-                os.sched_yield()
-            else:
-                polls = False
-                time.sleep(pause)
-                pause = min(pause * 1.2, _LONGEST_PAUSE)
             if self.mesh.lost or self.mesh.closed or now > end:
                 self._give_up(requests, end)
             elif self.mesh.cycles:
@@ -90,13 +85,10 @@ class MpiGroup(ProcessGroup):
             elif now > look:
                 look = now + _failure.PATIENCE
                 self._look()
-
-    def _tested(self, requests: list[Any]) -> bool:
-        """Whether requests are done; MPI's errors come from operations that do not fit."""
-        try:
-            return bool(self._mpi.Request.Testall(requests))
-        except self._mpi.Exception as error:
+            found = poll(self._test, places, now - begun, busy, _GLANCE)
+        if found:  # MPI's errors come from operations that do not fit
             self.mesh.stuck = True
+            error = self._mpi.Exception(found)
             raise _failure.mismatched(self.mesh, self.ranks, self.number) from error
 
     def _look(self) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine.autograd import inplace
+from mindtorch.engine.dispatch import state
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from ._device import array_of, write
@@ -51,15 +52,47 @@ def fill_from(tensor: Any, data: Any) -> None:
     tensor._shared.version += 1
 
 
-def start_work(world: ProcessGroup, function: Callable[[], Any], async_op: bool) -> Work | None:
-    """Run now, or behind what is under way; a Work when the caller does not wait."""
+def check_types(*tensors: Any) -> None:
+    """Tensors of one collective have one type."""
+    first = tensors[0].dtype
+    other = next((each.dtype for each in tensors if each.dtype is not first), None)
+    if other is not None:
+        raise ValueError(
+            f"Invalid usage of tensors with different dtypesFound {first} and  {other}"
+        )
+
+
+def start_work(
+    world: ProcessGroup, function: Callable[[], Any], written: list[Any], async_op: bool
+) -> Work | None:
+    """Run now, or behind what is under way; a Work when the caller does not wait.
+
+    Args:
+        written: the tensors that ``function`` overwrites, which the Work's future has.
+    """
     if async_op:
-        return Work(world.run(function))
+        return Work(world.run(_in_modes_of_this_thread(function, written)))
     if world.pending():
-        world.run(function).result()
+        world.run(_in_modes_of_this_thread(function, written)).result()
     else:
         function()
     return None
+
+
+def _in_modes_of_this_thread(function: Callable[[], Any], written: list[Any]) -> Any:
+    """``function``, for another thread: whether a tensor may be written to is asked there."""
+    grad, inference = state.grad_enabled, state.inference
+
+    def run() -> list[Any]:
+        before = state.grad_enabled, state.inference
+        state.update(grad=grad, inference=inference)
+        try:
+            function()
+        finally:
+            state.update(grad=before[0], inference=before[1])
+        return list(written)
+
+    return run
 
 
 def combine_op(tensor: Any, world: ProcessGroup, combine: Callable[[Any], None]) -> None:

@@ -203,6 +203,23 @@ def is_xccl_available() -> bool:
     return False
 
 
+def is_backend_available(backend: str) -> bool:
+    """Whether processes can exchange in this way: its name, or ``"cpu:gloo,cuda:nccl"``."""
+    names = [part.rpartition(":")[2] for part in backend.lower().split(",")]
+    known = {"gloo": is_gloo_available, "mpi": is_mpi_available, "nccl": is_nccl_available}
+    return all(name in known and known[name]() for name in names)
+
+
+def supports_complex(reduceOp: Any) -> bool:  # noqa: N803
+    """Whether complex tensors can be combined so.
+
+    Args:
+        reduceOp: a member of :class:`ReduceOp`.
+    """
+    names = ("MAX", "MIN", "PRODUCT", "BAND", "BOR", "BXOR")
+    return reduceOp not in [getattr(ReduceOp, name) for name in names]
+
+
 def is_torchelastic_launched() -> bool:
     """Whether torchrun started this process."""
     return os.environ.get("TORCHELASTIC_RUN_ID") is not None

@@ -47,6 +47,7 @@ from ._world import group as group
 from ._world import group_of as group_of
 from ._world import init_process_group as init_process_group
 from ._world import is_available as is_available
+from ._world import is_backend_available as is_backend_available
 from ._world import is_gloo_available as is_gloo_available
 from ._world import is_initialized as is_initialized
 from ._world import is_mpi_available as is_mpi_available
@@ -58,6 +59,7 @@ from ._world import is_xccl_available as is_xccl_available
 from ._world import new_group as new_group
 from ._world import new_subgroups as new_subgroups
 from ._world import new_subgroups_by_enumeration as new_subgroups_by_enumeration
+from ._world import supports_complex as supports_complex
 
 __all__ = [
     "Backend", "GroupMember", "P2POp", "ReduceOp", "Work", "all_gather", "all_gather_into_tensor",
@@ -65,11 +67,12 @@ __all__ = [
     "default_pg_timeout", "destroy_process_group", "gather", "get_backend",
     "get_default_backend_for_device", "get_global_rank", "get_group_rank", "get_node_local_rank",
     "get_process_group_ranks", "get_rank", "get_world_size", "group", "init_process_group",
-    "irecv", "is_available", "is_gloo_available", "is_initialized", "is_mpi_available",
+    "irecv", "is_available", "is_backend_available", "is_gloo_available", "is_initialized",
+    "is_mpi_available",
     "is_nccl_available", "is_torchelastic_launched", "is_ucc_available", "is_xccl_available",
     "isend", "monitored_barrier", "new_group", "new_subgroups", "new_subgroups_by_enumeration",
     "recv", "reduce", "reduce_scatter",
-    "reduce_scatter_tensor", "scatter", "send",
+    "reduce_scatter_tensor", "scatter", "send", "supports_complex",
 ]  # fmt: skip
 
 _own_names(globals())

@@ -237,7 +237,7 @@ def predicted(kind: str, wide: str, clock: Any) -> dict[str, Any]:
     count = dist.get_world_size()
     plans = Planner(facts, model, link, count, count * facts.samples).plans()
     return {
-        plan.name: {"seconds": plan.seconds, "memory": plan.memory,
+        plan.name: {"seconds": plan.seconds, "memory": plan.memory, "times": plan.times,
                     "waiting": plan.times.get("waiting for other stages", 0.0)}
         for plan in plans if not plan.reason
     }  # fmt: skip

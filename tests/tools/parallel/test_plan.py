@@ -128,19 +128,22 @@ def test_a_link_is_measured() -> None:
     assert set(link.works) == set(MECHANISMS)
     assert all(link.work(name, 1 << 24) >= 0 for name in MECHANISMS)
     assert link.work("average", 1 << 24) > link.work("average", 256) > 0
+    assert sum(link.sharded) > 0
 
 
 def test_what_mechanisms_take() -> None:
     """Between measured sizes in proportion, beyond them by their bytes; of each cut layer a call,
-    and of each layer that is cut by columns the sum of its input's gradient."""
+    and of each layer that is cut by columns the sum of its input's gradient; the calls of sharded
+    modules and of their parameters."""
     works = {
         "average": [(0.0, 1.0), (4.0, 3.0)], "gather": [(0.0, 0.0), (8.0, 4.0)],
         "reduce": [(0.0, 0.0), (8.0, 8.0)],
     }  # fmt: skip
-    link = replace(LINK, works=works, call=7.0)
+    link = replace(LINK, works=works, call=7.0, sharded=(5.0, 0.5))
     assert link.work("average", 2) == 2 and link.work("average", 8) == 6
     assert LINK.work("average", 2) == 0
     assert link.hastened(2.0).work("average", 8) == 3 and link.hastened(2.0).call == 3.5
+    assert link.hastened(2.0).sharded == (2.5, 0.25)
     model, facts = facts_of("gpt")
     found = planned(Planner(facts, model, link, 2, 2 * facts.samples))
     plain = planned(Planner(facts, model, LINK, 2, 2 * facts.samples))
@@ -149,6 +152,9 @@ def test_what_mechanisms_take() -> None:
     rest = facts.trained - sum(sizes)
     wholes = sum(2 * s / 2 + s for s in sizes) + rest / 2 + rest
     assert found["FSDP 2"].times["memory of wholes"] == pytest.approx(wholes)
+    count = len(list(model.parameters()))
+    assert facts.tensors == count
+    assert found["FSDP 2"].times["calls"] == 5 * (len(sizes) + 1) + 0.5 * count
     pairs = pairs_of(facts)
     calls = sum(len(pair.calls) for pair in pairs)
     times = [each["TP 2"].times["tensor parallel"] for each in (found, plain)]

@@ -10,7 +10,8 @@ import pytest
 import mindtorch.torch as torch
 import mindtorch.torch.distributed as dist
 from mindtorch.engine.allocator import address_of
-from mindtorch.torch.distributed.fsdp import fully_shard
+from mindtorch.engine.switches import off
+from mindtorch.torch.distributed.fsdp import FullyShardedDataParallel, _memory, fully_shard
 from mindtorch.torch.distributed.fsdp._memory import ReleasableMemory
 from tests.support.paths import GOLDEN_FILES, PROGRAMS
 from tests.torch.distributed.jobs import assert_near, forked, ranks_of
@@ -63,6 +64,32 @@ def test_memory_that_is_given_back_keeps_its_place(size: int) -> None:
     assert not size or address_of(memory.bytes) == place
 
 
+def test_released_pages_go_to_who_needs_as_many_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With what they hold, and never more than there were in use at one time; with the mechanism
+    off none stay."""
+    monkeypatch.setattr(_memory, "pages", _memory._Pages())
+    if _memory.pages.move is None:
+        pytest.skip("this system moves no pages")
+    for size in (3 << 12, 3 << 20):
+        first, second, small = (ReleasableMemory(n) for n in (size, size, size // 3))
+        first.take()
+        first.bytes[...] = 7
+        first.release()
+        assert not first.bytes.any() and len(_memory.pages.full) == 1
+        second.take()
+        assert (second.bytes == 7).all() and not _memory.pages.full
+        second.release()
+        small.take()
+        assert not _memory.pages.full and _memory.pages.used < _memory.pages.most
+        small.release()
+        with off("grad_buffer_reuse"):
+            first.take()
+            kept = len(_memory.pages.full)
+            first.release()
+            assert not first.bytes.any() and len(_memory.pages.full) == kept
+        _memory.pages.full.clear()
+
+
 def test_a_freed_parameter_is_not_read_as_zeros() -> None:
     """Its pages are given back; a backward pass that would read them says whose they were."""
     dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
@@ -80,5 +107,19 @@ def test_a_freed_parameter_is_not_read_as_zeros() -> None:
         layer.unshard()
         made.backward()
         assert torch.equal(x.grad, layer.weight.detach().sum(0, keepdim=True))
+    finally:
+        dist.destroy_process_group()
+
+
+def test_a_wrapped_model_can_be_shown() -> None:
+    """While the vector is in parts modules have their parameters' shapes, as in PyTorch."""
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        model = FullyShardedDataParallel(torch.nn.Linear(3, 2), device_id=torch.device("cpu"))
+        shown = "(_fsdp_wrapped_module): Linear(in_features=3, out_features=2, bias=True)"
+        for _ in range(2):
+            assert shown in repr(model) and model.module.bias.shape == (2,)
+            assert [tuple(p.shape) for p in model.parameters()] == [(8,)]
+            model(torch.ones(1, 3)).sum().backward()
     finally:
         dist.destroy_process_group()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,11 @@ class Piece:
     def end(self) -> int:
         """One after its last element."""
         return self.start + int(np.prod(self.shape))
+
+    @cached_property
+    def stand_in(self) -> Any:
+        """What a module shows while the vector is in parts: type and shape, and no elements."""
+        return self.parameter.detach().new_empty(self.shape, device="meta")
 
     def part(self, shard: ShardedParameter) -> slice:
         """The elements of this process's part of the vector that belong to the parameter."""
@@ -104,6 +110,7 @@ class FlatShard(ShardedParameter):
                     module._parameters[name] = piece.parameter
                 else:
                     module._parameters.pop(name, None)
+                    module.__dict__[name] = piece.stand_in
         module_changed()
 
     def refresh(self) -> None:

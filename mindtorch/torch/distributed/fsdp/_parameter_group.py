@@ -167,6 +167,8 @@ class ParameterGroup:
         """Begin to gather the wholes, in the background where ``later``."""
         if self._gathering is None and not self.unsharded:
             self._prepare()
+            assert self._memory is not None
+            self._memory.take()
             group = self.placing.group
             gather = self._gather
             if self._part is not None:

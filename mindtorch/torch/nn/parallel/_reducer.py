@@ -15,9 +15,9 @@ from ...distributed._device import Sum
 from ...distributed._group import about
 from ...distributed._observed import tell
 
-__all__ = ["Reducer"]
+__all__ = ["FIRST_BUCKET", "Reducer"]
 
-_FIRST_BUCKET = 1 << 20
+FIRST_BUCKET = 1 << 20  # bytes: what comes first is sent soon
 Hook = tuple[Any, Callable[[Any, GradBucket], Any]]
 
 
@@ -112,16 +112,16 @@ class _DeviceBucket(_Bucket):
             parameter.grad.detach().copy_(view)
 
 
-def make_buckets(parameters: list[Any], capacity: int) -> list[_Bucket]:
-    """Last parameters first, since their gradients come first; a small bucket to begin with."""
+def make_buckets(parameters: list[Any], capacities: list[int]) -> list[_Bucket]:
+    """Last parameters first, since their gradients come first; each bucket is closed when it has
+    its number of bytes, those behind the last number as many as that one."""
     groups: list[list[Any]] = []
     open_groups: dict[Any, tuple[list[Any], int]] = {}
     for p in reversed(parameters):
         kind = p.aval.dtype, p.aval.device
         if kind not in open_groups:
-            groups.append([])
-            open_groups[kind] = (groups[-1], min(_FIRST_BUCKET, capacity) if not groups[1:]
-                                 else capacity)  # fmt: skip
+            open_groups[kind] = [], capacities[min(len(groups), len(capacities) - 1)]
+            groups.append(open_groups[kind][0])
         members, limit = open_groups[kind]
         members.append(p)
         if sum(m.aval.size for m in members) * kind[0].itemsize >= limit:
@@ -138,14 +138,14 @@ class Reducer:
     Args:
         parameters: those that are trained.
         group: the processes.
-        capacity: bytes of a bucket.
+        capacities: bytes of buckets, the last for all behind it.
         keep_views: whether gradients become views of the buckets.
         unused: whether some parameters may have no gradient, in some processes.
         name: of the module, the same in all processes, for errors.
     """
 
     def __init__(
-        self, parameters: list[Any], group: ProcessGroup, capacity: int, keep_views: bool,
+        self, parameters: list[Any], group: ProcessGroup, capacities: list[int], keep_views: bool,
         unused: bool, name: str = "",
     ) -> None:  # fmt: skip
         self.group = group
@@ -153,7 +153,7 @@ class Reducer:
         self.unused = unused
         self.keep_views = keep_views
         self.parameters = parameters
-        self.buckets = make_buckets(parameters, capacity)
+        self.buckets = make_buckets(parameters, capacities)
         self.bucket_of = {id(p): b for b in self.buckets for p in b.parameters}
         self.hook: Hook | None = None
         self.divisor = group.size()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -14,11 +15,12 @@ from mindtorch.engine.dispatch import graph_under_way, state
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from ... import distributed as dist
+from ..._compat.unsupported_names import refuse
 from ...distributed._device import broadcast_together
 from ...distributed.algorithms import Join, Joinable, JoinHook
 from ...utils._pytree import tree_leaves
 from ..modules.module import Module
-from ._reducer import Reducer
+from ._reducer import FIRST_BUCKET, Reducer
 
 __all__ = ["DistributedDataParallel"]
 
@@ -29,6 +31,39 @@ _UNFINISHED = (
     "`find_unused_parameters=True` to `torch.nn.parallel.DistributedDataParallel`, and by \nmaking "
     "sure all `forward` function outputs participate in calculating loss. "
 )
+
+
+_BROADCAST_BUFFERS = (
+    "`broadcast_buffers` is deprecated. Use `forward_sync_buffers` instead. IMPORTANT: unlike "
+    "`broadcast_buffers=False`, `forward_sync_buffers=False` still syncs buffers at init. If you "
+    "rely on buffers NOT being synced at init (e.g. rank-local buffers), keep using "
+    "`broadcast_buffers=False` until `init_sync_buffers` is available."
+)
+_BOTH_BUFFERS = (
+    "Both `broadcast_buffers` and `forward_sync_buffers` were specified. `broadcast_buffers` is "
+    "deprecated and its value is ignored when `forward_sync_buffers` is provided."
+)
+
+
+def _group_of(process_group: Any, mesh: Any) -> Any:
+    """The group that was given, or a mesh's, or all processes."""
+    if mesh is None:
+        return dist.distributed_c10d.group_of(process_group)
+    if process_group is not None:
+        raise RuntimeError("Cannot specify both process_group and device_mesh arguments.")
+    if mesh.ndim != 1:
+        raise RuntimeError(f"Only 1D device mesh is supported, but got {mesh}.")
+    return mesh.get_group(0)
+
+
+def _shares_buffers(older: bool | None, newer: bool | None) -> tuple[bool, bool]:
+    """Whether buffers are sent before each forward, and when the module is wrapped."""
+    if older is not None:
+        text = _BROADCAST_BUFFERS if newer is None else _BOTH_BUFFERS
+        warnings.warn(text, FutureWarning, stacklevel=3)
+    if newer is not None:
+        return newer, True
+    return older is not False, older is not False
 
 
 class DistributedDataParallel(Module, Joinable):
@@ -49,6 +84,13 @@ class DistributedDataParallel(Module, Joinable):
         static_graph: the same parameters are used in every iteration.
         bucket_cap_mb: the size of a bucket, in MiB; 25 when None. The first is 1 at most.
         gradient_as_bucket_view: gradients stay in the buckets, as views: no second copy.
+        device_mesh: of one axis, in place of ``process_group``.
+        bucket_cap_mb_list: sizes of buckets one after another; those behind have the last's.
+        forward_sync_buffers: ``broadcast_buffers`` by its newer name; where it is given, False
+            still gives all processes the first one's buffers when made.
+        batched_grad_copy, skip_all_reduce_unused_params: of no effect: copies into a bucket are no
+            calls of kernels here, and of what nobody has used zeros are sent.
+        delay_all_reduce_named_params, param_to_hook_all_reduce, mixed_precision: refused.
     """
 
     def __init__(
@@ -56,11 +98,21 @@ class DistributedDataParallel(Module, Joinable):
         broadcast_buffers: bool | None = None, init_sync: bool = True, process_group: Any = None,
         bucket_cap_mb: float | None = None, find_unused_parameters: bool = False,
         check_reduction: bool = False, gradient_as_bucket_view: bool = False,
-        static_graph: bool = False,
+        static_graph: bool = False, delay_all_reduce_named_params: Any = None,
+        param_to_hook_all_reduce: Any = None, mixed_precision: Any = None, device_mesh: Any = None,
+        skip_all_reduce_unused_params: bool = False, bucket_cap_mb_list: list[int] | None = None,
+        batched_grad_copy: bool = False, forward_sync_buffers: bool | None = None,
     ) -> None:  # fmt: skip
         super().__init__()
         Joinable.__init__(self)
-        self.process_group = dist.distributed_c10d.group_of(process_group)
+        for name, value in (
+            ("delay_all_reduce_named_params", delay_all_reduce_named_params),
+            ("param_to_hook_all_reduce", param_to_hook_all_reduce),
+            ("mixed_precision", mixed_precision),
+        ):
+            if value is not None:
+                refuse(f"DistributedDataParallel({name})", "gradients are averaged in one way")
+        self.process_group = _group_of(process_group, device_mesh)
         trained = [p for p in module.parameters() if p.requires_grad]
         if not trained:
             raise RuntimeError(
@@ -77,7 +129,8 @@ class DistributedDataParallel(Module, Joinable):
         self.module = module
         self.device = trained[0].device
         self.dim = dim
-        self.broadcast_buffers = broadcast_buffers is None or broadcast_buffers
+        shares_buffers = _shares_buffers(broadcast_buffers, forward_sync_buffers)
+        self.forward_sync_buffers, sends_first = shares_buffers
         self.find_unused_parameters = find_unused_parameters
         self.static_graph = static_graph
         self.gradient_as_bucket_view = gradient_as_bucket_view
@@ -90,14 +143,17 @@ class DistributedDataParallel(Module, Joinable):
         self._divide_by_initial = True
         number = self.process_group.next_number("replica")
         self._name = f"DistributedDataParallel {number}"
-        capacity = int((25 if bucket_cap_mb is None else bucket_cap_mb) * (1 << 20))
+        sizes: list[float] = [25 if bucket_cap_mb is None else bucket_cap_mb]
+        capacities = [int(size * (1 << 20)) for size in bucket_cap_mb_list or sizes]
+        if not bucket_cap_mb_list:
+            capacities.insert(0, min(FIRST_BUCKET, capacities[0]))
         self._reducer = Reducer(
-            self._trained, self.process_group, capacity, gradient_as_bucket_view,
+            self._trained, self.process_group, capacities, gradient_as_bucket_view,
             find_unused_parameters or static_graph, self._name,
         )  # fmt: skip
         if init_sync:
             self._check_shapes()
-            self._send(self._kept + self._buffers_to_send)
+            self._send(self._kept + (self._buffers_to_send if sends_first else []))
         for parameter in self._trained:
             parameter.register_post_accumulate_grad_hook(self._one_ready)
 
@@ -175,7 +231,7 @@ class DistributedDataParallel(Module, Joinable):
         return self._reducer.sends_next
 
     def _sends_buffers(self) -> bool:
-        sends = self.broadcast_buffers and self.require_forward_param_sync
+        sends = self.forward_sync_buffers and self.require_forward_param_sync
         return sends and bool(self._buffers_to_send)
 
     def _unused(self, output: Any) -> set[int]:
@@ -282,10 +338,21 @@ class DistributedDataParallel(Module, Joinable):
         finally:
             self.require_backward_grad_sync = before
 
+    @staticmethod
+    def _set_params_and_buffers_to_ignore_for_model(
+        module: Module, params_and_buffers_to_ignore: Any
+    ) -> None:
+        """Let a model that is not wrapped yet keep some of its parameters to each process."""
+        module._ddp_params_and_buffers_to_ignore = params_and_buffers_to_ignore
+
     def register_comm_hook(self, state: Any, hook: Callable[..., Any]) -> None:
         """Let ``hook(state, bucket)`` return a future of the averaged buffer."""
         if not callable(hook):
             raise TypeError("Communication hook must be callable.")
+        if self._reducer.hook is not None:
+            raise RuntimeError(
+                "register_comm_hook or register_builtin_comm_hook can only be called once."
+            )
         self._reducer.hook = (state, hook)
 
     def train(self, mode: bool = True) -> DistributedDataParallel:
@@ -302,7 +369,8 @@ class DistributedDataParallel(Module, Joinable):
         super().__setstate__(state_)
         self.process_group = dist.distributed_c10d.group_of(None)
         self._reducer = Reducer(
-            self._trained, self.process_group, 25 << 20, self.gradient_as_bucket_view,
+            self._trained, self.process_group, [FIRST_BUCKET, 25 << 20],
+            self.gradient_as_bucket_view,
             self.find_unused_parameters or self.static_graph, self._name,
         )  # fmt: skip
         for parameter in self._trained:
