@@ -49,14 +49,15 @@ def pad_images(padded: Any, x: Any, sizes: Any, first: int, count: int) -> None:
                 continue
             padded[to : to + before_y * columns + before_x] = 0
             to, at = to + before_y * columns + before_x, source + at * height * width
-            for _ in range(inner):
+            for row in range(inner):
                 # whole vectors: what they write behind a row is written after that
+                end = columns if row + 1 < inner else columns - before_x
                 for i in range(0, wide, _WIDTH):
                     if i + _WIDTH <= wide:
                         _copy(padded, to + i, x, at + i, _WIDTH, 0)
                     else:
                         _copy_some(padded, to + i, x, at + i, wide - i, 0)
-                for i in range(wide, columns, _WIDTH):
+                for i in range(wide, end, _WIDTH):
                     _copy_some(padded, to + i, x, at, 0, 0)
                 to, at = to + columns, at + width
             padded[to - before_x : to - before_x + (rows - before_y - inner) * columns] = 0

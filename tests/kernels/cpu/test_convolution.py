@@ -9,6 +9,8 @@ import pytest
 import torch
 
 from mindtorch.kernels.cpu import convolution as kernels
+from mindtorch.kernels.cpu import convolution_tables as tables
+from mindtorch.kernels.cpu import convolution_tiles as tiles
 from mindtorch.kernels.cpu import thread_pool
 
 # input, weight, stride, padding, dilation, groups
@@ -86,6 +88,18 @@ def test_result_and_both_gradients_are_those_of_torch(name: str, dtype: Any) -> 
     out = np.full(weight.shape, np.nan, dtype)
     kernels.convolution_weight_gradient(out, g, x, **params)
     assert_near(out, weight_gradient, g.size // g.shape[1])
+
+
+@pytest.mark.parametrize("last", [False, True], ids=["channels first", "channels last"])
+def test_padded_images_end_a_vector_behind_themselves(last: bool) -> None:
+    """Also where all channels of a pixel stand before each row: no other memory is written."""
+    image, window, result = (2, 3, 64, 64), (96, 3, 4, 4), (2, 96, 16, 16)
+    plan = tables.backward(image, window, result, (4, 4), (0, 0), (1, 1), 1, last)
+    size = plan.images * plan.image_pitch
+    assert size > 2 * 96 * 16 * 16
+    padded = np.full(size + 4096, np.nan, np.float32)
+    tiles._padding(padded.dtype)(padded, made(2 * 96 * 16 * 16, np.float32, 0), plan.sizes, 0, 2)
+    assert np.isnan(padded[size + tiles.BEYOND :]).all()
 
 
 @pytest.mark.parametrize("shape", [(16, 24, 16, 16), (1, 24, 40, 40)], ids=["images", "panels"])
