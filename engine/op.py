@@ -54,9 +54,9 @@ class Plan:
         self.in_avals = in_avals
         self.size = avals[0].extent
         self.dtype = avals[0].dtype.np
-        self.empty = empty_on(
-            avals[0].device, max([a.extent * a.dtype.itemsize for a in avals])
-        )
+        sizes = [a.extent * a.dtype.itemsize for a in avals]
+        known = all(type(each) is int for each in sizes)  # and none that may be another
+        self.empty = empty_on(avals[0].device, max(sizes) if known else None)
         self.keep: dict[int, Any] = {}
         self.rules: Bounded | None = None
         self.differentiable = tuple(a.dtype.category >= dtypes.FLOAT for a in avals)

@@ -111,11 +111,17 @@ def move_statistics(
         squares: the sums of the squared distances from ``mean``.
     """
     if count > 0 and not (running_mean is None is running_var):
-        with no_grad():
-            if running_mean is not None:
-                _move(running_mean, mean, momentum, 1)
-            if running_var is not None:
-                _move(running_var, squares, momentum, count - 1)
+        _move_both(running_mean, running_var, mean, squares, momentum, count)
+
+
+@no_grad()
+def _move_both(
+    running_mean: Any, running_var: Any, mean: Any, squares: Any, momentum: float, count: int
+) -> None:
+    if running_mean is not None:
+        _move(running_mean, mean, momentum, 1)
+    if running_var is not None:
+        _move(running_var, squares, momentum, count - 1)
 
 
 @partial(cached, writes=True)
