@@ -82,13 +82,13 @@ assert "mindtorch" in torch.__file__
 def test_a_name_without_a_counterpart_ends_the_script(tmp_path: Path) -> None:
     """A script that mixed both would fail later, and say something else."""
     text = """
-from torch._C import GraphExecutorState
+from torch._C import _DispatchModule
 from mindtorch.tools import mstorch_enable
 """
     result = run_script(tmp_path / "train.py", text)
     assert result.returncode == 1
     assert result.stderr.splitlines()[-1].startswith("ImportError: real PyTorch was imported above")
-    assert "has no GraphExecutorState" in result.stderr
+    assert "has no _DispatchModule" in result.stderr
 
 
 def test_packages_that_hold_on_to_real_torch_are_named(tmp_path: Path) -> None:

@@ -91,7 +91,7 @@ Tag = _Enum("Tag", [(name, i) for i, name in enumerate(
     "inplace inplace_view maybe_aliasing_or_mutating needs_contiguous_strides "
     "needs_exact_strides needs_fixed_stride_order nondeterministic_bitwise nondeterministic_seeded "
     "out out_variant pointwise pt2_compliant_tag reduction view_copy".split()
-)], module="torch")  # fmt: skip
+)], module="mindtorch.torch")  # fmt: skip
 """What an operator says of itself."""
 
 
@@ -150,5 +150,9 @@ def wait(future: Any) -> Any:
     """:func:`torch.jit.wait`."""
     return torch.jit.wait(future)
 
+
+for _name in _OWN.split():  # torch shows them so, and pickles look there
+    if getattr(globals()[_name], "__module__", "").startswith("mindtorch.torch._"):
+        globals()[_name].__module__ = "mindtorch.torch"
 
 OFFERED = frozenset((*_CLASSES.split(), *_FUNCTIONS.split(), *_OWN.split()))
