@@ -69,8 +69,8 @@ class Slots:
         return self._memory[slot * SLOT_BYTES : (slot + 1) * SLOT_BYTES]
 
 
-def _room(size: int) -> int:
-    return -(-size // LINE) * LINE
+def _room(size: int, line: int = LINE) -> int:
+    return -(-size // line) * line
 
 
 def encode(
@@ -122,7 +122,7 @@ def columns_of(described: dict[str, Any], payload: memoryview, line: int = 1) ->
         for dtype, shape, rows, size, lengths in blocks:
             data = payload[start : start + size]
             column.append(Block(dtype, tuple(shape), rows, data, lengths))
-            start += -(-size // line) * line
+            start += _room(size, line)
         columns[name] = column
     return columns
 

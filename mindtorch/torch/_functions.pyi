@@ -285,15 +285,16 @@ __all__ = [
     "bitwise_or", "bitwise_or_", "bitwise_right_shift", "bitwise_right_shift_", "bitwise_xor",
     "bitwise_xor_", "blackman_window", "block_diag", "bmm", "broadcast_shapes", "broadcast_tensors",
     "broadcast_to", "bucketize", "can_cast", "cartesian_prod", "cast_to_adapter_tensor",
-    "cast_to_ms_tensor", "cat", "cdist", "ceil", "ceil_", "celu", "celu_", "chain_matmul",
-    "channel_shuffle", "cholesky", "cholesky_inverse", "cholesky_solve", "chunk", "clamp", "clamp_",
-    "clamp_max", "clamp_max_", "clamp_min", "clamp_min_", "classes", "clear_autocast_cache", "clip",
-    "clip_", "clone", "column_stack", "combinations", "compile", "compiler", "complex", "complex32",
-    "concat", "concatenate", "cond", "conj", "conj_physical", "conj_physical_", "constant_pad_nd",
-    "conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d",
-    "conv_transpose3d", "convolution", "copysign", "copysign_", "corrcoef", "cos", "cos_", "cosh",
-    "cosh_", "cosine_embedding_loss", "cosine_similarity", "count_nonzero", "cov", "cpu",
-    "critical", "cross", "ctc_loss", "cummax", "cummin", "cumprod", "cumprod_", "cumsum", "cumsum_",
+    "cast_to_ms_tensor", "cat", "ccol_indices_copy", "cdist", "ceil", "ceil_", "celu", "celu_",
+    "chain_matmul", "channel_shuffle", "cholesky", "cholesky_inverse", "cholesky_solve", "chunk",
+    "clamp", "clamp_", "clamp_max", "clamp_max_", "clamp_min", "clamp_min_", "classes",
+    "clear_autocast_cache", "clip", "clip_", "clone", "col_indices_copy", "column_stack",
+    "combinations", "compile", "compiler", "complex", "complex32", "concat", "concatenate", "cond",
+    "conj", "conj_physical", "conj_physical_", "constant_pad_nd", "conv1d", "conv2d", "conv3d",
+    "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "convolution",
+    "copysign", "copysign_", "corrcoef", "cos", "cos_", "cosh", "cosh_", "cosine_embedding_loss",
+    "cosine_similarity", "count_nonzero", "cov", "cpu", "critical", "cross", "crow_indices_copy",
+    "ctc_loss", "cummax", "cummin", "cumprod", "cumprod_", "cumsum", "cumsum_",
     "cumulative_trapezoid", "debug", "deg2rad", "deg2rad_", "dequantize", "det", "detach",
     "detach_", "detach_copy", "diag", "diag_embed", "diagflat", "diagonal", "diagonal_copy",
     "diagonal_scatter", "diff", "digamma", "digamma_", "dist", "distributed", "distributions",
@@ -317,68 +318,68 @@ __all__ = [
     "hsplit", "hspmm", "hstack", "hub", "hypot", "hypot_", "i0", "i0_", "igamma", "igamma_",
     "igammac", "igammac_", "imag", "index_add", "index_add_", "index_copy", "index_copy_",
     "index_fill", "index_fill_", "index_put", "index_put_", "index_reduce", "index_reduce_",
-    "index_select", "info", "init_num_threads", "inner", "instance_norm", "int1", "int2", "int3",
-    "int4", "int5", "int6", "int7", "int_repr", "inverse", "is_autocast_cache_enabled",
-    "is_autocast_cpu_enabled", "is_autocast_enabled", "is_autocast_ipu_enabled",
-    "is_autocast_xla_enabled", "is_complex", "is_conj", "is_distributed", "is_floating_point",
-    "is_inference", "is_neg", "is_nonzero", "is_same_size", "is_signed", "is_storage", "is_tensor",
-    "is_vulkan_available", "isclose", "isfinite", "isin", "isinf", "isnan", "isneginf", "isposinf",
-    "isreal", "istft", "jit", "kaiser_window", "kl_div", "kron", "kthvalue", "layer_norm", "lcm",
-    "lcm_", "ldexp", "ldexp_", "le", "le_", "lerp", "less", "less_", "less_equal", "less_equal_",
-    "lgamma", "lgamma_", "library", "linspace", "load", "lobpcg", "log", "log10", "log10_", "log1p",
-    "log1p_", "log2", "log2_", "log_", "log_softmax", "logaddexp", "logaddexp2", "logcumsumexp",
-    "logdet", "logical_and", "logical_and_", "logical_not", "logical_not_", "logical_or",
-    "logical_or_", "logical_xor", "logical_xor_", "logit", "logit_", "logspace", "logsumexp",
-    "lstm", "lstm_cell", "lstsq", "lt", "lt_", "lu", "lu_solve", "lu_unpack", "margin_ranking_loss",
-    "masked", "masked_fill", "masked_fill_", "masked_scatter", "masked_scatter_", "masked_select",
-    "matmul", "matrix_exp", "matrix_power", "matrix_rank", "max", "max_pool1d",
-    "max_pool1d_with_indices", "max_pool2d", "max_pool3d", "maximum", "mean", "median", "meshgrid",
-    "min", "minimum", "mm", "mode", "moveaxis", "movedim", "mps", "msort", "mtia", "mul", "mul_",
-    "multinomial", "multiply", "multiply_", "multiprocessing", "mv", "mvlgamma", "mvlgamma_",
-    "nan_to_num", "nan_to_num_", "nanmean", "nanmedian", "nanquantile", "nansum", "narrow",
-    "narrow_copy", "native_batch_norm", "native_channel_shuffle", "native_dropout",
-    "native_group_norm", "native_layer_norm", "ne", "ne_", "neg", "neg_", "negative", "negative_",
-    "nested", "nextafter", "nextafter_", "nn", "nonzero", "nonzero_static", "norm",
-    "norm_except_dim", "normal", "not_equal", "not_equal_", "nuclear_norm", "numel", "ones",
-    "ones_like", "onnx", "ops", "optim", "orgqr", "ormqr", "outer", "overrides", "package",
-    "pairwise_distance", "pca_lowrank", "pdist", "permute", "permute_copy", "pinverse",
-    "pixel_shuffle", "pixel_unshuffle", "poisson", "poisson_nll_loss", "polar", "polygamma",
-    "polygamma_", "positive", "pow", "prelu", "prod", "profiler", "promote_types", "put", "put_",
-    "q_per_channel_axis", "q_per_channel_scales", "q_per_channel_zero_points", "q_scale",
-    "q_zero_point", "qint32", "qint8", "qr", "quantile", "quantization", "quantize_per_channel",
-    "quantize_per_tensor", "quantize_per_tensor_dynamic", "quasirandom", "quint2x4", "quint4x2",
-    "quint8", "rad2deg", "rad2deg_", "rand", "rand_like", "randint", "randint_like", "randn",
-    "randn_like", "randperm", "range", "ravel", "real", "reciprocal", "reciprocal_", "relu",
-    "relu_", "remainder", "remainder_", "renorm", "renorm_", "repeat_interleave", "reshape",
-    "resize_as_", "resolve_conj", "resolve_neg", "result_type", "rms_norm", "rnn_relu",
-    "rnn_relu_cell", "rnn_tanh", "rnn_tanh_cell", "roll", "rot90", "round", "round_", "row_stack",
-    "rrelu", "rrelu_", "rsqrt", "rsqrt_", "rsub", "saddmm", "save", "scalar_tensor", "scatter",
-    "scatter_", "scatter_add", "scatter_add_", "scatter_reduce", "scatter_reduce_", "searchsorted",
-    "segment_reduce", "select", "select_copy", "select_scatter", "selu", "selu_", "serialization",
-    "set_autocast_cache_enabled", "set_autocast_cpu_dtype", "set_autocast_cpu_enabled",
-    "set_autocast_dtype", "set_autocast_enabled", "set_autocast_gpu_dtype",
-    "set_autocast_ipu_dtype", "set_autocast_ipu_enabled", "set_autocast_xla_dtype",
-    "set_autocast_xla_enabled", "settings", "sgn", "sgn_", "sigmoid", "sigmoid_", "sign", "sign_",
-    "signal", "signbit", "sin", "sin_", "sinc", "sinc_", "sinh", "sinh_", "slice_copy",
-    "slice_inverse", "slice_scatter", "slogdet", "smm", "softmax", "solve", "sort", "sparse",
-    "sparse_bsc_tensor", "sparse_bsr_tensor", "sparse_compressed_tensor", "sparse_coo_tensor",
-    "sparse_csc_tensor", "sparse_csr_tensor", "split", "split_copy", "split_with_sizes",
-    "split_with_sizes_copy", "spmm", "sqrt", "sqrt_", "square", "square_", "squeeze",
-    "squeeze_copy", "sspaddmm", "stack", "std", "std_mean", "stft", "storage", "sub", "subtract",
-    "sum", "svd", "svd_lowrank", "swapaxes", "swapdims", "sym_constrain_range",
-    "sym_constrain_range_for_size", "sym_float", "sym_int", "sym_ite", "sym_max", "sym_min",
-    "sym_not", "sym_sqrt", "sym_sum", "symeig", "t", "t_copy", "take", "take_along_dim", "tan",
-    "tan_", "tanh", "tanh_", "tensor", "tensor_split", "tensordot", "testing",
-    "thread_safe_generator", "threshold", "threshold_", "tile", "to_dlpack", "topk",
+    "index_select", "indices_copy", "info", "init_num_threads", "inner", "instance_norm", "int1",
+    "int2", "int3", "int4", "int5", "int6", "int7", "int_repr", "inverse",
+    "is_autocast_cache_enabled", "is_autocast_cpu_enabled", "is_autocast_enabled",
+    "is_autocast_ipu_enabled", "is_autocast_xla_enabled", "is_complex", "is_conj", "is_distributed",
+    "is_floating_point", "is_inference", "is_neg", "is_nonzero", "is_same_size", "is_signed",
+    "is_storage", "is_tensor", "is_vulkan_available", "isclose", "isfinite", "isin", "isinf",
+    "isnan", "isneginf", "isposinf", "isreal", "istft", "jit", "kaiser_window", "kl_div", "kron",
+    "kthvalue", "layer_norm", "lcm", "lcm_", "ldexp", "ldexp_", "le", "le_", "lerp", "less",
+    "less_", "less_equal", "less_equal_", "lgamma", "lgamma_", "library", "linspace", "load",
+    "lobpcg", "log", "log10", "log10_", "log1p", "log1p_", "log2", "log2_", "log_", "log_softmax",
+    "logaddexp", "logaddexp2", "logcumsumexp", "logdet", "logical_and", "logical_and_",
+    "logical_not", "logical_not_", "logical_or", "logical_or_", "logical_xor", "logical_xor_",
+    "logit", "logit_", "logspace", "logsumexp", "lstm", "lstm_cell", "lstsq", "lt", "lt_", "lu",
+    "lu_solve", "lu_unpack", "margin_ranking_loss", "masked", "masked_fill", "masked_fill_",
+    "masked_scatter", "masked_scatter_", "masked_select", "matmul", "matrix_exp", "matrix_power",
+    "matrix_rank", "max", "max_pool1d", "max_pool1d_with_indices", "max_pool2d", "max_pool3d",
+    "maximum", "mean", "median", "meshgrid", "min", "minimum", "mm", "mode", "moveaxis", "movedim",
+    "mps", "msort", "mtia", "mul", "mul_", "multinomial", "multiply", "multiply_",
+    "multiprocessing", "mv", "mvlgamma", "mvlgamma_", "nan_to_num", "nan_to_num_", "nanmean",
+    "nanmedian", "nanquantile", "nansum", "narrow", "narrow_copy", "native_batch_norm",
+    "native_channel_shuffle", "native_dropout", "native_group_norm", "native_layer_norm", "ne",
+    "ne_", "neg", "neg_", "negative", "negative_", "nested", "nextafter", "nextafter_", "nn",
+    "nonzero", "nonzero_static", "norm", "norm_except_dim", "normal", "not_equal", "not_equal_",
+    "nuclear_norm", "numel", "ones", "ones_like", "onnx", "ops", "optim", "orgqr", "ormqr", "outer",
+    "overrides", "package", "pairwise_distance", "pca_lowrank", "pdist", "permute", "permute_copy",
+    "pinverse", "pixel_shuffle", "pixel_unshuffle", "poisson", "poisson_nll_loss", "polar",
+    "polygamma", "polygamma_", "positive", "pow", "prelu", "prod", "profiler", "promote_types",
+    "put", "put_", "q_per_channel_axis", "q_per_channel_scales", "q_per_channel_zero_points",
+    "q_scale", "q_zero_point", "qint32", "qint8", "qr", "quantile", "quantization",
+    "quantize_per_channel", "quantize_per_tensor", "quantize_per_tensor_dynamic", "quasirandom",
+    "quint2x4", "quint4x2", "quint8", "rad2deg", "rad2deg_", "rand", "rand_like", "randint",
+    "randint_like", "randn", "randn_like", "randperm", "range", "ravel", "real", "reciprocal",
+    "reciprocal_", "relu", "relu_", "remainder", "remainder_", "renorm", "renorm_",
+    "repeat_interleave", "reshape", "resize_as_", "resolve_conj", "resolve_neg", "result_type",
+    "rms_norm", "rnn_relu", "rnn_relu_cell", "rnn_tanh", "rnn_tanh_cell", "roll", "rot90", "round",
+    "round_", "row_indices_copy", "row_stack", "rrelu", "rrelu_", "rsqrt", "rsqrt_", "rsub",
+    "saddmm", "save", "scalar_tensor", "scatter", "scatter_", "scatter_add", "scatter_add_",
+    "scatter_reduce", "scatter_reduce_", "searchsorted", "segment_reduce", "select", "select_copy",
+    "select_scatter", "selu", "selu_", "serialization", "set_autocast_cache_enabled",
+    "set_autocast_cpu_dtype", "set_autocast_cpu_enabled", "set_autocast_dtype",
+    "set_autocast_enabled", "set_autocast_gpu_dtype", "set_autocast_ipu_dtype",
+    "set_autocast_ipu_enabled", "set_autocast_xla_dtype", "set_autocast_xla_enabled", "settings",
+    "sgn", "sgn_", "sigmoid", "sigmoid_", "sign", "sign_", "signal", "signbit", "sin", "sin_",
+    "sinc", "sinc_", "sinh", "sinh_", "slice_copy", "slice_inverse", "slice_scatter", "slogdet",
+    "smm", "softmax", "solve", "sort", "sparse", "sparse_bsc_tensor", "sparse_bsr_tensor",
+    "sparse_compressed_tensor", "sparse_coo_tensor", "sparse_csc_tensor", "sparse_csr_tensor",
+    "split", "split_copy", "split_with_sizes", "split_with_sizes_copy", "spmm", "sqrt", "sqrt_",
+    "square", "square_", "squeeze", "squeeze_copy", "sspaddmm", "stack", "std", "std_mean", "stft",
+    "storage", "sub", "subtract", "sum", "svd", "svd_lowrank", "swapaxes", "swapdims",
+    "sym_constrain_range", "sym_constrain_range_for_size", "sym_float", "sym_int", "sym_ite",
+    "sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum", "symeig", "t", "t_copy", "take",
+    "take_along_dim", "tan", "tan_", "tanh", "tanh_", "tensor", "tensor_split", "tensordot",
+    "testing", "thread_safe_generator", "threshold", "threshold_", "tile", "to_dlpack", "topk",
     "torch_version", "trace", "transpose", "transpose_copy", "trapezoid", "trapz",
     "triangular_solve", "tril", "tril_", "tril_indices", "triplet_margin_loss", "triu", "triu_",
     "triu_indices", "true_divide", "true_divide_", "trunc", "trunc_", "types", "uint1", "uint2",
     "uint3", "uint4", "uint5", "uint6", "uint7", "unbind", "unbind_copy", "unflatten",
     "unfold_copy", "unique", "unique_consecutive", "unravel_index", "unsafe_chunk", "unsafe_split",
-    "unsafe_split_with_sizes", "unsqueeze", "unsqueeze_copy", "utils", "vander", "var", "var_mean",
-    "vdot", "view_as_complex", "view_as_complex_copy", "view_as_real", "view_as_real_copy",
-    "view_copy", "vmap", "vsplit", "vstack", "warning", "where", "xlogy", "xlogy_", "xpu", "zero_",
-    "zeros", "zeros_like",
+    "unsafe_split_with_sizes", "unsqueeze", "unsqueeze_copy", "utils", "values_copy", "vander",
+    "var", "var_mean", "vdot", "view_as_complex", "view_as_complex_copy", "view_as_real",
+    "view_as_real_copy", "view_copy", "vmap", "vsplit", "vstack", "warning", "where", "xlogy",
+    "xlogy_", "xpu", "zero_", "zeros", "zeros_like",
 ]
 
 BFloat16Storage: _Any
@@ -1100,6 +1101,9 @@ def cartesian_prod(*tensors: _Any) -> _Any:
 def cat(tensors: _Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """The tensors one after another along ``dim``."""
 
+def ccol_indices_copy(input: Tensor, *args: _Any, out: Tensor | None = None, **kwargs: _Any) -> _Any:
+    """What ``ccol_indices`` views, as a tensor of its own; arguments: none."""
+
 def cdist(x1: _Any, x2: _Any, p: _float = ..., compute_mode: _str = 'use_mm_for_euclid_dist_if_necessary') -> _Any:
     """The distance of order ``p`` between all pairs of rows of two (batches of) matrices."""
 
@@ -1181,6 +1185,9 @@ def clip_(input: Tensor, min: _float | _complex | None = None, max: _float | _co
 def clone(input: Tensor, *, memory_format: _memory_format | None = None, out: Tensor | None = None) -> Tensor:
     """A differentiable copy."""
 
+def col_indices_copy(input: Tensor, *args: _Any, out: Tensor | None = None, **kwargs: _Any) -> _Any:
+    """What ``col_indices`` views, as a tensor of its own; arguments: none."""
+
 def column_stack(tensors: _Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Tensors joined along their second axis, vectors being columns."""
 
@@ -1245,6 +1252,9 @@ def cov(input: Tensor, *, correction: _int = 1, fweights: Tensor | None = None, 
 
 def cross(input: Tensor, other: Tensor, dim: _int | None = None, *, out: Tensor | None = None) -> Tensor:
     """The vector product along an axis of length 3 (the first such axis by default)."""
+
+def crow_indices_copy(input: Tensor, *args: _Any, out: Tensor | None = None, **kwargs: _Any) -> _Any:
+    """What ``crow_indices`` views, as a tensor of its own; arguments: none."""
 
 def cummax(input: Tensor, dim: _int, *, out: _Sequence[Tensor] | Tensor | None = None) -> _return_types.cummax:
     """The running maximum along ``dim`` and its place."""
@@ -1758,6 +1768,9 @@ def index_reduce_(input: Tensor, dim: _int, index: Tensor, source: Tensor, reduc
 
 def index_select(input: Tensor, dim: _int, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The slices of ``input`` that ``index`` names along ``dim``."""
+
+def indices_copy(input: Tensor, *args: _Any, out: Tensor | None = None, **kwargs: _Any) -> _Any:
+    """What ``indices`` views, as a tensor of its own; arguments: none."""
 
 def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The sums of products over the last axes."""
@@ -2519,6 +2532,9 @@ def round_(input: Tensor) -> Tensor:
 @_overload
 def round_(input: Tensor, *, decimals: _int) -> Tensor: ...
 
+def row_indices_copy(input: Tensor, *args: _Any, out: Tensor | None = None, **kwargs: _Any) -> _Any:
+    """What ``row_indices`` views, as a tensor of its own; arguments: none."""
+
 def row_stack(tensors: _Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Tensors joined along their first axis, vectors being rows."""
 
@@ -2901,6 +2917,9 @@ def unsqueeze(input: Tensor, dim: _int) -> Tensor:
 
 def unsqueeze_copy(input: Tensor, dim: _int, *, out: Tensor | None = None) -> Tensor:
     """What ``unsqueeze`` views, as a tensor of its own; arguments: dim."""
+
+def values_copy(input: Tensor, *args: _Any, out: Tensor | None = None, **kwargs: _Any) -> _Any:
+    """What ``values`` views, as a tensor of its own; arguments: none."""
 
 @_overload
 def var(input: Tensor, dim: _Sequence[_int] | _int | None, unbiased: _bool = True, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:

@@ -9,8 +9,8 @@ import numpy as np
 from mindtorch.engine import dtypes
 from mindtorch.engine.autograd import api, inplace
 from mindtorch.engine.tensor import from_array
+from mindtorch.torch.nn.parameter import MarkedMeta
 from mindtorch.torch.nn.parameter import Parameter as TorchParameter
-from mindtorch.torch.nn.parameter import ParameterMeta
 from mindtorch.torch.optim._parameter_tuple import ParameterTuple, copy_of_parameter
 
 from ._adopting import OURS, TorchTensor, adopt
@@ -22,7 +22,7 @@ __all__ = ["Parameter", "ParameterTuple"]
 DEFAULT_NAME = "Parameter"
 
 
-class _AnyParameter(AnyTensor, ParameterMeta):
+class _AnyParameter(AnyTensor, MarkedMeta):
     def __instancecheck__(cls, value: Any) -> bool:
         return isinstance(value, TorchParameter)
 

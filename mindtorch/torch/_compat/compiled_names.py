@@ -51,9 +51,8 @@ _FUNCTIONS = (
 )
 _OWN = (
     "AVG AggregationType DisableTorchFunction DispatchKey DispatchKeySet "
-    "ExcludeDispatchKeyGuard FatalError JITException SUM Tag ccol_indices_copy "
-    "col_indices_copy crow_indices_copy cudnn_is_acceptable fork indices_copy native_norm "
-    "row_indices_copy values_copy wait"
+    "ExcludeDispatchKeyGuard FatalError JITException SUM Tag cudnn_is_acceptable fork native_norm "
+    "wait"
 )
 
 
@@ -103,24 +102,6 @@ class AggregationType(enum.Enum):
 
 
 SUM, AVG = AggregationType.SUM, AggregationType.AVG
-
-
-def _copy_of(part: str) -> Any:
-    def copied(input: Any, *, out: Any = None) -> Any:  # noqa: A002
-        found = getattr(input, part)().clone()
-        return found if out is None else out.resize_(found.shape).copy_(found)
-
-    copied.__name__ = copied.__qualname__ = f"{part}_copy"
-    copied.__doc__ = f"A copy of a sparse tensor's ``{part}()``."
-    return copied
-
-
-ccol_indices_copy = _copy_of("ccol_indices")
-col_indices_copy = _copy_of("col_indices")
-crow_indices_copy = _copy_of("crow_indices")
-indices_copy = _copy_of("indices")
-row_indices_copy = _copy_of("row_indices")
-values_copy = _copy_of("values")
 
 
 def cudnn_is_acceptable(input: Any) -> bool:  # noqa: A002

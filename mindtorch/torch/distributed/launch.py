@@ -6,7 +6,7 @@ import argparse
 import sys
 import warnings
 
-from .run import get_args_parser, run
+from .run import exit_status, get_args_parser, run
 from .run import parse_args as _parsed
 
 __all__ = ["launch", "main", "parse_args"]
@@ -49,11 +49,7 @@ def launch(args: argparse.Namespace) -> int:
 def main(args: list[str] | None = None) -> int:
     """The exit status: 0, 1 when a process failed, 2 for options that are not understood."""
     warnings.warn(_DEPRECATED, FutureWarning, stacklevel=2)
-    try:
-        return launch(parse_args(args))
-    except ValueError as error:
-        print(f"torch.distributed.launch: {error}", file=sys.stderr)
-        return 2
+    return exit_status("torch.distributed.launch", lambda: launch(parse_args(args)))
 
 
 if __name__ == "__main__":

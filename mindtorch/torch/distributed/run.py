@@ -13,6 +13,7 @@ import os
 import socket
 import sys
 import uuid
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -248,13 +249,18 @@ def _round(options: argparse.Namespace, meeting: Meeting, address: str) -> None:
     meeting.open_next(failed=True)
 
 
+def exit_status(program: str, start: Callable[[], int]) -> int:
+    """What ``start`` gives; 2, and the reason on the terminal, for options that are wrong."""
+    try:
+        return start()
+    except ValueError as error:
+        print(f"{program}: {error}", file=sys.stderr)
+        return 2
+
+
 def main(args: list[str] | None = None) -> int:
     """The exit status: 0, 1 when a process failed, 2 for options that are not understood."""
-    try:
-        return run(parse_args(args))
-    except ValueError as error:
-        print(f"torchrun: {error}", file=sys.stderr)
-        return 2
+    return exit_status("torchrun", lambda: run(parse_args(args)))
 
 
 if __name__ == "__main__":

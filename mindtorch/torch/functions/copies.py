@@ -108,6 +108,9 @@ for _name, _is_method, _arguments, _rule in (
     ("split_with_sizes", True, "split_sizes, dim", Out(EXACT, untracked=True)),
     ("unbind", False, "dim", Out(EXACT)), ("view_as_real", False, "none", ANY),
     ("view_as_complex", False, "none", ANY),
+    *[(each, True, "none", ANY) for each in (
+        "ccol_indices", "col_indices", "crow_indices", "indices", "row_indices", "values",
+    )],
 ):  # fmt: skip
     _define_copy(_name, _is_method, _arguments, _rule)
 

@@ -214,7 +214,7 @@ def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) 
     axis = _axis(input, dim)
     check_slices("index_add_", axis, index, source)
     own, given = list(input.aval.shape), list(source.aval.shape)
-    compared = [list(own), list(given)]
+    compared = [own, given]
     if own and given:
         compared = [[n for i, n in enumerate(each) if i != axis] for each in compared]
     if compared[0] != compared[1]:

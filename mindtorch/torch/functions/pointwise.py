@@ -233,18 +233,21 @@ def sub(input: Any, other: Any, *old: Any, alpha: Any = 1) -> Any:  # noqa: A002
 _add_others, _sub_others = Implementations(), Implementations()
 
 
+def _other_of(name: str, given: Any, old: Any, x2: Any, other: Any) -> tuple[Any, Any]:
+    """The second operand, given by place or by one of its names, and what follows it by place: in
+    the older form, `add_(2, other=y)`, the factor comes first."""
+    named = x2 if other is NOT_GIVEN else other
+    if named is NOT_GIVEN:
+        return (second(name, given) if given is NOT_GIVEN else given), old
+    return (named, old) if given is NOT_GIVEN else (given, (*old, named))
+
+
 def _add_(
     self: Any, given: Any = NOT_GIVEN, /, *old: Any, alpha: Any = 1, x2: Any = NOT_GIVEN,
     other: Any = NOT_GIVEN,
 ) -> Any:  # fmt: skip
     """``self += alpha * other``."""
-    other = x2 if other is NOT_GIVEN else other
-    if other is NOT_GIVEN:
-        other = given
-    elif given is not NOT_GIVEN:
-        other, old = given, (*old, other)
-    if other is NOT_GIVEN:
-        other = second("add_", other)
+    other, old = _other_of("add_", given, old, x2, other)
     if _add_others:
         found = _add_others.call((self, other, *old), {"alpha": alpha})
         if found is not NotImplemented:
@@ -266,13 +269,7 @@ def _sub_(
     other: Any = NOT_GIVEN,
 ) -> Any:  # fmt: skip
     """``self -= alpha * other``."""
-    other = x2 if other is NOT_GIVEN else other
-    if other is NOT_GIVEN:
-        other = given
-    elif given is not NOT_GIVEN:
-        other, old = given, (*old, other)
-    if other is NOT_GIVEN:
-        other = second("sub_", other)
+    other, old = _other_of("sub_", given, old, x2, other)
     if _sub_others:
         found = _sub_others.call((self, other, *old), {"alpha": alpha})
         if found is not NotImplemented:

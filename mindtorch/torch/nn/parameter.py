@@ -20,17 +20,18 @@ from ..functions.creation import new_empty
 __all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter"]
 
 
-class ParameterMeta(TensorMeta):
-    """Counts tensors among the parameters whose class answers for ops, and keeps its own."""
+class MarkedMeta(TensorMeta):
+    """Counts tensors with a mark, the class's own ``_mark``, among its instances: they keep another
+    class, which answers for ops."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        return super().__instancecheck__(instance) or (
-            cls is Parameter and isinstance(instance, Tensor)
-            and getattr(instance, "_is_param", False)
-        )  # fmt: skip
+        mark = cls.__dict__.get("_mark")  # not those of its subclasses
+        return super().__instancecheck__(instance) or bool(
+            mark and isinstance(instance, Tensor) and getattr(instance, mark, False)
+        )
 
 
-class Parameter(Tensor, metaclass=ParameterMeta):
+class Parameter(Tensor, metaclass=MarkedMeta):
     """A tensor that is learned.
 
     Assigned to an attribute of a module it appears in the module's ``parameters()``.
@@ -41,6 +42,7 @@ class Parameter(Tensor, metaclass=ParameterMeta):
     """
 
     __slots__ = ()
+    _mark = "_is_param"
     __torch_function__ = disabled_torch_function_impl  # type: ignore[assignment]
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
@@ -111,17 +113,7 @@ def reduce_parameter(parameter: Any) -> tuple[Any, tuple[Any, ...]]:
     return _rebuild_parameter_with_state, (*facts, state)
 
 
-class BufferMeta(TensorMeta):
-    """Tensors that ``Buffer`` made are its instances."""
-
-    def __instancecheck__(cls, instance: Any) -> bool:
-        return super().__instancecheck__(instance) or (
-            cls is Buffer and isinstance(instance, Tensor)
-            and getattr(instance, "_is_buffer", False)
-        )  # fmt: skip
-
-
-class Buffer(Tensor, metaclass=BufferMeta):
+class Buffer(Tensor, metaclass=MarkedMeta):
     """A tensor that belongs to a module's state but is not learned.
 
     What is made is a plain tensor that remembers what it is.
@@ -132,6 +124,7 @@ class Buffer(Tensor, metaclass=BufferMeta):
     """
 
     __slots__ = ()
+    _mark = "_is_buffer"
 
     def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:
         if data is None:
