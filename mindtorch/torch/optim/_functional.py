@@ -47,6 +47,8 @@ def _step(
         given = signature.bind(*args, **kwargs)
         given.apply_defaults()
         group = dict(given.arguments)
+        if not (group.get("grad_scale") is group.get("found_inf") is None):
+            raise AssertionError("Expected grad_scale and found_inf to be None")
         params, grads, *kept = (group.pop(each) for each in lists.split())
         for name, parts in _PAIRS.items():
             if parts[0] in group:
@@ -71,7 +73,8 @@ def _step(
     step.__doc__ = (
         f"One step of :class:`torch.optim.{kind.__name__}` over lists, which hold an entry for "
         "each parameter.\n\n    Its settings are the optimizer's, and have to be given by name; "
-        "those that choose a kernel\n    (foreach, fused, capturable) change nothing."
+        "those that choose a kernel\n    (foreach, fused, capturable) change nothing.\n\n"
+        "    Raises:\n        AssertionError: for grad_scale and found_inf, which CUDA has."
     )
     return step
 

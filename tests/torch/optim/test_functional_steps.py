@@ -57,3 +57,15 @@ def test_momentum_begins_as_the_gradient() -> None:
     )  # fmt: skip
     assert buffers[0].tolist() == g.tolist()
     assert p.tolist() == pytest.approx([0.95] * 3)
+
+
+@pytest.mark.parametrize("library", [torch, ours], ids=["torch", "ours"])
+@pytest.mark.parametrize("word", ["grad_scale", "found_inf"])
+def test_scaled_gradients_are_refused_as_in_torch(word: str, library: Any) -> None:
+    """They are for fused kernels of CUDA; nothing is changed."""
+    p, g = library.ones(3), library.full((3,), 0.5)
+    sgd = importlib.import_module(f"{library.__name__}.optim.sgd").sgd
+    with pytest.raises(AssertionError, match="Expected grad_scale and found_inf to be None"):
+        sgd([p], [g], [None], weight_decay=0, momentum=0.9, lr=0.1, dampening=0, nesterov=False,
+            maximize=False, foreach=False, **{word: library.ones(())})  # fmt: skip
+    assert p.tolist() == [1.0] * 3
