@@ -1101,7 +1101,7 @@ def cartesian_prod(*tensors: _Any) -> _Any:
 def cat(tensors: _Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """The tensors one after another along ``dim``."""
 
-def ccol_indices_copy(input: Tensor, *args: _Any, out: Tensor | None = None, **kwargs: _Any) -> _Any:
+def ccol_indices_copy(input: Tensor, *, out: Tensor | None = None) -> _Any:
     """What ``ccol_indices`` views, as a tensor of its own; arguments: none."""
 
 def cdist(x1: _Any, x2: _Any, p: _float = ..., compute_mode: _str = 'use_mm_for_euclid_dist_if_necessary') -> _Any:
@@ -1185,7 +1185,7 @@ def clip_(input: Tensor, min: _float | _complex | None = None, max: _float | _co
 def clone(input: Tensor, *, memory_format: _memory_format | None = None, out: Tensor | None = None) -> Tensor:
     """A differentiable copy."""
 
-def col_indices_copy(input: Tensor, *args: _Any, out: Tensor | None = None, **kwargs: _Any) -> _Any:
+def col_indices_copy(input: Tensor, *, out: Tensor | None = None) -> _Any:
     """What ``col_indices`` views, as a tensor of its own; arguments: none."""
 
 def column_stack(tensors: _Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
@@ -1253,7 +1253,7 @@ def cov(input: Tensor, *, correction: _int = 1, fweights: Tensor | None = None, 
 def cross(input: Tensor, other: Tensor, dim: _int | None = None, *, out: Tensor | None = None) -> Tensor:
     """The vector product along an axis of length 3 (the first such axis by default)."""
 
-def crow_indices_copy(input: Tensor, *args: _Any, out: Tensor | None = None, **kwargs: _Any) -> _Any:
+def crow_indices_copy(input: Tensor, *, out: Tensor | None = None) -> _Any:
     """What ``crow_indices`` views, as a tensor of its own; arguments: none."""
 
 def cummax(input: Tensor, dim: _int, *, out: _Sequence[Tensor] | Tensor | None = None) -> _return_types.cummax:
@@ -1769,7 +1769,7 @@ def index_reduce_(input: Tensor, dim: _int, index: Tensor, source: Tensor, reduc
 def index_select(input: Tensor, dim: _int, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The slices of ``input`` that ``index`` names along ``dim``."""
 
-def indices_copy(input: Tensor, *args: _Any, out: Tensor | None = None, **kwargs: _Any) -> _Any:
+def indices_copy(input: Tensor, *, out: Tensor | None = None) -> _Any:
     """What ``indices`` views, as a tensor of its own; arguments: none."""
 
 def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -2532,7 +2532,7 @@ def round_(input: Tensor) -> Tensor:
 @_overload
 def round_(input: Tensor, *, decimals: _int) -> Tensor: ...
 
-def row_indices_copy(input: Tensor, *args: _Any, out: Tensor | None = None, **kwargs: _Any) -> _Any:
+def row_indices_copy(input: Tensor, *, out: Tensor | None = None) -> _Any:
     """What ``row_indices`` views, as a tensor of its own; arguments: none."""
 
 def row_stack(tensors: _Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
@@ -2918,7 +2918,7 @@ def unsqueeze(input: Tensor, dim: _int) -> Tensor:
 def unsqueeze_copy(input: Tensor, dim: _int, *, out: Tensor | None = None) -> Tensor:
     """What ``unsqueeze`` views, as a tensor of its own; arguments: dim."""
 
-def values_copy(input: Tensor, *args: _Any, out: Tensor | None = None, **kwargs: _Any) -> _Any:
+def values_copy(input: Tensor, *, out: Tensor | None = None) -> _Any:
     """What ``values`` views, as a tensor of its own; arguments: none."""
 
 @_overload
