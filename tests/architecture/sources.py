@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import gc
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -58,11 +59,55 @@ class Source:
 
     @functools.cached_property
     def tree(self) -> ast.Module:
-        return ast.parse(self.text, self.path)
+        collecting = gc.isenabled()
+        gc.disable()  # the syntax trees of all sources are two million objects
+        try:
+            return ast.parse(self.text, self.path)
+        finally:
+            if collecting:
+                gc.enable()
+
+    @functools.cached_property
+    def imported(self) -> list[tuple[int, str]]:
+        """Line and full name of everything imported, also inside functions and by text."""
+        return imported_names(self.tree, self.package)
 
     @property
     def lines(self) -> int:
         return self.text.count("\n")
+
+
+def literal_start(node: ast.expr) -> str | None:
+    """The text an expression begins with where the source says it."""
+    if isinstance(node, ast.JoinedStr) and node.values:
+        node = node.values[0]
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    return None
+
+
+def imported_names(tree: ast.Module, package: str) -> list[tuple[int, str]]:
+    """Line and full name of everything a module imports, also inside functions and by text.
+
+    `from a import b` counts as `a.b`: whether that is a module or a thing inside `a`, its layer
+    is the same.
+    """
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found += [(node.lineno, alias.name) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                above = package.split(".")[: len(package.split(".")) - node.level + 1]
+                base = ".".join([*above, base]).rstrip(".")
+            found += [(node.lineno, f"{base}.{alias.name}") for alias in node.names]
+        elif isinstance(node, ast.Call) and node.args:
+            called = getattr(node.func, "attr", None) or getattr(node.func, "id", None)
+            text = literal_start(node.args[0])
+            if called in ("import_module", "__import__") and text:
+                found.append((node.lineno, package + text if text.startswith(".") else text))
+    return found
 
 
 def module_name(path: str) -> str:

@@ -1,17 +1,13 @@
 """Who may import whom, and what an import may cost."""
 
 import ast
-import functools
 import subprocess
 import sys
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from tests.support.paths import ROOT as REPOSITORY
-
-FOLDERS = {"engine": "mindtorch.engine", "kernels": "mindtorch.kernels", "tools": "mindtorch.tools"}
+from tests.architecture.sources import IMPORTED_AS as FOLDERS
+from tests.architecture.sources import REPOSITORY, Source, module_name, part_of, sources
 
 # The layer of a file, and the layers it may import. "surface" is everything that users import.
 MAY_IMPORT = {
@@ -24,59 +20,16 @@ MAY_IMPORT = {
 DOORS = {"mindtorch/__init__.py", "mindtorch/__main__.py"}
 
 
-def python_files(folder: str) -> Iterator[Path]:
-    """The folder's sources; the links below mindtorch/ are not followed."""
-    links = [REPOSITORY / "mindtorch" / name for name in FOLDERS]
-    for path in sorted((REPOSITORY / folder).rglob("*.py")):
-        if not any(link in path.parents for link in links):
-            yield path
-
-
-def module_name(path: Path) -> str:
-    """The import name of a source file, e.g. `mindtorch.engine.dispatch` of engine/dispatch.py."""
-    parts = list(path.relative_to(REPOSITORY).with_suffix("").parts)
-    parts[0] = FOLDERS.get(parts[0], parts[0])
-    return ".".join(parts).removesuffix(".__init__")
-
-
-def package_name(path: Path) -> str:
-    """The package against which a file's relative imports are resolved."""
-    name = module_name(path)
-    return name if path.name == "__init__.py" else name.rpartition(".")[0]
-
-
-def literal_start(node: ast.expr) -> str | None:
-    """The text an expression begins with where the source says it."""
-    if isinstance(node, ast.JoinedStr) and node.values:
-        node = node.values[0]
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return node.value
-    return None
-
-
-@functools.cache
-def imported_names(source: str, package: str) -> list[tuple[int, str]]:
-    """Line and full name of everything a source imports, also inside functions and by text.
-
-    `from a import b` counts as `a.b`: whether that is a module or a thing inside `a`, its layer
-    is the same.
-    """
-    found = []
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Import):
-            found += [(node.lineno, alias.name) for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            base = node.module or ""
-            if node.level:
-                above = package.split(".")[: len(package.split(".")) - node.level + 1]
-                base = ".".join([*above, base]).rstrip(".")
-            found += [(node.lineno, f"{base}.{alias.name}") for alias in node.names]
-        elif isinstance(node, ast.Call) and node.args:
-            called = getattr(node.func, "attr", None) or getattr(node.func, "id", None)
-            text = literal_start(node.args[0])
-            if called in ("import_module", "__import__") and text:
-                found.append((node.lineno, package + text if text.startswith(".") else text))
+def below(*folders: str) -> list[Source]:
+    """The sources of the folders."""
+    found = [each for each in sources() if each.path.partition("/")[0] in folders]
+    assert found
     return found
+
+
+def read(path: str, text: str) -> Source:
+    """A source that would lie at a path."""
+    return Source(path, module_name(path), part_of(path) or "", text)
 
 
 def layer(name: str) -> str | None:
@@ -90,15 +43,15 @@ def layer(name: str) -> str | None:
     return second if second in FOLDERS else "surface"
 
 
-def wrong_way(path: Path, source: str) -> list[str]:
+def wrong_way(source: Source) -> list[str]:
     """The imports of a source that go against the one direction."""
-    here = layer(module_name(path)) or "surface"
+    here = layer(source.module) or "surface"
     allowed = set(MAY_IMPORT[here])
-    if path.relative_to(REPOSITORY).as_posix() in DOORS:
+    if source.path in DOORS:
         allowed.add("tools")
     return [
-        f"{path.relative_to(REPOSITORY)}:{line}: {here} imports {name}"
-        for line, name in imported_names(source, package_name(path))
+        f"{source.path}:{line}: {here} imports {name}"
+        for line, name in source.imported
         if (target := layer(name)) is not None and target not in allowed
     ]
 
@@ -106,9 +59,7 @@ def wrong_way(path: Path, source: str) -> list[str]:
 @pytest.mark.parametrize("folder", ["mindtorch", "engine", "kernels", "tools"])
 def test_imports_go_one_way(folder: str) -> None:
     """mindtorch -> engine -> kernels: a kernel that knows tensors could not be tested alone."""
-    files = list(python_files(folder))
-    assert files
-    assert [line for path in files for line in wrong_way(path, path.read_text())] == []
+    assert [line for source in below(folder) for line in wrong_way(source)] == []
 
 
 @pytest.mark.parametrize(
@@ -130,15 +81,15 @@ def test_imports_go_one_way(folder: str) -> None:
 )
 def test_an_import_against_the_direction_is_found(path: str, source: str) -> None:
     """The check above is only worth something if it sees every spelling."""
-    assert len(wrong_way(REPOSITORY / path, source)) == 1
+    assert len(wrong_way(read(path, source))) == 1
 
 
-def past_the_engine(path: Path, source: str) -> list[str]:
+def past_the_engine(source: Source) -> list[str]:
     """The kernels that a source of the namespace calls itself."""
     helps = "mindtorch.kernels.support", "mindtorch.kernels.cpu.thread_pool"
     return [
-        f"{path.relative_to(REPOSITORY)}:{line}: {name}"
-        for line, name in imported_names(source, package_name(path))
+        f"{source.path}:{line}: {name}"
+        for line, name in source.imported
         if name.startswith("mindtorch.kernels") and not name.startswith(helps)
     ]
 
@@ -146,20 +97,20 @@ def past_the_engine(path: Path, source: str) -> list[str]:
 def test_the_namespace_computes_by_ops() -> None:
     """A kernel called past the engine is in no graph, has no batching rule and no row among the
     gaps of devices. Files, errors, precision and the number of threads are no kernels."""
-    for file in python_files("mindtorch"):
-        assert past_the_engine(file, file.read_text()) == []
-    source = "def f():\n    from mindtorch.kernels.cpu import sort, thread_pool"
-    path = REPOSITORY / "mindtorch/torch/a.py"
-    assert past_the_engine(path, source) == ["mindtorch/torch/a.py:2: mindtorch.kernels.cpu.sort"]
+    for source in below("mindtorch"):
+        assert past_the_engine(source) == []
+    text = "def f():\n    from mindtorch.kernels.cpu import sort, thread_pool"
+    source = read("mindtorch/torch/a.py", text)
+    assert past_the_engine(source) == ["mindtorch/torch/a.py:2: mindtorch.kernels.cpu.sort"]
 
 
 @pytest.mark.parametrize("folder", ["mindtorch", "engine", "kernels"])
 def test_the_library_never_imports_real_torch(folder: str) -> None:
     """PyTorch is a test oracle and the other side of `compare`, nothing we stand on."""
     foreign = [
-        f"{path.relative_to(REPOSITORY)}:{line}"
-        for path in python_files(folder)
-        for line, name in imported_names(path.read_text(), package_name(path))
+        f"{source.path}:{line}"
+        for source in below(folder)
+        for line, name in source.imported
         if name.partition(".")[0] in ("torch", "torchvision", "functorch")
     ]
     assert foreign == []
@@ -172,9 +123,9 @@ def test_the_library_never_imports_real_torch(folder: str) -> None:
 def test_nobody_imports_a_folder_by_its_bare_name(folder: str) -> None:
     """`import engine` would load a second copy of every class under another name."""
     bare = [
-        f"{path.relative_to(REPOSITORY)}:{line}"
-        for path in python_files(folder)
-        for line, name in imported_names(path.read_text(), package_name(path))
+        f"{source.path}:{line}"
+        for source in below(folder)
+        for line, name in source.imported
         if name.partition(".")[0] in FOLDERS
     ]
     assert bare == []
@@ -184,11 +135,11 @@ def test_nobody_imports_a_folder_by_its_bare_name(folder: str) -> None:
 def test_relative_imports_stay_within_their_folder(folder: str) -> None:
     """Across folders the import is absolute, so that a reader sees it leave."""
     leaving = []
-    for path in python_files(folder):
-        depth = len(package_name(path).split(".")) - 1
-        for node in ast.walk(ast.parse(path.read_text())):
+    for source in below(folder):
+        depth = source.package.count(".")
+        for node in ast.walk(source.tree):
             if isinstance(node, ast.ImportFrom) and node.level > depth:
-                leaving.append(f"{path.relative_to(REPOSITORY)}:{node.lineno}")
+                leaving.append(f"{source.path}:{node.lineno}")
     assert leaving == []
 
 
@@ -224,13 +175,8 @@ def test_importing_mindtorch_loads_nothing_heavy() -> None:
 
 def surface_packages() -> list[str]:
     """mindtorch and the packages below it, beside the kernels."""
-    names = {
-        package_name(path)
-        for folder in ("mindtorch", "engine", "tools")
-        for path in python_files(folder)
-        if path.name == "__init__.py"
-    }
-    return sorted(names)
+    found = below("mindtorch", "engine", "tools")
+    return sorted(each.package for each in found if each.path.endswith("__init__.py"))
 
 
 def test_importing_all_packages_loads_neither_torch_nor_numba() -> None:

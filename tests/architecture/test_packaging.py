@@ -1,6 +1,5 @@
 """The links and what is built from them agree, on every supported Python."""
 
-import ast
 import email
 import functools
 import json
@@ -20,11 +19,10 @@ import pytest
 
 import mindtorch
 from mindtorch._distribution import DISTRIBUTION
-from tests.support.paths import ROOT as REPOSITORY
+from tests.architecture.sources import REPOSITORY, product, sources
 
 STARTUP = "mindtorch_enable.pth"
 LINKS = ("engine", "kernels", "tools")
-SOURCE_FOLDERS = ("mindtorch", "engine", "kernels", "tools", "migration_examples", "benchmarks")
 PYTHONS = ("3.11", "3.12", "3.13")
 # Standard modules of 3.11 that 3.12 or 3.13 no longer have (PEP 594 and others).
 REMOVED = set(
@@ -39,8 +37,7 @@ def pyproject() -> dict[str, Any]:
 
 def packages() -> list[str]:
     """The names of all packages of an installation."""
-    folders = {Path(path).parent for path in map(installed_path, sources("mindtorch", *LINKS))}
-    return sorted(".".join(folder.parts) for folder in folders)
+    return sorted({source.package for source in product()})
 
 
 def files_below(*folders: str) -> list[Path]:
@@ -51,11 +48,6 @@ def files_below(*folders: str) -> list[Path]:
             names[:] = sorted(set(names) - {"__pycache__"})
             found += [Path(parent, name) for name in sorted(files)]
     return found
-
-
-def sources(*folders: str) -> list[Path]:
-    """The Python files of the folders."""
-    return [path for path in files_below(*folders) if path.suffix == ".py"]
 
 
 def installed_path(source: Path) -> str:
@@ -242,34 +234,20 @@ def interpreter(version: str) -> str | None:
     return None
 
 
-# another version than the running one need not make the byte code: what it refuses, its parser does
 COMPILE = """
-import ast, json, sys
-flags = 0 if sys.argv[1:] == ["whole"] else ast.PyCF_ONLY_AST
+import json, sys
 for path in sys.stdin.read().split("\\n"):
-    compile(open(path, encoding="utf-8").read(), path, "exec", flags, dont_inherit=True)
+    compile(open(path, encoding="utf-8").read(), path, "exec", dont_inherit=True)
 print(json.dumps([sys.version_info[:2], sorted(sys.stdlib_module_names)]))
 """
-
-
-@functools.cache
-def imported_modules(path: Path) -> set[str]:
-    """The first parts of the names of the modules that a file imports absolutely."""
-    names = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names.add(node.module)
-    return {name.partition(".")[0] for name in names}
 
 
 @functools.cache
 def compiled_by(executable: str) -> tuple[list[int], list[str]]:
     """The version of an interpreter that compiles every source, and its standard modules."""
     result = subprocess.run(
-        [executable, "-W", "error", "-c", COMPILE, *["whole"] * (executable == sys.executable)],
-        input="\n".join(map(str, sources(*SOURCE_FOLDERS, "tests"))),
+        [executable, "-W", "error", "-c", COMPILE],
+        input="\n".join(str(REPOSITORY / source.path) for source in sources()),
         capture_output=True,
         text=True,
         timeout=300,
@@ -285,8 +263,7 @@ def test_sources_suit_each_python() -> None:
     Where the version is not installed, the running one compiles (syntax that an older Python
     accepts stays valid) and the list of removed modules decides.
     """
-    files = sources(*SOURCE_FOLDERS, "tests")
-    imported = set().union(*map(imported_modules, files))
+    imported = {name.partition(".")[0] for each in sources() for _, name in each.imported}
     assert imported & REMOVED == set()
     for version in PYTHONS:
         found = interpreter(version)

@@ -17,7 +17,7 @@ import mindtorch.torch as ours
 from tests.support import parity
 from tests.support.paths import TABLES
 
-STRIDE = 97
+STRIDE = 151
 SAMPLES = 6
 
 

@@ -31,7 +31,7 @@ torch = pytest.importorskip("torch")
 # --- views of views ------------------------------------------------------------------------------
 
 
-@drawn(700)
+@drawn(300)
 def test_views_of_views_are_laid_out_as_torchs(data: Any) -> None:
     """Strides and offsets decide what later views and writes mean, so they must be torch's."""
     dtype = data.draw(st.sampled_from(["float64", "float32", "int64", "complex64"]))
@@ -119,7 +119,7 @@ def _tracked(namespace: Any, x: Any) -> Any:
     return x.clone().requires_grad_() if x.is_floating_point() else x
 
 
-@drawn(500)
+@drawn(250)
 def test_indexing_is_torchs(data: Any) -> None:
     """Ints, slices, None, ..., lists, tensors, masks and bools in any order, and the gradient."""
     mine, theirs = base_pair(data)
@@ -146,7 +146,7 @@ def test_indexing_is_torchs(data: Any) -> None:
     assert_equal(x.grad, y.grad, what)
 
 
-@drawn(500)
+@drawn(250)
 def test_writing_through_an_index_is_torchs(data: Any) -> None:
     """Numbers, tensors that broadcast and tensors that do not; gradients of target and value."""
     mine, theirs = base_pair(data)
@@ -212,7 +212,7 @@ BROADCASTS: tuple[Callable[..., Any], ...] = (
 )
 
 
-@drawn(200)
+@drawn(120)
 def test_shapes_are_broadcast_as_torchs(data: Any) -> None:
     """The common shape, or the text of the error with the axis it names."""
     shapes = [

@@ -75,7 +75,7 @@ def drop_outdated(mine: Pool, theirs: Pool) -> None:
         pool.members = [m for m, use in zip(pool.members, usable, strict=True) if use]
 
 
-@drawn(200)
+@drawn(120)
 def test_writes_through_views_and_their_gradients_are_torchs(data: Any) -> None:
     """A write shows in all views, in the versions of all, and in the gradient by way of each."""
     mine, theirs = (Pool(t, x) for t, x in zip((mt, torch), base_pair(data), strict=True))

@@ -346,8 +346,8 @@ class _InTurn(autotune.Autotuner):
         return place[0] != "step"
 
 
-def _interrupted() -> int:
-    """Interrupt a step at each such place; how many there are."""
+def _interrupted(first: int, every: int) -> int:
+    """Interrupt a step at the first such place and each so many behind it; how many there are."""
     net = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2), nn.Dropout(0.3), nn.Linear(2, 2))
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
     x, mean = torch.randn(8, 3), torch.zeros(8, 2)
@@ -386,7 +386,7 @@ def _interrupted() -> int:
         run.autotuner = _InTurn(run.tree)
         for _ in range(4):
             step()
-        for at in range(1, 1_000_000):
+        for at in range(first, 1_000_000, every):
             step(other)  # so that kernels get other arrays in the step that is interrupted
             interrupt = _Interrupt(at)
             try:
@@ -404,9 +404,12 @@ def _interrupted() -> int:
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_an_interrupt_at_any_place_leaves_the_next_steps_right() -> None:
+@pytest.mark.parametrize(
+    ("first", "every"), [(3, 7), pytest.param(1, 1, marks=pytest.mark.exhaustive)]
+)
+def test_an_interrupt_at_any_place_leaves_the_next_steps_right(first: int, every: int) -> None:
     """What waits at a KeyboardInterrupt is run, or forgotten, as a whole."""
-    assert _interrupted() > 200
+    assert _interrupted(first, every) > 200
 
 
 def watched_loop(body: Any, count: int) -> tuple[list[Any], list[bool]]:
