@@ -14,6 +14,11 @@ torch = pytest.importorskip("torch")
 
 # expressions of a tensor x of three floats, m of 3 x 3, n of three whole numbers, T the library
 CALLS = """
+T.polygamma(-1, x)
+x.add(1, alpha=1j)
+T.tensor(1, dtype="float32")
+x.new_tensor(1, dtype="float32")
+x.names
 x.clone().put_(n[:2], x[:1])
 T.ones(()).index_select(0, T.tensor([1]))
 T.nn.functional.max_unpool3d(T.ones(1, 1, 1, 2, 2), T.full((1, 1, 1, 2, 2), 99), 2)
