@@ -14,6 +14,10 @@ torch = pytest.importorskip("torch")
 
 # expressions of a tensor x of three floats, m of 3 x 3, n of three whole numbers, T the library
 CALLS = """
+T.Tensor.__rand__(2, n)
+T.Tensor.__ror__(2, 3)
+T.Tensor.__xor__(2, n)
+T.Tensor.__imod__(2, n)
 T.nn.Hardtanh(2, 1)
 T.nn.functional.affine_grid(m.view(1, 3, 3), (1, 1, 2, 2), align_corners=False)
 T.nn.functional.affine_grid(m.view(1, 3, 3), T.Size((1, 1, 2, 2, 2, 2)), align_corners=False)
