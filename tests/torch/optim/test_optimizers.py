@@ -450,10 +450,22 @@ def wrong(library: Any, kind: Any) -> list[Any]:
         lambda: kind.Rprop([q], etas=(1.5, 2)),
         lambda: kind.LBFGS([{"params": [q]}, {"params": [p()]}]),
         lambda: kind.Optimizer([q], {}).step(),
+        lambda: stepped(kind.Adam, [library.ones(2, dtype=library.complex64)]),
+        lambda: stepped(kind.SGD, [library.ones(2, dtype=library.complex64)]),
+        lambda: stepped(kind.Adagrad, [library.ones(2, dtype=library.complex64)]),
+        lambda: stepped(kind.SGD, [library.ones(2), library.ones(2).to_sparse()]),
+        lambda: stepped(kind.Adagrad, [library.ones(2), library.ones(2).to_sparse()]),
     ]
 
 
-@pytest.mark.parametrize("i", range(30))
+def stepped(kind: Any, tensors: list[Any]) -> None:
+    """A fused step of the first tensor with the last one as its gradient."""
+    parameter, gradient = tensors[0].requires_grad_(), tensors[-1].detach()
+    parameter.grad = gradient
+    kind([parameter], lr=0.1, fused=True).step()
+
+
+@pytest.mark.parametrize("i", range(len(wrong(mt, optim))))
 def test_errors_are_torchs(i: int) -> None:
     """Type and text of errors are part of the interface."""
     with pytest.raises(Exception) as expected:
