@@ -7,6 +7,7 @@ from typing import Any
 from ..aval import Aval, aval
 from ..dtypes import scalar_type_name
 from ..op import Op
+from ..stored_types import computes
 from ..tensor import constant
 from .base import LibraryElementwise
 from .comparison import equal, where
@@ -59,6 +60,7 @@ view_as_complex_copy = Op(
     "view_as_complex_copy", _complex_aval, "scipy_special.join_complex",
     vjp=lambda g: view_as_real_copy(g),
 )  # fmt: skip
+computes("complex", view_as_real_copy, view_as_complex_copy)
 
 
 def _pair_view_aval(x: Aval) -> Aval:

@@ -168,6 +168,16 @@ channel_sum = NetworkOp(
 )
 
 
+_VOLUMES = (dtypes.float32, dtypes.bfloat16, dtypes.float16, dtypes.complex64)
+
+
+def _follow_images(result: Aval, inputs: Any, params: Any) -> Shape | None:
+    """:func:`follow_images`, but volumes of float64 and of whole numbers lie in C order."""
+    if result.ndim == 5 and result.dtype not in _VOLUMES:
+        return None
+    return follow_images(result, inputs, params)
+
+
 def _forward_of_shape(x: Any, weight: Any, shape: Shape, **params: Any) -> Any:
     """The convolution's first elements of each axis: output_padding may leave room for more."""
     y = convolution(x, weight, None, **params)
@@ -182,7 +192,7 @@ convolution = NetworkOp(
     _convolution_aval,
     "convolution.convolution",
     compiled=("amx_convolution.convolution", "winograd.convolution"),
-    layout=follow_images,
+    layout=_follow_images,
     vjp=(
         lambda g, weight, avals, stride, padding, dilation, groups: convolution_input_gradient(
             g, conj(weight), shape=avals[0].shape, stride=stride, padding=padding,
@@ -214,7 +224,7 @@ convolution_input_gradient = NetworkOp(
     _input_gradient_aval,
     "convolution.convolution_input_gradient",
     compiled=("amx_convolution.convolution_input_gradient", "winograd.convolution_input_gradient"),
-    layout=follow_images,
+    layout=_follow_images,
     vjp=(
         lambda g, weight, avals, stride, padding, dilation, groups: _forward_of_shape(
             g, conj(weight), avals[0].shape, stride=stride, padding=padding,
@@ -244,7 +254,7 @@ convolution_weight_gradient = NetworkOp(
         "amx_convolution.convolution_weight_gradient", "winograd.convolution_weight_gradient",
         "convolution_few.convolution_weight_gradient",
     ),
-    layout=follow_images,
+    layout=_follow_images,
     vjp=(
         lambda g, x, avals, stride, padding, dilation, groups: _forward_of_shape(
             conj(x), g, avals[0].shape, stride=stride, padding=padding, dilation=dilation,

@@ -112,7 +112,7 @@ def _cross_entropy_vjp(
         even = where(known, scaled(slope, -smoothing / x.aval.shape[1]), constant(0.0))
         even = expand(unsqueeze(even, axis=1), shape=x.aval.shape)
         if weight is not None:
-            even = multiply(even, reshape(weight, (-1, *[1] * (x.aval.ndim - 2))))
+            even = multiply(even, reshape(weight, (x.aval.shape[1], *[1] * (x.aval.ndim - 2))))
         logs = add(logs, even)
     return [log_softmax_gradient(logs, log_softmax(x, axis=1), axis=1), None, None]
 

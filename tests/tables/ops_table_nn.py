@@ -82,6 +82,11 @@ ROWS = [
          lambda t, x, y: t.nn.functional.cross_entropy(x, y, ignore_index=2, label_smoothing=0.2),
          (A, integers(3, high=5)), (numbers(2, 5, 3), integers(2, 3, high=5)),
          label="cross_entropy_smoothed"),
+    call("cross_entropy_loss cross_entropy_loss_backward",
+         lambda t, x, y: t.nn.functional.cross_entropy(
+             x, y, t.arange(1, 6).to(x.dtype), label_smoothing=0.2),
+         (A, integers(3, high=5)), (numbers(2, 5, 3), integers(2, 3, high=5)),
+         label="cross_entropy_smoothed_and_weighed"),
     call("ctc_loss ctc_loss_backward",
          lambda t, x: t.nn.functional.ctc_loss(
              x.log_softmax(-1), t.tensor([[1, 1], [2, 3]]), (6, 4), (2, 2), reduction="none"),

@@ -155,8 +155,12 @@ def refuse_other_device(device: Any, own: str = "cpu") -> None:
         )
 
 
-def as_dtype(dtype: Any) -> DType:
-    """An element type; Python's float, int and bool stand for torch's."""
+def as_dtype(dtype: Any, function: str = "") -> DType:
+    """An element type; Python's float, int and bool stand for torch's.
+
+    Raises:
+        TypeError: for anything else, with the name of the ``function`` whose argument it is.
+    """
     if isinstance(dtype, DType):
         return dtype
     if dtype in (float, int, bool, complex):
@@ -166,7 +170,8 @@ def as_dtype(dtype: Any) -> DType:
             bool: dtypes.bool_,
             complex: dtypes.complex128,
         }[dtype]
-    raise TypeError(f"dtype must be torch.dtype, not {type_name(dtype)}")
+    named = f"{function}(): argument 'dtype'" if function else "dtype"
+    raise TypeError(f"{named} must be torch.dtype, not {type_name(dtype)}")
 
 
 def require_tensor(value: Any, function: str, argument: str, position: int) -> None:

@@ -271,13 +271,13 @@ class Gradients(EngineTensor):
 
     def detach_(self) -> Any:
         """Cut the tensor off from what it was computed from."""
-        if type(self._node) is tape.ViewHistory and tape.requires_grad(self):
+        if self._is_view():
             raise RuntimeError(
                 "Can't detach views in-place. Use detach() instead. If you are using "
                 "DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as "
                 "True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
                 "these gradients. To fix this error, please refer to the Optimizer.zero_grad() "
-                "function in torch/optim/optimizer.py as a reference."
+                "function in torch/optim/optimizer.py as the solution."
             )
         self._node = None
         self._output_index = 0

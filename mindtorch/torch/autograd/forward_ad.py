@@ -83,7 +83,7 @@ class Level:
         if not self.moves(tensor):
             return None
         with api.grad_mode(True):
-            probe = api.track(full_flat(tensor.aval.shape, tensor.aval.dtype, 0))
+            probe = api.track(full_flat(tensor.aval.shape, tensor.aval.dtype, 1))
             pulled = api.gradients(
                 [tensor], [root for root, *_ in rows], [probe], retain_graph=True,
                 create_graph=True, allow_unused=True,

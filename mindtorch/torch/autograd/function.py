@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import warnings
 import weakref
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -169,7 +170,8 @@ class FunctionNode:
             if isinstance(x, PackedTensor):
                 x = x.unpack()
             elif x is not None and version_of(x) != version:
-                raise tape.modified(x, version, self, 0)  # type: ignore[arg-type]
+                producer = None if index is None else self
+                raise tape.modified(x, version, producer, index or 0)  # type: ignore[arg-type]
             elif x is not None and computed and x._node is None and index is None:
                 raise RuntimeError(DETACHED)
             values.append(x if index is None else self._result(x, index))
@@ -292,6 +294,15 @@ class Function(metaclass=_FunctionMeta):
 
     generate_vmap_rule = False
     _node_name = ""  # of the nodes of our own, where torch has an operator for them
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        warnings.warn(
+            f"{type(self)} should not be instantiated. Methods on autograd functions are all "
+            "static, so you should invoke them on the class itself. Instantiating an autograd "
+            "function will raise an error in a future version of PyTorch.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:

@@ -218,6 +218,8 @@ def polygamma(n: Any, input: Any) -> Any:  # noqa: A002
     if isinstance(n, EngineTensor):
         n, input = input, n  # noqa: A001
     n = as_int(n)
+    if n < 0:
+        raise RuntimeError("polygamma(n, x) does not support negative n.")
     kernel = {0: "digamma", 1: "trigamma"}.get(n, "polygamma")
     refuse_kinds(kernel, input.aval, "complex")
     if n == 0:
@@ -226,7 +228,8 @@ def polygamma(n: Any, input: Any) -> Any:  # noqa: A002
         return tape.named(special.trigamma(input), "PolygammaBackward0")
     dtype = input.aval.dtype
     half = dtype.category == dtypes.FLOAT and dtype.itemsize < 4
-    factor = constant(float((-1) ** (n + 1) * math.factorial(n)))
+    size = float(math.factorial(n)) if n <= 170 else math.inf
+    factor = constant(size if n % 2 else -size)
     wide = input.float() if half else input
     result = ops.multiply(factor, special.zeta(constant(float(n + 1)), wide))
     return tape.named(result.to(dtype) if half else result, "PolygammaBackward0")

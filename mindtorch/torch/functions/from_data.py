@@ -290,7 +290,7 @@ def tensor(
     pin_memory: bool = False,
 ) -> EngineTensor:
     """A new tensor holding a copy of numbers, nested lists or an array."""
-    chosen = None if dtype is None else as_dtype(dtype)
+    chosen = None if dtype is None else as_dtype(dtype, "tensor")
     plain = data.__class__ in _PLAIN_DATA
     if not plain and isinstance(data, EngineTensor):
 
@@ -381,7 +381,7 @@ def from_numpy(ndarray: Any) -> EngineTensor:
 @function(method=False)
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> EngineTensor:
     """``data`` as a tensor, sharing memory where it can."""
-    chosen = None if dtype is None else as_dtype(dtype)
+    chosen = None if dtype is None else as_dtype(dtype, "as_tensor")
     found = _shared(data, chosen, device)
     return tensor(data, dtype=dtype, device=device) if found is None else found
 
@@ -423,7 +423,7 @@ def asarray(
     Raises:
         ValueError: ``copy=False`` for numbers and lists, or for another type or device.
     """
-    chosen = None if dtype is None else as_dtype(dtype)
+    chosen = None if dtype is None else as_dtype(dtype, "asarray")
     source, result = obj, None
     dlpack = hasattr(obj, "__dlpack__") and not isinstance(obj, (EngineTensor, np.ndarray))
     if type(obj).__name__ == "PyCapsule" or (dlpack and not hasattr(obj, "__array__")):
@@ -530,7 +530,7 @@ def new_tensor(
     """A copy of ``data``, in the tensor's type and on its device unless given."""
     return tensor(
         data,
-        dtype=self.aval.dtype if dtype is None else dtype,
+        dtype=self.aval.dtype if dtype is None else as_dtype(dtype, "new_tensor"),
         device=self.aval.device if device is None else device,
         requires_grad=requires_grad,
     )

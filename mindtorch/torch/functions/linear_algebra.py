@@ -490,9 +490,9 @@ def tensordot(a: Any, b: Any, dims: Any = 2) -> Any:
         raise RuntimeError("both dimension lists should have same length")
     for d, e, *shown in zip(left, right, *given, strict=True):
         if a.aval.shape[d] == 1:
-            b = b.sum(e, keepdim=True)
+            b = b.sum(e, keepdim=True, dtype=b.aval.dtype)
         elif b.aval.shape[e] == 1:
-            a = a.sum(d, keepdim=True)
+            a = a.sum(d, keepdim=True, dtype=a.aval.dtype)
         elif a.aval.shape[d] != b.aval.shape[e]:
             raise RuntimeError(
                 "contracted dimensions need to match, but first has size "

@@ -22,20 +22,40 @@ _OPERATORS = {
 }  # fmt: skip
 
 
+# those that are functions in PyTorch, and so take numbers in the tensor's place
+_OF_NUMBERS = ("__floordiv__", "__rfloordiv__", "__rmod__", "__rlshift__", "__rrshift__")
+
+
+def _number(value: Any, name: str) -> Any:
+    """A number in the place of the tensor that a method is called on."""
+    if name not in _OF_NUMBERS:
+        raise TypeError(
+            f"descriptor '{name}' for 'torch._C.TensorBase' objects doesn't apply to a "
+            f"'{type(value).__name__}' object"
+        )
+    return operand(value, name, "input")
+
+
 def _define(name: str, op: Any) -> None:
     def forward(self: Any, other: Any = None) -> Any:
+        if not isinstance(self, EngineTensor):
+            self = _number(self, forward.__name__)
         try:
             return op(self, operand(other, name, "other"))
         except TypeError:
             return NotImplemented
 
     def reflected(self: Any, other: Any = None) -> Any:
+        if not isinstance(self, EngineTensor):
+            self = _number(self, reflected.__name__)
         try:
-            return op(operand(other, name, "other"), operand(self, name, "input"))
+            return op(operand(other, name, "other"), self)
         except TypeError:
             return NotImplemented
 
     def in_place(self: Any, other: Any = None) -> Any:
+        if not isinstance(self, EngineTensor):
+            self = _number(self, in_place.__name__)
         if isinstance(other, np.ndarray):
             return NotImplemented
         try:

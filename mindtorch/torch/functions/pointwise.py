@@ -152,6 +152,10 @@ def scaled_operand(other: Any, alpha: Any, name: str, beside: Any = None) -> Any
         raise RuntimeError(
             "For integral input tensors, argument alpha must not be a floating point number."
         )
+    if isinstance(alpha, complex) and not dtypes.result_type(kinds).is_complex:
+        raise RuntimeError(
+            "For non-complex input tensors, argument alpha must not be a complex number."
+        )
     if isinstance(alpha, bool) and other.aval.dtype is not dtypes.bool_:
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
     common = dtypes.result_type(kinds) if kinds else other.aval.dtype

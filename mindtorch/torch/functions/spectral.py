@@ -17,7 +17,7 @@ from .. import fft
 from .._api.publish import function
 from .._api.warn_caller import warn_caller
 
-_NO_WINDOW = "A window was not provided. A rectangular window will be applied,{0}"
+_NO_WINDOW = "A window was not provided. A rectangular window will be applied{0}"
 _ONES = (
     "To suppress this warning and use a rectangular window, explicitly set "
     "`window=torch.ones(n_fft, device=<device>)`."
@@ -97,7 +97,7 @@ def stft(
             raise RuntimeError("stft align_to_window should only be set when center = false")
         input = _padded(input, n_fft // 2, pad_mode)  # noqa: A001
     if window is None:
-        warn_caller(_NO_WINDOW.format(_LEAKS) + _ONES)
+        warn_caller(_NO_WINDOW.format("," + _LEAKS) + _ONES)
     call = (
         f"stft({_described(input)}, n_fft={n_fft}, hop_length={hop}, win_length={length}, "
         f"window={_described_window(window)}, normalized={int(normalized)}, "
@@ -195,8 +195,8 @@ def istft(
     width = n_fft if win_length is None else win_length
     if window is None:
         warn_caller(
-            _NO_WINDOW.format("Please provide the same window used by stft to make the inversion "
-                              "lossless.") + _ONES,
+            _NO_WINDOW.format(".Please provide the same window used by stft to make the "
+                              "inversion lossless.") + _ONES,
         )
     call = (
         f"istft({_kind(input)}, n_fft={n_fft}, hop_length={hop}, win_length={width}, "

@@ -179,6 +179,7 @@ def instance_norm(
     """:func:`batch_norm` with the statistics of each sample's channels."""
     n, channels, *spatial = input.aval.shape
     if not use_input_stats:
+        input = movement.contiguous(input)  # noqa: A001
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
     if math.prod(spatial) == 1:
         raise ValueError(

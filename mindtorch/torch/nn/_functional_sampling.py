@@ -36,7 +36,7 @@ def _warn_of_default(name: str) -> None:
     )
 
 
-def _check(x: Any, grid: Any, mode: str, padding_mode: str) -> None:
+def _check_modes(mode: str, padding_mode: str) -> None:
     if mode not in ("bilinear", "nearest", "bicubic"):
         raise ValueError(
             "nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', "
@@ -47,6 +47,9 @@ def _check(x: Any, grid: Any, mode: str, padding_mode: str) -> None:
             "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or "
             f"'reflection', but got: '{padding_mode}'"
         )
+
+
+def _check(x: Any, grid: Any, mode: str) -> None:
     sizes = f"input with sizes {list(x.shape)} and grid with sizes {list(grid.shape)}"
     if x.shape[0] != grid.shape[0]:
         raise RuntimeError(
@@ -192,7 +195,10 @@ def grid_sample(
         ValueError: an unknown mode.
         RuntimeError: shapes or types that do not belong together.
     """
-    _check(input, grid, mode, padding_mode)
+    _check_modes(mode, padding_mode)
+    if align_corners is None:
+        _warn_of_default("grid_sample")
+    _check(input, grid, mode)
     kernel = "grid_sampler_2d_cpu_kernel_impl" if input.ndim == 4 else "grid_sampler3d_cpu"
     require_floats(input.aval, kernel)
     if grid.dtype != input.dtype:
@@ -200,8 +206,6 @@ def grid_sample(
             f"expected scalar type {dtypes.scalar_type_name(input.dtype)} but found "
             f"{dtypes.scalar_type_name(grid.dtype)}"
         )
-    if align_corners is None:
-        _warn_of_default("grid_sample")
     align = bool(align_corners)
     if input.dtype in (dtypes.float16, dtypes.bfloat16):  # rounded once, at the end
         made = _sampled(input.float(), grid.float(), mode, padding_mode, align)
@@ -254,13 +258,13 @@ def affine_grid(theta: Any, size: Sequence[int], align_corners: bool | None = No
     if spatial not in (2, 3):
         raise NotImplementedError(
             "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, "
-            f"respectively. Got size {tuple(size)}."
+            f"respectively. Got size {size}."
         )
     if tuple(theta.shape[1:]) != (spatial, spatial + 1) or theta.ndim != 3:
         kind = f"a batch of {spatial}D affine matrices of shape Nx{spatial}x{spatial + 1}"
-        raise ValueError(f"Expected {kind} for size {tuple(size)}. Got {tuple(theta.shape)}.")
+        raise ValueError(f"Expected {kind} for size {size}. Got {theta.shape}.")
     if min(size) <= 0:
-        raise ValueError(f"Expected non-zero, positive output size. Got {tuple(size)}")
+        raise ValueError(f"Expected non-zero, positive output size. Got {size}")
     if align_corners and min(size[2:]) == 1:
         warn_caller(
             "Since version 1.3.0, affine_grid behavior has changed for unit-size grids when "

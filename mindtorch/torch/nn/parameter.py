@@ -176,6 +176,7 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: igno
 
     __slots__ = ()
     cls_to_become = Parameter
+    reduces_itself = True
 
     def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> Any:
         chosen = dtypes.default if dtype is None else as_dtype(dtype)

@@ -72,6 +72,18 @@ def raised(x: Any, eps: float) -> Any:
     return x.add(eps) if engine_state.grad_enabled else x.add_(eps)
 
 
+_FUSED_DEVICES = ["mps", "cuda", "xpu", "hpu", "cpu", "mtia", "privateuseone"]
+
+
+def refuse_complex(p: Any, group: dict[str, Any]) -> None:
+    """torch's error for a complex parameter in a group with ``fused=True``."""
+    if group.get("fused") and p.is_complex():
+        raise RuntimeError(
+            "`fused=True` requires all the params to be floating point Tensors of supported "
+            f"devices: {_FUSED_DEVICES} but {p.dtype} and {p.aval.device.type}"
+        )
+
+
 _SCALARS = ("step", "mu_product", "eta", "mu")  # states that are tensors of one number
 
 
@@ -180,6 +192,7 @@ class ParameterwiseOptimizer(Optimizer):
         if not p.is_complex():
             self._update(p, grad, state, group)
             return
+        refuse_complex(p, group)
         parts = {name: _parts_of(value) for name, value in state.items()}
         given = dict(parts)
         self._update(_parts_of(p), _parts_of(grad), parts, group)

@@ -14,7 +14,7 @@ from ._schedule_base import LRScheduler, function_state
 class _ByFunction(LRScheduler):
     """A schedule by one function, or one for each group."""
 
-    def __init__(self, optimizer: Any, lr_lambda: Any, last_epoch: int = -1) -> None:
+    def _begin(self, optimizer: Any, lr_lambda: Any, last_epoch: int) -> None:
         self.optimizer = optimizer
         groups = len(optimizer.param_groups)
         if not isinstance(lr_lambda, (list, tuple)):
@@ -24,7 +24,7 @@ class _ByFunction(LRScheduler):
                 raise ValueError(f"Expected {groups} lr_lambdas, but got {len(lr_lambda)}")
             self.lr_lambdas = list(lr_lambda)
         self._check_functions()
-        super().__init__(optimizer, last_epoch)
+        LRScheduler.__init__(self, optimizer, last_epoch)
 
     def _check_functions(self) -> None:
         """A subclass may refuse functions here."""
@@ -46,6 +46,9 @@ class _ByFunction(LRScheduler):
 class LambdaLR(_ByFunction):
     """lr = initial_lr f(epoch)."""
 
+    def __init__(self, optimizer: Any, lr_lambda: Any, last_epoch: int = -1) -> None:
+        self._begin(optimizer, lr_lambda, last_epoch)
+
     def get_lr(self) -> list[Any]:
         self._warn_outside_step()
         return [
@@ -56,6 +59,9 @@ class LambdaLR(_ByFunction):
 
 class MultiplicativeLR(_ByFunction):
     """lr = lr f(epoch)."""
+
+    def __init__(self, optimizer: Any, lr_lambda: Any, last_epoch: int = -1) -> None:
+        self._begin(optimizer, lr_lambda, last_epoch)
 
     def _check_functions(self) -> None:
         for function in self.lr_lambdas:

@@ -238,6 +238,8 @@ class Adagrad(ParameterwiseOptimizer):
     takes_sparse = True
 
     def _update(self, p: Any, grad: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
+        if grad._sparse and group.get("fused"):
+            raise RuntimeError("`fused` does not support sparse grad or complex param")
         if grad._sparse and group["weight_decay"] != 0:
             raise RuntimeError("weight_decay option is not compatible with sparse gradients")
         count = _count(state)

@@ -12,6 +12,11 @@ from ._parameterwise import check_rate
 from .optimizer import Optimizer, to_scalar
 
 
+def _real(x: Any) -> Any:
+    """A complex tensor as its real and imaginary parts."""
+    return torch.view_as_real(x) if x.is_complex() else x
+
+
 class LBFGS(Optimizer):
     """Each step runs up to ``max_iter`` iterations; the closure computes the loss and gradients.
 
@@ -48,11 +53,13 @@ class LBFGS(Optimizer):
         self._params = self.param_groups[0]["params"]
 
     def _gradient(self) -> Any:
-        """All gradients as one vector, zeros where there is none."""
+        """All gradients as one vector of real numbers, zeros where there is none."""
         return torch.cat(
             [
-                torch.zeros(p.numel(), dtype=p.dtype) if p._grad is None
-                else (p._grad.to_dense() if p._grad._sparse else p._grad).reshape(-1)
+                _real(
+                    torch.zeros(p.numel(), dtype=p.dtype) if p._grad is None
+                    else p._grad.to_dense() if p._grad._sparse else p._grad
+                ).reshape(-1)
                 for p in self._params
             ],
             0,
@@ -60,7 +67,7 @@ class LBFGS(Optimizer):
 
     def _move(self, length: Any, direction: Any) -> None:
         start = 0
-        for p in self._params:
+        for p in map(_real, self._params):
             part = direction[start : start + p.numel()].view(p.shape)
             p.add_(part, alpha=to_scalar(length))
             start += p.numel()

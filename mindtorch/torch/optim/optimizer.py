@@ -269,7 +269,9 @@ class Optimizer:
                 if set_to_none:
                     p._grad = None
                 else:
-                    p._grad.detach_().zero_()
+                    if tape.requires_grad(p._grad):
+                        p._grad.detach_()
+                    p._grad.zero_()
 
     def step(self, closure: Any = None, grads: Any = None) -> Any:
         """Update the parameters once; gradients may stand in the closure's place."""

@@ -13,6 +13,7 @@ from ._parameterwise import (
     check_rate,
     gather,
     options,
+    refuse_complex,
 )
 from .optimizer import required, to_scalar
 
@@ -93,6 +94,9 @@ class SGD(ParameterwiseOptimizer):
             return
         for i, (p, grad) in enumerate(zip(params, grads, strict=True)):
             state = states[i] if states else {}
+            refuse_complex(p, group)
+            if group.get("fused") and grad._sparse:
+                raise RuntimeError("`_fused_sgd` does not support sparse gradients")
             update_tensors(update, p, -grad if maximize else grad, state, settings)
 
 

@@ -48,6 +48,17 @@ def own_function(t: Any, forward: Any, backward: Any) -> Any:
     return made.apply
 
 
+def changed_input(t: Any) -> Any:
+    x = t.leaf(3).exp()
+    result = own_function(
+        t,
+        lambda ctx, x: ctx.save_for_backward(x) or x * 2,
+        lambda ctx, g: g * ctx.saved_tensors[0],
+    )(x)
+    x.add_(1)
+    return result.sum().backward()
+
+
 CASES: dict[str, Callable[[Any], Any]] = {
     # models
     "flatten_forgotten": lambda t: net(t)(t.z(2, 1, 2, 2)),
@@ -170,6 +181,9 @@ CASES: dict[str, Callable[[Any], Any]] = {
     "grad_of_wrong_shape": lambda t: setattr(t.leaf(2), "grad", t.z(3)),
     "hook_of_constant": lambda t: t.z(2).register_hook(abs),
     "retain_of_constant": lambda t: t.z(2).retain_grad(),
+    "function_input_changed_before_backward": changed_input,
+    "function_made_an_object": lambda t: type("Own", (t.autograd.Function,), {})(),
+    "detach_of_a_view": lambda t: t.ones(4).expand(2, 4).detach_(),
     "function_returns_too_many": lambda t: own_function(
         t, lambda ctx, x: x * 2, lambda ctx, g: (g, g))(t.leaf(2)).sum().backward(),
     "function_returns_too_few": lambda t: own_function(

@@ -14,6 +14,20 @@ torch = pytest.importorskip("torch")
 
 # expressions of a tensor x of three floats, m of 3 x 3, n of three whole numbers, T the library
 CALLS = """
+T.Tensor.__rand__(2, n)
+T.Tensor.__ror__(2, 3)
+T.Tensor.__xor__(2, n)
+T.Tensor.__imod__(2, n)
+T.nn.Hardtanh(2, 1)
+T.nn.functional.affine_grid(m.view(1, 3, 3), (1, 1, 2, 2), align_corners=False)
+T.nn.functional.affine_grid(m.view(1, 3, 3), T.Size((1, 1, 2, 2, 2, 2)), align_corners=False)
+T.nn.functional.affine_grid(m[:2].view(1, 2, 3), [1, 1, 0, 2], align_corners=False)
+T.nn.functional.grid_sample(T.ones(1, 1, 2, 2), T.ones(2, 2, 2, 2))
+T.polygamma(-1, x)
+x.add(1, alpha=1j)
+T.tensor(1, dtype="float32")
+x.new_tensor(1, dtype="float32")
+x.names
 x.clone().put_(n[:2], x[:1])
 T.ones(()).index_select(0, T.tensor([1]))
 T.nn.functional.max_unpool3d(T.ones(1, 1, 1, 2, 2), T.full((1, 1, 1, 2, 2), 99), 2)

@@ -248,6 +248,10 @@ def test_the_tangent_of_logcumsumexp_is_torchs() -> None:
     for library in (torch, mt):
         x, t = (library.tensor(v, dtype=library.float64) for v in ([1, 2, 0.5], [1, 0.5, 0.25]))
         found.append(library.func.jvp(lambda x: library.logcumsumexp(x, 0), (x,), (t,))[1].numpy())  # noqa: B023
+        forward = library.autograd.forward_ad
+        with forward.dual_level():
+            moved = forward.unpack_dual(library.logcumsumexp(forward.make_dual(x, t), 0)).tangent
+        np.testing.assert_allclose(moved.numpy(), found[0], rtol=1e-12)
     np.testing.assert_allclose(found[1], found[0], rtol=1e-12)
 
 

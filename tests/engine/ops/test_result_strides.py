@@ -72,6 +72,8 @@ EVERYWHERE = {
     "gumbel": lambda t, x: t.nn.functional.gumbel_softmax(x, dim=1),
     "poisson": lambda t, x: t.poisson(x.abs()),
     "batch_norm": lambda t, x: t.nn.functional.batch_norm(x, None, None, training=True),
+    "instance_norm by averages": lambda t, x: t.nn.functional.instance_norm(
+        x, t.zeros(x.shape[1]), t.ones(x.shape[1]), use_input_stats=False),
     "layer_norm": lambda t, x: t.nn.functional.layer_norm(x, x.shape[-1:]),
     "rms_norm": lambda t, x: t.nn.functional.rms_norm(x, x.shape[-1:]),
 }
@@ -101,6 +103,10 @@ PICTURES = {
 }
 VOLUMES = {
     "conv3d": lambda t, x: t.nn.functional.conv3d(x, numbers(t, (4, 6, 2, 2, 2))),
+    "conv3d of doubles": lambda t, x: t.nn.functional.conv3d(
+        x.double(), numbers(t, (4, 6, 2, 2, 2)).double()),
+    "conv_transpose3d of doubles": lambda t, x: t.nn.functional.conv_transpose3d(
+        x.double(), numbers(t, (6, 4, 2, 2, 2)).double()),
     "max_pool3d": lambda t, x: t.nn.functional.max_pool3d(x, 2),
     "avg_pool3d": lambda t, x: t.nn.functional.avg_pool3d(x, 2),
     "to a point": lambda t, x: t.nn.functional.adaptive_avg_pool3d(x, 1),

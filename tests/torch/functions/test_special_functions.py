@@ -139,3 +139,13 @@ def test_complex_sums_of_exponentials_at_infinity_are_torchs() -> None:
         results.append((t.logaddexp(x[:, 0], x[:, 1]).numpy(), t.logcumsumexp(x, 1).numpy()))
     for mine, theirs in zip(*results, strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-14)
+
+
+def test_orders_of_polygamma_whose_factorial_no_float_holds() -> None:
+    """The factor is infinite then, and the zeta function beside it may be 0."""
+    found = [
+        t.polygamma(order, t.tensor([0.5, 1.0, 1e3], dtype=t.float64)).numpy()
+        for t in (torch, mt)
+        for order in (170, 171, 200)
+    ]
+    np.testing.assert_allclose(found[3:], found[:3], rtol=1e-12)

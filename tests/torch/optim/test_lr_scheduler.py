@@ -168,6 +168,8 @@ def test_tensor_rate_keeps_its_identity() -> None:
 
 
 WRONG: list[Make] = [
+    lambda m, o: m.LambdaLR(o, factor=2.0),
+    lambda m, o: m.MultiplicativeLR(o),
     lambda m, o: m.StepLR(3, 1),
     lambda m, o: m.StepLR(o, 1, last_epoch=3),
     lambda m, o: m.LambdaLR(o, [lambda e: 1.0]),

@@ -170,18 +170,22 @@ def test_counters_of_old_checkpoints_are_numbers(name: str) -> None:
     assert isinstance(other.state[ours[0]]["step"], mt.Tensor)
 
 
+@pytest.mark.parametrize("start", [[-1.2, 1.0, 0.5], [-1.2 + 1j, 0.5 - 0.2j]])
 @pytest.mark.parametrize("line_search", [None, "strong_wolfe"])
-def test_lbfgs_follows_torch(line_search: str | None) -> None:
+def test_lbfgs_follows_torch(line_search: str | None, start: list[complex]) -> None:
     """The whole inner iteration (history, line search, stopping) takes the same decisions."""
     found = []
     for library, kind in ((torch, torch.optim), (mt, optim)):
-        x = library.tensor([-1.2, 1.0, 0.5], dtype=library.float64, requires_grad=True)
+        x = library.tensor(np.array(start), requires_grad=True)
         optimizer = kind.LBFGS([x], lr=0.1 if line_search is None else 1,
                                line_search_fn=line_search, history_size=4)  # fmt: skip
         calls = []  # type: ignore[var-annotated]
 
-        def closure(x: Any = x, optimizer: Any = optimizer, calls: Any = calls) -> Any:
+        def closure(
+            whole: Any = x, library: Any = library, optimizer: Any = optimizer, calls: Any = calls
+        ) -> Any:
             optimizer.zero_grad()
+            x = library.view_as_real(whole).reshape(-1) if whole.is_complex() else whole
             loss = (100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum()
             loss.backward()
             calls.append(loss.item())
@@ -446,10 +450,22 @@ def wrong(library: Any, kind: Any) -> list[Any]:
         lambda: kind.Rprop([q], etas=(1.5, 2)),
         lambda: kind.LBFGS([{"params": [q]}, {"params": [p()]}]),
         lambda: kind.Optimizer([q], {}).step(),
+        lambda: stepped(kind.Adam, [library.ones(2, dtype=library.complex64)]),
+        lambda: stepped(kind.SGD, [library.ones(2, dtype=library.complex64)]),
+        lambda: stepped(kind.Adagrad, [library.ones(2, dtype=library.complex64)]),
+        lambda: stepped(kind.SGD, [library.ones(2), library.ones(2).to_sparse()]),
+        lambda: stepped(kind.Adagrad, [library.ones(2), library.ones(2).to_sparse()]),
     ]
 
 
-@pytest.mark.parametrize("i", range(30))
+def stepped(kind: Any, tensors: list[Any]) -> None:
+    """A fused step of the first tensor with the last one as its gradient."""
+    parameter, gradient = tensors[0].requires_grad_(), tensors[-1].detach()
+    parameter.grad = gradient
+    kind([parameter], lr=0.1, fused=True).step()
+
+
+@pytest.mark.parametrize("i", range(len(wrong(mt, optim))))
 def test_errors_are_torchs(i: int) -> None:
     """Type and text of errors are part of the interface."""
     with pytest.raises(Exception) as expected:

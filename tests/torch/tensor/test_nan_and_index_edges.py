@@ -93,6 +93,7 @@ def test_complex_numbers_have_no_order(code: str) -> None:
         "torch.quantile(x, torch.tensor([0.5], dtype=torch.float64))", "x.squeeze((0, 0))",
         "torch.block_diag(x, x[None])", "torch.unique(x, dim=2)", "torch.unique(x, dim=-1)",
         "torch.randperm(300, dtype=torch.uint8)", "torch.tensordot(x, x, 1)",
+        "torch.tensordot(x[:1].int(), x.int(), ([0], [0]))",
         "torch.tensordot(x, x, 5)", "torch.randperm(3, dtype=torch.uint8).sum()",
     ],
 )  # fmt: skip

@@ -49,6 +49,7 @@ y.add_(1) | y.mul_(2) | y.uniform_().dtype if d.is_floating_point else 0 | y.non
 y.index_fill(0, t.tensor([1]), 2.) | y.index_add(0, t.tensor([1]), y[:1]) | y.real | y.conj()
 y.masked_scatter(b, y) | y.lerp(x, .5) | y % 2 | y >= x | y.prod() | y.softmax(0) | m.tril()
 t.view_as_real(y) | t.view_as_complex(m) | t.set_default_dtype(d) | t.allclose(y, y) | y.norm()
+t.view_as_real_copy(y)
 """
 CASES = [case.strip() for line in EXPRESSIONS.split("\n") for case in line.split(" | ") if case]
 # what differs, and is left: (type, expression)
@@ -144,6 +145,17 @@ def test_gradients_go_through_a_conversion(name: str) -> None:
         w = t.tensor([1.0, 2.0], requires_grad=True)
         (w.to(getattr(t, name)).float() * t.tensor([3.0, 4.0])).sum().backward()
         return shown(w.grad)
+
+    assert gradient(real) == gradient(ours)
+
+
+def test_gradients_go_through_halves_seen_as_complex_numbers() -> None:
+    """The cotangents of complex32 become pairs of halves, and pairs complex numbers."""
+
+    def gradient(t: Any) -> Any:
+        pairs = t.tensor([[1.0, 2.0], [3.0, 4.0]]).half().requires_grad_()
+        t.view_as_real(t.view_as_complex(pairs)).backward(pairs.detach() + 4)
+        return shown(pairs.grad)
 
     assert gradient(real) == gradient(ours)
 

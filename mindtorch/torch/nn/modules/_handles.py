@@ -20,6 +20,7 @@ class RemovableHandle:
         extra_dict: further registries with an entry under the same id.
     """
 
+    __module__ = "mindtorch.torch.utils.hooks"
     id: int
 
     def __init__(self, hooks_dict: Any, *, extra_dict: Any = None) -> None:

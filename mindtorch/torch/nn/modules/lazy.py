@@ -57,8 +57,7 @@ class LazyModuleMixin:
             for value in itertools.chain(self._parameters.values(), self._buffers.values())
         )
 
-    @staticmethod
-    def _infer_parameters(module: Any, args: Any, kwargs: Any) -> None:
+    def _infer_parameters(self: Any, module: Any, args: Any, kwargs: Any) -> None:
         module.initialize_parameters(*args, **(kwargs or {}))
         if module.has_uninitialized_params():
             raise RuntimeError(
