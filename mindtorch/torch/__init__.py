@@ -83,6 +83,7 @@ from ._tensor.size_and_formats import sparse_csr as sparse_csr
 from ._tensor.size_and_formats import strided as strided
 from ._tensor.tensor import Tensor as Tensor
 from ._tensor.tensor import attach_methods as _attach_methods
+from ._tensor.tensor import explain_methods as _explain_methods
 from ._tensor.tensor import name_methods as _name_methods
 from ._tensor_str import set_printoptions as set_printoptions
 
@@ -104,6 +105,7 @@ cdouble = complex128
 legacy_contiguous_format = contiguous_format
 
 _attach_methods(METHODS | _REMOVED)
+_explain_methods()
 _TEXTS.add_to({*FUNCTIONS.values(), *METHODS.values()})
 for _part in Tensor.__mro__:
     _TEXTS.add_to(vars(_part).values())

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from mindtorch.engine import dtypes
 from mindtorch.engine.aval import aval
 from mindtorch.engine.dtypes import DType
 from mindtorch.engine.tensor import Tensor as EngineTensor
-from mindtorch.engine.tensor import from_array
 
 from .._api.arguments import as_shape, refuse_other_device
 from .._api.cuda_devices import require_cuda
 from ..functions.creation import new_empty
 from ..functions.from_data import (
     FIRST_ARGUMENT,
-    infer_array,
     is_storage,
     lengths_or_data,
+    of_old_constructor,
     of_storage,
 )
 
@@ -41,7 +38,7 @@ class _LegacyType(type):
         if len(data) == 1 and is_storage(data[0]):
             return of_storage(data[0], cls.dtype, FIRST_ARGUMENT)
         if len(data) == 1 and not isinstance(data[0], int):
-            return from_array(np.asarray(infer_array(data[0], cls.dtype), order="C"))
+            return of_old_constructor(data[0], cls.dtype)
         return new_empty(aval(as_shape(data) if data else (0,), cls.dtype))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -24,6 +23,7 @@ from mindtorch.engine.tensor import (
 )
 
 from .._api.arguments import as_shape, check_value, require_tensor
+from .._api.public import explained
 from .._api.signatures import wrong_call
 from ..functions.shape import format_strides
 from .conversion import python_number, suggested_format
@@ -47,7 +47,11 @@ def _untyped(storage: Any, dtype: Any) -> Any:
     return getattr(storage, "_untyped_storage", storage)
 
 
-_in_place: Any = functools.partial(cached, writes=True)
+
+
+def _in_place(body: Any) -> Any:
+    """A method that writes to the tensor, with torch's errors; its calls are cached."""
+    return cached(explained(body), writes=True)
 
 
 class Writing(EngineTensor):

@@ -152,6 +152,9 @@ class set_grad_enabled(BlockMode):  # noqa: N801
     def _fresh(self) -> Any:
         return set_grad_enabled(self.mode)
 
+    def __repr__(self) -> str:
+        return f"torch.autograd.grad_mode.set_grad_enabled(mode={self.mode})"
+
     def __enter__(self) -> None:
         state.update(grad=self.mode or _dual())
 

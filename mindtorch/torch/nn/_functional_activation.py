@@ -32,8 +32,8 @@ from .._api.kernel_signatures import Kernel
 from .._api.out_rules import FOUND, SCALAR_TYPE_OF_RESULT, Out
 from .._api.publish import functional
 from .._api.warn_caller import warn_caller
-from .._tensor.generator import default_generator
 from ..functions.activations import of_kind, prelu
+from ..functions.random import generator_of
 
 __all__ = [
     "celu", "celu_", "elu", "elu_", "gelu", "glu", "gumbel_softmax", "hardshrink", "hardsigmoid",
@@ -172,13 +172,12 @@ def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:  # noqa: 
 
 
 @functional(explained=True, cacheable=True)
-def elu_(input: Any, alpha: float = 1.0) -> Any:  # noqa: A002
-    """:func:`elu` in place.
-
-    Args:
-        alpha: as there.
-    """
-    return _run(activations.elu, True, input, alpha, 1.0, 1.0, kernel="elu_cpu")
+def elu_(
+    input: Any, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0  # noqa: A002
+) -> Any:
+    """:func:`elu` in place: ``scale`` times x where x > 0, else times
+    ``alpha * (exp(input_scale * x) - 1)``."""
+    return _run(activations.elu, True, input, alpha, scale, input_scale, kernel="elu_cpu")
 
 
 @functional(cacheable=True, kernel=Kernel("selu", "input"))
@@ -338,6 +337,13 @@ def rrelu(
         training: draw a slope for each element.
         inplace: write into ``input``.
     """
+    return rrelu_by(None, input, lower, upper, training, inplace)
+
+
+def rrelu_by(
+    generator: Any, input: Any, lower: float, upper: float, training: bool, inplace: bool  # noqa: A002
+) -> Any:
+    """:func:`rrelu` with the slopes of a generator; None: the default one."""
     for which, bound in (("lower", lower), ("upper", upper)):
         if not math.isfinite(bound):
             raise RuntimeError(f"rrelu: {which} bound must be finite, got {bound:g}")
@@ -352,7 +358,7 @@ def rrelu(
     )
 
     def fill(array: Any, values: Any) -> None:
-        default_generator.rrelu_noise(array, values, lower, upper)
+        generator_of(generator).rrelu_noise(array, values, lower, upper)
 
     noise = draw(dense_like(input.aval), fill, input)
     if inplace:
