@@ -103,6 +103,7 @@ long = int64
 cfloat = complex64
 cdouble = complex128
 legacy_contiguous_format = contiguous_format
+bit = uint1  # noqa: F821
 
 _attach_methods(METHODS | _REMOVED)
 _explain_methods()
@@ -164,7 +165,7 @@ _LAZY = (
 )  # fmt: skip
 _LAZY_NAMES = {
     "save": "serialization", "load": "serialization", "compile": "compiler._compile",
-    "cond": "_higher_order_ops.cond",
+    "cond": "_higher_order_ops.cond", "while_loop": "_higher_order_ops.while_loop",
     "UntypedStorage": "storage", "TypedStorage": "storage", "autocast": "amp",
     "vmap": "func", "GradScaler": "amp", "Stream": "_streams",
     "Event": "_streams", "from_dlpack": "utils.dlpack", "to_dlpack": "utils.dlpack",

@@ -293,7 +293,7 @@ def softshrink(input: Any, lambd: float = 0.5) -> Any:  # noqa: A002
     return _run(activations.softshrink, False, input, lambd, kernel="softshrink_check")
 
 
-@functional(cacheable=True)
+@functional(cacheable=True, kernel=Kernel("tanh", "input", method=True))
 def tanhshrink(input: Any) -> Any:  # noqa: A002
     """x - tanh(x)."""
     if input.aval.dtype is dtypes.bool_:
@@ -301,7 +301,7 @@ def tanhshrink(input: Any) -> Any:  # noqa: A002
     return pointwise.subtract(input, pointwise.tanh(input))
 
 
-@functional(cacheable=True)
+@functional(cacheable=True, kernel=Kernel("abs", "input", method=True))
 def softsign(input: Any) -> Any:  # noqa: A002
     """x / (1 + abs(x))."""
     if input.aval.dtype is dtypes.bool_:
@@ -309,7 +309,9 @@ def softsign(input: Any) -> Any:  # noqa: A002
     return pointwise.divide(input, pointwise.add(pointwise.absolute(input), c(1)))
 
 
-@functional(cacheable=True)
+@functional(
+    cacheable=True, kernel=Kernel("sigmoid", "input", method=True)
+)
 def sigmoid(input: Any) -> Any:  # noqa: A002
     """1 / (1 + exp(-x))."""
     return pointwise.sigmoid(input)

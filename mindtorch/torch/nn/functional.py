@@ -41,9 +41,15 @@ def _found_later(name: str) -> _Any:
         found = getattr(older, name)
         found.__module__ = __name__
         return found
+    if name in _OF_OVERRIDES:
+        return getattr(_import_module("mindtorch.torch.overrides"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
+_OF_OVERRIDES = (
+    "handle_torch_function", "has_torch_function", "has_torch_function_unary",
+    "has_torch_function_variadic",
+)  # fmt: skip
 if TYPE_CHECKING:
     from .._compat.deprecated_functions import conv_tbc as conv_tbc
     from .._compat.deprecated_functions import native_channel_shuffle as native_channel_shuffle

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mindtorch.engine.compile.guards.module_changes import module_changed
+from mindtorch.torch._compat.missing_names import give_reasons as _give_reasons
 
 __all__ = ["RemovableHandle", "unserializable_hook", "warn_if_has_hooks"]
 
@@ -102,3 +103,6 @@ def warn_if_has_hooks(tensor: Any) -> None:
                 "suppress this warning",
                 stacklevel=2,
             )
+
+
+_give_reasons(globals())

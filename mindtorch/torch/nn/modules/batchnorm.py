@@ -45,11 +45,11 @@ class _NormBase(Module):
         self.affine = affine
         self.track_running_stats = track_running_stats
         if affine:
-            self.weight = empty_parameter((num_features,), device, dtype)
+            self.weight = empty_parameter(num_features, device, dtype)
         else:
             self.register_parameter("weight", None)
         if affine and bias:
-            self.bias = empty_parameter((num_features,), device, dtype)
+            self.bias = empty_parameter(num_features, device, dtype)
         else:
             self.register_parameter("bias", None)
         if track_running_stats:
@@ -255,7 +255,7 @@ class SyncBatchNorm(_BatchNorm):
         return result
 
 
-class _LazyNorm(LazyModuleMixin):
+class _LazyNormBase(LazyModuleMixin):
     """The number of features is the size of the first input's axis 1."""
 
     def __init__(
@@ -290,37 +290,37 @@ class _LazyNorm(LazyModuleMixin):
             self.reset_parameters()
 
 
-class LazyBatchNorm1d(_LazyNorm, BatchNorm1d):
+class LazyBatchNorm1d(_LazyNormBase, BatchNorm1d):
     """A :class:`BatchNorm1d` that takes its number of features from its first input."""
 
     cls_to_become = BatchNorm1d
 
 
-class LazyBatchNorm2d(_LazyNorm, BatchNorm2d):
+class LazyBatchNorm2d(_LazyNormBase, BatchNorm2d):
     """A :class:`BatchNorm2d` that takes its number of features from its first input."""
 
     cls_to_become = BatchNorm2d
 
 
-class LazyBatchNorm3d(_LazyNorm, BatchNorm3d):
+class LazyBatchNorm3d(_LazyNormBase, BatchNorm3d):
     """A :class:`BatchNorm3d` that takes its number of features from its first input."""
 
     cls_to_become = BatchNorm3d
 
 
-class LazyInstanceNorm1d(_LazyNorm, InstanceNorm1d):
+class LazyInstanceNorm1d(_LazyNormBase, InstanceNorm1d):
     """A :class:`InstanceNorm1d` that takes its number of features from its first input."""
 
     cls_to_become = InstanceNorm1d
 
 
-class LazyInstanceNorm2d(_LazyNorm, InstanceNorm2d):
+class LazyInstanceNorm2d(_LazyNormBase, InstanceNorm2d):
     """A :class:`InstanceNorm2d` that takes its number of features from its first input."""
 
     cls_to_become = InstanceNorm2d
 
 
-class LazyInstanceNorm3d(_LazyNorm, InstanceNorm3d):
+class LazyInstanceNorm3d(_LazyNormBase, InstanceNorm3d):
     """A :class:`InstanceNorm3d` that takes its number of features from its first input."""
 
     cls_to_become = InstanceNorm3d
