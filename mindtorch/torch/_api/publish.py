@@ -24,7 +24,7 @@ from mindtorch.engine.tensor import constant, full_flat
 from .invalid_arguments import type_name
 from .out_rules import ANY, Out
 from .out_variants import store_out
-from .public import Public, numpys_names, record_of, write_result
+from .public import Public, explained, numpys_names, record_of, write_result
 from .shown_signature import ShownSignature
 from .signatures import (
     arguments_of,
@@ -518,15 +518,7 @@ def binary(
     ELEMENTWISE.append(name)
 
     def variant_of(own: str) -> Callable[..., Any]:
-        def variant(
-            self: Any = NOT_GIVEN, other: Any = NOT_GIVEN, *rest: Any, x2: Any = NOT_GIVEN,
-            **named: Any,
-        ) -> Any:  # fmt: skip
-            bare = unbound(own + "_", _present(self))
-            if rest or named or bare:
-                given = _present(other, *rest)
-                wrong = bare or wrong_call(own + "_", given, named, method=True)
-                raise wrong or TypeError(f"{own}_()")
+        def variant(self: Any, other: Any = NOT_GIVEN, *, x2: Any = NOT_GIVEN) -> Any:
             if not isinstance(other, EngineTensor):
                 if other is NOT_GIVEN:
                     other = second(own + "_", x2)
@@ -554,7 +546,7 @@ def _publish(body: Any, variant: Any, name: str, in_place: bool) -> None:
     variant.__doc__ = f":func:`{name}` of the tensor{second}, written over it; its type stays."
     FUNCTIONS[name] = body
     if in_place:
-        METHODS[name + "_"] = cached(variant, writes=True)
+        METHODS[name + "_"] = cached(explained(variant), writes=True)
         if name + "_" not in FUNCTIONS:
             written = Public(name + "_", variant, cacheable=True)
             FUNCTIONS[name + "_"] = written.as_function(name + "_", _NAMESPACE)

@@ -204,7 +204,7 @@ def conv_tbc(input: Any, weight: Any, bias: Any, pad: int = 0) -> Any:  # noqa: 
         pad: zeros added at both ends of the time.
     """
     found = F.conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, padding=pad)
-    return found.permute(2, 0, 1)
+    return found.permute(2, 0, 1).contiguous()
 
 
 def native_channel_shuffle(input: Any, groups: int) -> Any:  # noqa: A002

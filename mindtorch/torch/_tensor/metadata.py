@@ -204,7 +204,6 @@ class Description(EngineTensor):
 
     is_sparse = is_quantized = is_mkldnn = is_nested = is_mps = is_xpu = is_sparse_csr = False
     is_vulkan = is_ipu = is_xla = is_maia = is_mtia = False
-    names: tuple[Any, ...] = ()
     name: str | None = None
 
     @property

@@ -258,7 +258,7 @@ def affine_grid(theta: Any, size: Sequence[int], align_corners: bool | None = No
         )
     if tuple(theta.shape[1:]) != (spatial, spatial + 1) or theta.ndim != 3:
         kind = f"a batch of {spatial}D affine matrices of shape Nx{spatial}x{spatial + 1}"
-        raise ValueError(f"Expected {kind} for size {tuple(size)}. Got {tuple(theta.shape)}.")
+        raise ValueError(f"Expected {kind} for size {tuple(size)}. Got {theta.shape}.")
     if min(size) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got {tuple(size)}")
     if align_corners and min(size[2:]) == 1:
