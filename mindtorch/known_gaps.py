@@ -233,6 +233,8 @@ GAPS: tuple[Gap, ...] = (
         "grad_input is (input, weight, bias): our layer is one op, torch's is addmm of weight.t()"),
     Gap("feature", "affine_grid: a second backward pass without retain_graph", "all",
         "raises, as for every product; torch's node of its own keeps sizes alone"),
+    Gap("feature", "torch.lobpcg: digits and signs of the vectors", "all",
+        "those of eigh, which finds all of them; torch stops an iteration at a tolerance"),
     Gap("feature", "threshold_ of a tensor whose elements share memory", "all",
         "raises, as other writes do; torch lets this one pass"),
     Gap("feature", "batch_norm whose running statistics have tangents", "all",

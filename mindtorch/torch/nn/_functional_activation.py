@@ -96,7 +96,7 @@ def relu(input: Any, inplace: bool = False) -> Any:  # noqa: A002
     return _run(activation_ops.relu, inplace, input)
 
 
-@functional(explained=False, cacheable=True)
+@functional(explained=True, cacheable=True)
 def relu_(input: Any) -> Any:  # noqa: A002
     """max(x, 0), in place."""
     return _run(activation_ops.relu, True, input)
@@ -256,7 +256,7 @@ def softplus(input: Any, beta: float = 1, threshold: float = 20) -> Any:  # noqa
 
 @functional(
     out=Out(SCALAR_TYPE_OF_RESULT, shown="log_sigmoid_forward"),
-    name="log_sigmoid", cacheable=True,
+    name="log_sigmoid", cacheable=True, explained=True,
 )  # fmt: skip
 def logsigmoid(input: Any) -> Any:  # noqa: A002
     """log(sigmoid(x))."""
@@ -293,7 +293,7 @@ def softshrink(input: Any, lambd: float = 0.5) -> Any:  # noqa: A002
     return _run(activations.softshrink, False, input, lambd, kernel="softshrink_check")
 
 
-@functional(cacheable=True, kernel=Kernel("tanh", "input", method=True))
+@functional(cacheable=True, kernel=Kernel("tanhshrink", "input", "tanh"))
 def tanhshrink(input: Any) -> Any:  # noqa: A002
     """x - tanh(x)."""
     if input.aval.dtype is dtypes.bool_:
@@ -317,7 +317,7 @@ def sigmoid(input: Any) -> Any:  # noqa: A002
     return pointwise.sigmoid(input)
 
 
-@functional(cacheable=True)
+@functional(cacheable=True, kernel=Kernel("tanh", "input", method=True))
 def tanh(input: Any) -> Any:  # noqa: A002
     """The hyperbolic tangent."""
     return pointwise.tanh(input)

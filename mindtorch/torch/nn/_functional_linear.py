@@ -26,6 +26,7 @@ from .._api.kernel_signatures import Kernel
 from .._api.out_rules import EXACT, Out
 from .._api.out_variants import store_out
 from .._api.publish import functional
+from .._api.signatures import wrong_call
 from .._api.warn_caller import warn_caller
 from ..autograd.grad_mode import no_grad
 from ..functions.gathering import one_hot
@@ -43,12 +44,15 @@ _OF_LINEAR = Out(EXACT)
 _LINEAR = Kernel("linear", "input weight bias")
 
 
+_MISSING: Any = object()
 _others = Implementations()
 _linear = call_of(linear_algebra.linear, 3, optional=1, others=_others)
 
 
 @functional(bare=True, implementations=_others)
-def linear(input: Any, weight: Any, bias: Any = None, *, out: Any = None) -> Any:  # noqa: A002
+def linear(
+    input: Any = _MISSING, weight: Any = _MISSING, bias: Any = None, *, out: Any = None  # noqa: A002
+) -> Any:
     """``x W^T + b``."""
     try:
         if weight.aval.ndim == 1 and bias is None and input.aval.ndim:
@@ -56,6 +60,9 @@ def linear(input: Any, weight: Any, bias: Any = None, *, out: Any = None) -> Any
         else:
             result = _linear(input, weight, bias)
     except Exception as error:
+        if weight is _MISSING:
+            given = () if input is _MISSING else (input,)
+            raise wrong_call("linear", given, {}) or error from None
         if not _spreads(bias, input, weight):
             raise _LINEAR.wrong(error, input=input, weight=weight, bias=bias) from None
         shape = bias.aval.shape[-max(input.aval.ndim, 1) :]
