@@ -546,7 +546,8 @@ def _publish(body: Any, variant: Any, name: str, in_place: bool) -> None:
     variant.__doc__ = f":func:`{name}` of the tensor{second}, written over it; its type stays."
     FUNCTIONS[name] = body
     if in_place:
-        METHODS[name + "_"] = cached(explained(variant), writes=True)
+        METHODS[name + "_"] = written = cached(explained(variant), writes=True)
+        written.__wrapped__ = variant  # type: ignore[attr-defined]
         if name + "_" not in FUNCTIONS:
-            written = Public(name + "_", variant, cacheable=True)
-            FUNCTIONS[name + "_"] = written.as_function(name + "_", _NAMESPACE)
+            record = Public(name + "_", variant, cacheable=True)
+            FUNCTIONS[name + "_"] = record.as_function(name + "_", _NAMESPACE)

@@ -11,6 +11,7 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from .._api.arguments import as_shape, refuse_other_device
 from .._api.cuda_devices import require_cuda
+from .._api.signatures import wrong_call
 from ..functions.creation import new_empty
 from ..functions.from_data import (
     FIRST_ARGUMENT,
@@ -27,7 +28,9 @@ class _LegacyType(type):
     def __instancecheck__(cls, other: Any) -> bool:
         return isinstance(other, EngineTensor) and other.aval.dtype is cls.dtype
 
-    def __call__(cls, *data: Any, device: Any = None) -> Any:
+    def __call__(cls, *data: Any, device: Any = None, **options: Any) -> Any:
+        if options:
+            raise wrong_call("new", data, options, method=True) or TypeError(f"new(): {options}")
         refuse_other_device(device)
         data = lengths_or_data(data)
         if len(data) == 1 and isinstance(data[0], EngineTensor):

@@ -239,13 +239,15 @@ def _simple(name: str, shown: str, schema: str = "", *above: str) -> type[Type]:
     def get(*args: Any) -> Type:
         if args:
             raise _incompatible("get", f"() -> torch._C.{name}", args)
-        return made._get()  # type: ignore[no-any-return]
+        found: Type = made._get()
+        return found
 
-    made = type(name, (Type,), {
+    made: Any = type(name, (Type,), {
         "_shown": shown, "_schema": schema, "_above": above, "get": staticmethod(get),
         "__doc__": f"The type ``{shown}``.",
     })  # fmt: skip
-    return made
+    kind: type[Type] = made
+    return kind
 
 
 TYPES: dict[str, type[Any]] = {
@@ -284,4 +286,5 @@ def unify_type_list(types: Any) -> Type:
                 f"Could not unify type list since element {place} of type {each} did not match "
                 f"the types before it ({types[0]})"
             )
-    return types[0]  # type: ignore[no-any-return]
+    found: Type = types[0]
+    return found

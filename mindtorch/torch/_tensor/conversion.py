@@ -82,6 +82,8 @@ def parse_to(args: Any, kwargs: dict[str, Any]) -> tuple[Any, Any, bool, Any]:
     if other is not None:
         dtype, device = other.aval.dtype, other.aval.device
     if dtype is not None:
+        if isinstance(dtype, str) and (wrong := wrong_call("to", args, kwargs, method=True)):
+            raise wrong
         dtype = as_dtype(dtype)
     return dtype, (None if device is None else as_device(device, True)), copy_, memory_format
 

@@ -137,7 +137,7 @@ class Tensor(
 
     def __new__(cls, *data: Any, device: Any = None, **options: Any) -> Any:
         if options:
-            raise TypeError(f"new() received an invalid keyword argument {next(iter(options))!r}")
+            raise wrong_call("new", data, options, method=True) or TypeError(f"new(): {options}")
         refuse_other_device(device)
         data = lengths_or_data(data)
         if len(data) == 1 and isinstance(data[0], EngineTensor):

@@ -218,6 +218,8 @@ def polygamma(n: Any, input: Any) -> Any:  # noqa: A002
     if isinstance(n, EngineTensor):
         n, input = input, n  # noqa: A001
     n = as_int(n)
+    if n < 0:
+        raise RuntimeError("polygamma(n, x) does not support negative n.")
     kernel = {0: "digamma", 1: "trigamma"}.get(n, "polygamma")
     refuse_kinds(kernel, input.aval, "complex")
     if n == 0:

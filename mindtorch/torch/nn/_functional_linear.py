@@ -51,9 +51,12 @@ _linear = call_of(linear_algebra.linear, 3, optional=1, others=_others)
 
 @functional(bare=True, implementations=_others)
 def linear(
-    input: Any = _MISSING, weight: Any = _MISSING, bias: Any = None, *, out: Any = None  # noqa: A002
-) -> Any:
-    """``x W^T + b``."""
+    input: Any = _MISSING, weight: Any = _MISSING, bias: Any = None, *, out: Any = None,  # noqa: A002
+    x: Any = _MISSING,
+) -> Any:  # fmt: skip
+    """``x W^T + b``; numpy's name of ``input`` is taken, too."""
+    if x is not _MISSING and input is _MISSING:
+        input = x  # noqa: A001
     try:
         if weight.aval.ndim == 1 and bias is None and input.aval.ndim:
             result = input @ weight

@@ -57,7 +57,8 @@ class _NormBase(Module):
             variance = torch.ones(num_features, device=device, dtype=dtype)
             self.register_buffer("running_mean", mean)
             self.register_buffer("running_var", variance)
-            self.register_buffer("num_batches_tracked", torch.tensor(0, dtype=dtypes.int64))
+            count = torch.tensor(0, dtype=dtypes.int64, device=device)
+            self.register_buffer("num_batches_tracked", count)
         else:
             for name in ("running_mean", "running_var", "num_batches_tracked"):
                 self.register_buffer(name, None)
@@ -104,6 +105,15 @@ class _NormBase(Module):
 
 
 class _BatchNorm(_NormBase):
+    def __init__(
+        self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1,
+        affine: bool = True, track_running_stats: bool = True, device: Any = None,
+        dtype: Any = None, *, bias: bool = True,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias
+        )
+
     def forward(self, input: Any) -> Any:  # noqa: A002
         """Normalised, of the same shape."""
         self._check_input_dim(input)
@@ -273,7 +283,7 @@ class _LazyNormBase(LazyModuleMixin):
         if track_running_stats:
             self.running_mean = UninitializedBuffer(**place)
             self.running_var = UninitializedBuffer(**place)
-            self.num_batches_tracked = torch.tensor(0, dtype=dtypes.int64)
+            self.num_batches_tracked = torch.tensor(0, dtype=dtypes.int64, device=device)
 
     def reset_parameters(self: Any) -> None:
         """Draw the values once the shapes are known."""
