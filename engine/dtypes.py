@@ -121,6 +121,7 @@ QUANTIZED = (qint8, quint8, qint32)
 NAMES_ONLY = (
     *QUANTIZED,
     DType("bits16", "V2", INTEGER),
+    DType("float4_e2m1fn_x2", "V1", FLOAT),
     *(
         DType(name, "V1", INTEGER)
         for name in ("quint4x2", "quint2x4", "bits1x8", "bits2x4", "bits4x2",

@@ -76,8 +76,8 @@ GAPS: tuple[Gap, ...] = (
         "gradients", "all", "asking for a tangent raises then; make the dual tensor of a clone"),
     Gap("feature", "torch.func.hessian: no_grad inside of the function", "all",
         "stops both derivatives; torch's outer one pushes tangents, which no_grad leaves alone"),
-    Gap("feature", "torch.func.functionalize, rearrange and debug_unwrap", "all",
-        "graphs are traced without views and writes; einops' patterns are not parsed"),
+    Gap("function", "torch.func.rearrange, torch.func.debug_unwrap", "all",
+        "einops' patterns are not parsed; the inner tensors of transformations are not shown"),
     Gap("feature", "vmap rules of recurrent layers, ctc_loss, embedding_bag, "
         "masked_scatter and searchsorted", "all", "these ops run on one example after another"),
     Gap("feature", "embedding(scale_grad_by_freq=True) inside vmap(grad(...))", "all",
@@ -233,6 +233,8 @@ GAPS: tuple[Gap, ...] = (
         "grad_input is (input, weight, bias): our layer is one op, torch's is addmm of weight.t()"),
     Gap("feature", "affine_grid: a second backward pass without retain_graph", "all",
         "raises, as for every product; torch's node of its own keeps sizes alone"),
+    Gap("feature", "torch.lobpcg: digits and signs of the vectors", "all",
+        "those of eigh, which finds all of them; torch stops an iteration at a tolerance"),
     Gap("feature", "threshold_ of a tensor whose elements share memory", "all",
         "raises, as other writes do; torch lets this one pass"),
     Gap("feature", "batch_norm whose running statistics have tangents", "all",
@@ -389,6 +391,64 @@ GAPS: tuple[Gap, ...] = (
     Gap("function", "torch.parse_ir, parse_schema, import_ir_module, cudnn_*, miopen_*, mkldnn_*, "
         "fbgemm_*, quantized_*, batch_norm_stats and other kernels of libraries by name", "all",
         "raise: they are C++ that is not here; the functions of torch.nn.functional are"),
+    Gap("function", "torch.cpp, torch.testing.FileCheck, torch.utils.cmake_prefix_path, "
+        "torch.utils.get_cpp_backtrace, torch.utils.ThroughputBenchmark, "
+        "torch.utils.rename_privateuse1_backend, "
+        "torch.utils.generate_methods_for_privateuse1_backend, torch.mps.load_metallib, "
+        "torch.autograd.NestedIOFunction, torch.autograd.function.NestedIOFunction, "
+        "torch.autograd.function.BackwardCFunction, torch.autograd.function.FunctionMeta, "
+        "torch.utils.hooks.BackwardHook", "all",
+        "parts of PyTorch's C++, and of what its own Python builds on it"),
+    Gap("function", "torch.accelerator.Graph, torch.cuda.GreenContext, "
+        "torch.backends.cuda.cuFFTPlanCache, torch.backends.cuda.cuFFTPlanCacheManager, "
+        "torch.backends.cuda.cuFFTPlanCacheAttrContextProp, torch.backends.cuda.SDPAParams, "
+        "torch.backends.cuda.cublas_workspace_size, torch.backends.cuda.cublaslt_workspace_size, "
+        "torch.backends.cuda.blas_workspace_size, torch.mtia.default_stream, "
+        "torch.mtia.graph_pool_handle, torch.mtia.attach_out_of_memory_observer, "
+        "torch.xpu.change_current_allocator, torch.xpu.graph_pool_handle, "
+        "torch.xpu.is_current_stream_capturing, torch.xpu.use_mem_pool, "
+        "torch.nn.attention.register_flash_attention_impl, "
+        "torch.nn.attention.activate_flash_attention_impl, "
+        "torch.nn.attention.list_flash_attention_impls, "
+        "torch.nn.attention.current_flash_attention_impl, "
+        "torch.nn.attention.restore_flash_attention_impl, "
+        "torch.nn.attention.flex_attention.FlexKernelOptions", "all",
+        "memory, graphs and kernels of devices and libraries that are not used here"),
+    Gap("function", "torch.autograd.profiler.emit_itt, torch.autograd.profiler.load_nvprof, "
+        "torch.autograd.profiler.parse_nvprof_trace, torch.autograd.profiler.EnforceUnique, "
+        "torch.autograd.profiler.KinetoStepTracker, torch.autograd.profiler.MemRecordsAcc", "all",
+        "the files and events of PyTorch's own profilers; torch.profiler times ops and blocks"),
+    Gap("function", "torch.export.AdditionalInputs, torch.export.Constraint, "
+        "torch.export.CustomDecompTable, torch.export.default_decompositions, "
+        "torch.export.ExportBackwardSignature, torch.export.FlatArgsAdapter, "
+        "torch.export.ModuleCallEntry, torch.export.ModuleCallSignature, "
+        "torch.export.UnflattenedModule, torch.compiler.set_enable_guard_collectives, "
+        "torch.compiler.load_compiled_function, torch.compiler.save_cache_artifacts, "
+        "torch.compiler.load_cache_artifacts, torch.compiler.keep_portable_guards_unsafe, "
+        "torch.onnx.InputObserver, torch.optim.swap_in_optimizer_params_and_state, "
+        "torch.fx.graph.CodeGen, torch.fx.graph_module.reduce_graph_module, "
+        "torch.fx.graph_module.reduce_package_graph_module, torch.fx.proxy.MetaProxy, "
+        "torch.fx.proxy.ParameterProxy, torch.fx.proxy.Scope, "
+        "torch.fx.proxy.ScopeContextManager", "all",
+        "not written: programs and graphs here are traced, kept and guarded in another way"),
+    Gap("function", "torch.sparse.SparseSemiStructuredTensor, "
+        "torch.sparse.SparseSemiStructuredTensorCUTLASS, "
+        "torch.sparse.SparseSemiStructuredTensorCUSPARSELT, torch.sparse.as_sparse_gradcheck, "
+        "torch.serialization.StorageType, torch.serialization.normalize_storage_type, "
+        "torch.serialization.storage_to_tensor_type, torch.serialization.validate_cuda_device, "
+        "torch.serialization.validate_hpu_device, torch.utils.checkpoint.CheckpointFunction, "
+        "torch.utils.checkpoint.GraphExecGroup, torch.utils.checkpoint.SAC_IGNORED_OPS, "
+        "torch.utils.data.DFIterDataPipe, torch.utils.data.DataChunk, "
+        "torch.utils.data.guaranteed_datapipes_determinism, torch.utils.data.non_deterministic, "
+        "torch.utils.data.runtime_validation_disabled, "
+        "torch.utils.benchmark.CallgrindStats, torch.utils.benchmark.CopyIfCallgrind, "
+        "torch.utils.benchmark.FunctionCount, torch.utils.benchmark.FunctionCounts, "
+        "torch.utils.benchmark.Fuzzer, torch.utils.benchmark.FuzzedParameter, "
+        "torch.utils.benchmark.FuzzedTensor, torch.utils.benchmark.FuzzedSparseTensor, "
+        "torch.utils.benchmark.ParameterAlias, torch.utils.benchmark.Colorize, "
+        "torch.ao.nn.quantized.MultiheadAttention, torch.nn.quantized.MultiheadAttention, "
+        "torch.distributed.optim.as_functional_optim", "all",
+        "not written: what the public functions of these modules are made of in PyTorch"),
     Gap("module", "torch.package", "all", "its names import; archives of code raise"),
     Gap("feature", "torch.nested in the strided layout: views and most functions", "all",
         "lists of tensors: arithmetic, linear, softmax, products, padding; others raise"),

@@ -17,10 +17,10 @@ class HookHandle:
 
     def __init__(self, hooks: dict[int, Any]) -> None:
         self.id = next(HookHandle._ids)
-        self._hooks = weakref.ref(hooks) if hasattr(hooks, "__weakref__") else (lambda: hooks)
+        self.hooks = weakref.ref(hooks) if hasattr(hooks, "__weakref__") else (lambda: hooks)
 
     def remove(self) -> None:
-        hooks = self._hooks()
+        hooks = self.hooks()
         if hooks is not None:
             hooks.pop(self.id, None)
 

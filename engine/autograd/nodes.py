@@ -18,7 +18,7 @@ from ..state import state
 from ..tensor import Tensor, again, alias, change_class, version_of
 from .hooks import add_hook, kept_hooks
 from .rules import Rule
-from .saved_tensors import DETACHED, PackedTensor, saved_value
+from .saved_tensors import DETACHED, PackedTensor, order_of, saved_value
 
 # the numbers of nodes: a backward pass visits the latest first
 sequence = itertools.count(1)
@@ -201,9 +201,11 @@ class Node:
             return None, _NOTHING
         inputs: dict[int, Any] = {}
         outs: dict[int, Any] = {}
-        for (kind, index), item, version in zip(
-            self.kept, self.saved, self.versions, strict=True
-        ):
+        items: Any = zip(self.kept, self.saved, self.versions, strict=True)
+        if -1 in self.versions:  # some are packed
+            every = list(items)
+            items = [every[at] for at in order_of(self)]
+        for (kind, index), item, version in items:
             tensor = item
             if isinstance(item, PackedTensor):
                 tensor = item.unpack()

@@ -70,19 +70,30 @@ class PackedTensor:
         return value
 
 
-def kept(tensors: Any, places: Any) -> list[Any]:
+def order_of(node: Any) -> list[int]:
+    """The order in which hooks see what a node saves: as the derivatives by its inputs read it, so
+    that of a product the second factor comes first."""
+    order = list(range(len(node.kept)))
+    name = node.op.name
+    of_two = name == "matmul" or (name != "prelu" and getattr(node.op, "scalar", None) is not None)
+    if of_two and tuple(node.kept[:2]) == (("in", 0), ("in", 1)):
+        order[:2] = 1, 0
+    return order
+
+
+def kept(tensors: Any, places: Any, order: Any = None) -> list[Any]:
     """``tensors`` as a node saves them, packed where this thread has hooks.
 
     Args:
         places: for each of them (node, index) of what it is a result of.
+        order: that in which hooks see them; None: as they stand.
     """
     hooks = hooks_of_thread()
-    if not hooks:
-        return list(tensors)
-    return [
-        x if x is None or x.aval.weak else PackedTensor(x, node, index, hooks[-1])
-        for x, (node, index) in zip(tensors, places, strict=True)
-    ]
+    found = list(tensors)
+    for at in (range(len(found)) if order is None else order) if hooks else ():
+        if found[at] is not None and not found[at].aval.weak:
+            found[at] = PackedTensor(found[at], *places[at], hooks[-1])
+    return found
 
 
 class SavedTensor:

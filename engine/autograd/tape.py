@@ -23,7 +23,7 @@ from .nodes import (
     view_of_function,
 )
 from .rules import bind_rules, what_to_keep
-from .saved_tensors import hooks_of_thread, kept, saved_tensor_hooks
+from .saved_tensors import hooks_of_thread, kept, order_of, saved_tensor_hooks
 from .views import enter_view, record_view, several_views
 
 __all__ = [
@@ -135,7 +135,7 @@ def _pack(node: Node, saved: list[Any]) -> None:
         if kind == "out":
             tensor._node, tensor._output_index = node, index
     places = [(None, 0) if t is None else node.place_of_saved(at) for at, t in enumerate(saved)]
-    saved[:] = kept(saved, places)
+    saved[:] = kept(saved, places, order_of(node))
     node.versions = tuple([
         version_of(t) if isinstance(t, Tensor) else -1 for t in saved
     ])

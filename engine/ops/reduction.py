@@ -211,7 +211,7 @@ def _norm_vjp(g: Any, x: Any, out: Any, order: float, axis: Any, keepdims: bool)
     direction = sgn(x) if x.aval.dtype.is_complex else sign(x)
     zero, infinite = constant(0), constant(float("inf"))
     if order == 0:
-        return multiply(g, multiply(direction, zero))
+        return None
     if order == 1:
         return multiply(direction, g)
     if order == 2:  # where the norm is 0, so is x

@@ -83,6 +83,7 @@ from ._tensor.size_and_formats import sparse_csr as sparse_csr
 from ._tensor.size_and_formats import strided as strided
 from ._tensor.tensor import Tensor as Tensor
 from ._tensor.tensor import attach_methods as _attach_methods
+from ._tensor.tensor import explain_methods as _explain_methods
 from ._tensor.tensor import name_methods as _name_methods
 from ._tensor_str import set_printoptions as set_printoptions
 
@@ -102,8 +103,10 @@ long = int64
 cfloat = complex64
 cdouble = complex128
 legacy_contiguous_format = contiguous_format
+bit = uint1  # noqa: F821
 
 _attach_methods(METHODS | _REMOVED)
+_explain_methods()
 _TEXTS.add_to({*FUNCTIONS.values(), *METHODS.values()})
 for _part in Tensor.__mro__:
     _TEXTS.add_to(vars(_part).values())
@@ -162,7 +165,7 @@ _LAZY = (
 )  # fmt: skip
 _LAZY_NAMES = {
     "save": "serialization", "load": "serialization", "compile": "compiler._compile",
-    "cond": "_higher_order_ops.cond",
+    "cond": "_higher_order_ops.cond", "while_loop": "_higher_order_ops.while_loop",
     "UntypedStorage": "storage", "TypedStorage": "storage", "autocast": "amp",
     "vmap": "func", "GradScaler": "amp", "Stream": "_streams",
     "Event": "_streams", "from_dlpack": "utils.dlpack", "to_dlpack": "utils.dlpack",

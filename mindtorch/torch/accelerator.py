@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+from mindtorch.torch._compat.missing_names import give_reasons as _give_reasons
+
 __path__: list[str] = []  # of modules that _compat/inner_modules.txt names
 
 _NONE = "Cannot access accelerator device when none is available."
@@ -63,3 +65,6 @@ class device_index:  # noqa: N801
 
     def __exit__(self, *exception: object) -> None:
         """Nothing was changed."""
+
+
+_give_reasons(globals())

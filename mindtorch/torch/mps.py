@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+from mindtorch.torch._compat.missing_names import give_reasons as _give_reasons
+
 __path__: list[str] = []  # of modules that _compat/inner_modules.txt names
 
 
@@ -48,3 +50,6 @@ def set_per_process_memory_fraction(fraction: float) -> NoReturn:
     if not isinstance(fraction, float):
         raise TypeError("Invalid type for fraction argument, must be `float`")
     raise RuntimeError("Cannot execute setMemoryFraction() without MPS backend.")
+
+
+_give_reasons(globals())

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from mindtorch.kernels.support.atomic_file import write_whole
+from mindtorch.torch._compat.missing_names import give_reasons as _give_reasons
 
 from .autograd import profiler as _base
 from .autograd.profiler import record_function as record_function
@@ -20,6 +21,32 @@ __path__: list[str] = []  # of modules that _compat/inner_modules.txt names
 
 __all__ = ["ProfilerAction", "ProfilerActivity", "profile", "record_function", "schedule",
            "supported_activities", "tensorboard_trace_handler"]  # fmt: skip
+
+
+class DeviceType(enum.Enum):
+    """The kinds of devices, as events have them."""
+
+    CPU = 0
+    CUDA = 1
+    MKLDNN = 2
+    OPENGL = 3
+    OPENCL = 4
+    IDEEP = 5
+    HIP = 6
+    FPGA = 7
+    MAIA = 8
+    XLA = 9
+    Vulkan = 10
+    Metal = 11
+    XPU = 12
+    MPS = 13
+    MTIA = 20
+    Meta = 14
+    HPU = 15
+    VE = 16
+    Lazy = 17
+    IPU = 18
+    PrivateUse1 = 19
 
 
 class ProfilerActivity(enum.Enum):
@@ -252,3 +279,6 @@ def tensorboard_trace_handler(
 
 # torch keeps the class in a module of this name; packages import it from there.
 profiler = sys.modules[__name__]
+
+
+_give_reasons(globals())

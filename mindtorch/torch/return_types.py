@@ -6,6 +6,8 @@ from collections import namedtuple
 from collections.abc import Iterable
 from typing import Any
 
+from .utils import _pytree
+
 
 def _define(name: str, *fields: str, several: tuple[str, ...] = ()) -> Any:
     """The type of ``name``'s results; ``several``: fields that are tuples of tensors."""
@@ -92,3 +94,12 @@ lu_unpack = _define("lu_unpack", "P", "L", "U")
 geqrf = _define("geqrf", "a", "tau")
 triangular_solve = _define("triangular_solve", "solution", "cloned_coefficient")
 _lu_with_info = _define("_lu_with_info", "LU", "pivots", "info")
+
+all_return_types = [kind for kind in globals().values() if hasattr(kind, "_fields")]
+
+
+def pytree_register_structseq(cls: Any) -> None:
+    """Let torch.utils._pytree look into the results of a type of this module."""
+    _pytree.register_pytree_node(
+        cls, lambda given: (list(given), None), lambda given, context: cls(given)
+    )

@@ -52,7 +52,7 @@ MAP_LOCATION = Callable[[Storage, str], Storage] | Device | str | dict[str, str]
 
 __all__ = [
     "MAP_LOCATION", "LoadEndianness", "SourceChangeWarning", "add_safe_globals",
-    "clear_safe_globals", "default_restore_location",
+    "check_module_version_greater_or_equal", "clear_safe_globals", "default_restore_location",
     "get_crc32_options", "get_default_load_endianness",
     "get_default_mmap_options", "get_safe_globals", "get_unsafe_globals_in_checkpoint", "load",
     "location_tag", "register_package", "safe_globals", "save", "set_crc32_options",
@@ -462,5 +462,35 @@ def _load_safetensors(path: str, map_location: Any) -> dict[str, Any]:
     if map_location is None:
         return tensors
     return {key: tensor.to(Device(str(map_location))) for key, tensor in tensors.items()}
+
+
+def check_module_version_greater_or_equal(
+    module: Any, req_version_tuple: tuple[Any, ...], error_if_malformed: bool = True
+) -> bool:
+    """Whether a module's version is at least this one.
+
+    Args:
+        module: has ``__version__``.
+        req_version_tuple: the parts of the version, of the types that they are compared as.
+        error_if_malformed: RuntimeError for a version that cannot be compared; else a warning, and
+            True.
+    """
+    parts = module.__version__.split(".")
+    try:
+        known = tuple(
+            type(wanted)(parts[place]) for place, wanted in enumerate(req_version_tuple)
+        )
+        return known >= req_version_tuple
+    except Exception as error:
+        text = (
+            f"'{module.__name__}' module version string is malformed '{module.__version__}' and "
+            f"cannot be compared with tuple {req_version_tuple}"
+        )
+        if error_if_malformed:
+            raise RuntimeError(text) from error
+        warnings.warn(
+            f"{text}, but continuing assuming that requirement is met", stacklevel=2
+        )
+        return True
 
 _own_names(globals(), "Storage")

@@ -16,6 +16,7 @@ from mindtorch.kernels.support.denormals import flush_denormals
 from ._api import warn_caller
 from ._api.arguments import as_device
 from ._api.default_device import default_device
+from ._api.invalid_arguments import type_name
 from ._compat.legacy_tensor_types import dtype_of_type_name
 from ._tensor.tensor import Tensor
 
@@ -104,6 +105,11 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
         mode: whether to ask for them.
         warn_only: kept, and of no further effect.
     """
+    if type(mode) is not bool:
+        raise TypeError(
+            "_set_deterministic_algorithms(): argument 'mode' (position 1) must be bool, not "
+            f"{type_name(mode)}"
+        )
     _settings["deterministic"], _settings["warn_only"] = bool(mode), bool(warn_only)
 
 

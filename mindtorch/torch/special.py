@@ -18,7 +18,7 @@ from ._api.publish import FUNCTIONS, check_numbers, operand, store_out, under_ot
 from ._api.shown_signature import ShownSignature
 
 for _name in ("logit", "logsumexp", "polygamma", "round", "softmax", "log_softmax"):
-    globals()[_name] = FUNCTIONS[_name]
+    globals()[_name] = under_other_name(f"special_{_name}", FUNCTIONS[_name])
 multigammaln = under_other_name("special_multigammaln", FUNCTIONS["mvlgamma"])
 _SCALARS = (int, float, bool, complex)
 _Call = Callable[..., Any]

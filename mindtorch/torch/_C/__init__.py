@@ -17,6 +17,7 @@ from mindtorch.torch._api.torch_function_mode import (
 from mindtorch.torch._api.torch_function_mode import (
     disabled_torch_function_impl as _disabled_torch_function_impl,  # noqa: F401  # as torch has it
 )
+from mindtorch.torch._compat.script_types import TYPES
 from mindtorch.torch._compat.unsupported_names import absent_class
 from mindtorch.torch._tensor.tensor import Tensor
 from mindtorch.torch.library._custom_operators import excluded
@@ -69,7 +70,7 @@ _NO_SCRIPT = "there is no TorchScript; torch.fx has graphs of functions and modu
 Graph = absent_class("torch._C", "Graph", _NO_SCRIPT)
 Node = absent_class("torch._C", "Node", _NO_SCRIPT)
 Value = absent_class("torch._C", "Value", _NO_SCRIPT)
-TensorType = absent_class("torch", "TensorType", _NO_SCRIPT)
+TensorType = TYPES["TensorType"]
 
 
 def _are_functorch_transforms_active() -> bool:

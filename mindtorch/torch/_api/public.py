@@ -42,10 +42,11 @@ from .signatures import (
     by_torchs_names,
     each_kind_once,
     kind_check,
+    unbound,
     wrong_call,
 )
 
-__all__ = ["Public", "record_of", "write_result"]
+__all__ = ["Public", "explained", "record_of", "write_result"]
 
 _NOT_GIVEN: Any = object()
 _NUMPY_NAMES = {other: name for name, others in NUMPY_NAMES.items() for other in others}
@@ -206,6 +207,14 @@ class Public:
         return call
 
 
+def explained(body: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of the tensor's class that says its errors in torch's words; it has no record."""
+    name = body.__name__
+    made = Public(name, body).as_method(name)
+    del made.public  # type: ignore[attr-defined]
+    return made
+
+
 def record_of(function: Any) -> Public | None:
     """The record of a public function; None of any other."""
     found = getattr(function, "public", None)
@@ -250,7 +259,7 @@ def _method(public: Public, name: str) -> Callable[..., Any]:
     """A method of the tensor that does no more than say its errors in torch's words."""
     body, synonyms, others = public.called, public.synonyms, public.implementations
 
-    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def call(self: Any = _NOT_GIVEN, *args: Any, **kwargs: Any) -> Any:
         if others and (found := others.call((self, *args), kwargs)) is not NotImplemented:
             return found
         if synonyms and kwargs:
@@ -258,6 +267,9 @@ def _method(public: Public, name: str) -> Callable[..., Any]:
         try:
             return body(self, *args, **kwargs)
         except Exception:
+            bare = unbound(name, () if self is _NOT_GIVEN else (self,))
+            if bare is not None:
+                raise bare from None
             again = respelled(public.body, name, (self, *args), kwargs, method=True)
             wrong = None if again else wrong_call(name, args, kwargs, method=True)
             if wrong is not None:
@@ -272,13 +284,17 @@ def _method(public: Public, name: str) -> Callable[..., Any]:
 def _with_out(public: Public, name: str) -> Callable[..., Any]:
     """A function that also takes ``out=``."""
     body, synonyms, rule = public.called, public.synonyms, public.out or ANY
-    others = public.implementations
+    others, check_out = public.implementations, each_kind_once(
+        lambda args, kwargs: wrong_call(name, args, kwargs)
+    )  # fmt: skip
 
     def call(*args: Any, out: Any = None, **kwargs: Any) -> Any:
         if others:
             found = others.call(args, kwargs if out is None else kwargs | {"out": out})
             if found is not NotImplemented:
                 return found
+        if out is not None:
+            check_out(args, {**kwargs, "out": out})
         if synonyms and kwargs:
             kwargs = {synonyms.get(each, each): value for each, value in kwargs.items()}
         try:
@@ -329,6 +345,7 @@ def _staged(public: Public, name: str, method: bool, takes_out: bool) -> Callabl
         return wrong_call(name, args[1:] if method else args, kwargs, method)
 
     check = each_kind_once(error_of) if public.checked else None
+    check_out = each_kind_once(error_of) if takes_out and kernel is None else None
 
     def call(*args: Any, **kwargs: Any) -> Any:
         if others and (found := others.call(args, kwargs)) is not NotImplemented:
@@ -344,6 +361,8 @@ def _staged(public: Public, name: str, method: bool, takes_out: bool) -> Callabl
             if (wrong := error_of(args, kwargs)) is not None:
                 raise wrong
         out = kwargs.pop("out", None) if takes_out else None
+        if out is not None and check_out is not None:
+            check_out(args, {**kwargs, "out": out})
         given = kwargs
         if synonyms and kwargs:
             given = {synonyms.get(key, key): value for key, value in kwargs.items()}
@@ -353,6 +372,8 @@ def _staged(public: Public, name: str, method: bool, takes_out: bool) -> Callabl
         try:
             result = body(*args, **given)
         except Exception as error:
+            if method and (bare := unbound(name, args)) is not None:
+                raise bare from None
             again = respelled(public.body, name, args, kwargs, method)
             if again is None:
                 shown = kwargs if plain else given
@@ -408,6 +429,8 @@ def _in_place(
                 raise refused
             return self if result is self else write_result(self, result)
         except Exception:
+            if method and (bare := unbound(name, (self,))) is not None:
+                raise bare from None
             again = respelled(public.body, name, (self, *args), kwargs, method=True)
             if again is None and not (method or isinstance(self, EngineTensor)):
                 again = respelled(public.body, name, (self, *args), kwargs)  # factors in front
@@ -429,7 +452,9 @@ def _tensor_of(name: str, method: bool, kwargs: dict[str, Any]) -> Any:
     for each in () if method else ("input", *NUMPY_NAMES["input"]):
         if each in kwargs:
             return kwargs.pop(each)
-    raise wrong_call(name, (), kwargs) or TypeError(f"{name}() misses the tensor to write to")
+    raise (method and unbound(name, ())) or wrong_call(name, (), kwargs) or TypeError(
+        f"{name}() misses the tensor to write to"
+    )
 
 
 def _clash(target: Any, values: Any) -> RuntimeError | None:

@@ -7,6 +7,8 @@ from typing import Any
 
 from mindtorch._module_names import is_public
 
+from .._compat.missing_names import give_reasons
+
 __all__ = ["belong_to", "is_public", "own_names"]
 
 _HOME = "mindtorch."
@@ -19,12 +21,14 @@ _HELPERS = tuple(
 
 
 def own_names(namespace: dict[str, Any], *more: str) -> None:
-    """Let what a public module has of inner files of ours belong to the module.
+    """Let what a public module has of inner files of ours belong to the module, and the module say
+    why it lacks a name.
 
     Args:
         namespace: the module's; its public names are looked at.
         more: names that ``__all__`` lacks.
     """
+    give_reasons(namespace)
     here = namespace["__name__"]
     for name in (*(namespace.get("__all__") or list(namespace)), *more):
         value = namespace.get(name)

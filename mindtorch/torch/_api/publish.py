@@ -24,9 +24,16 @@ from mindtorch.engine.tensor import constant, full_flat
 from .invalid_arguments import type_name
 from .out_rules import ANY, Out
 from .out_variants import store_out
-from .public import Public, numpys_names, record_of, write_result
+from .public import Public, explained, numpys_names, record_of, write_result
 from .shown_signature import ShownSignature
-from .signatures import arguments_of, has_signature, takes_nothing, wrong_call
+from .signatures import (
+    arguments_of,
+    each_kind_once,
+    has_signature,
+    takes_nothing,
+    unbound,
+    wrong_call,
+)
 
 __all__ = [
     "FUNCTIONAL", "FUNCTIONS", "METHODS", "binary", "binary_function", "check_numbers",
@@ -82,6 +89,8 @@ def function(
     def register(body: Callable[..., Any]) -> Callable[..., Any]:
         body.__doc__ = about or body.__doc__
         own = name or body.__name__.rstrip("_")
+        if name and "<locals>" in body.__qualname__:
+            body.__qualname__ = name  # which errors of Python's show
         place = f"{_NAMESPACE}.{home}" if home else _NAMESPACE
         numpys = out or "dim" in arguments_of(body)  # others have them at need
         others = (numpys_names(body) if numpys else {}) | (synonyms or {})
@@ -281,7 +290,7 @@ def unary_function(
 ) -> Callable[..., Any]:
     """``name(input, *, out=None)`` for a one-input elementwise op; see ``elementwise``."""
     others = Implementations() if others is None else others
-    call = call_of(op, 1, others=others)
+    call, check_out = call_of(op, 1, others=others), _check_of_out(name)
 
     def body(
         given: Any = NOT_GIVEN, /, *rest: Any, out: Any = None, input: Any = NOT_GIVEN,  # noqa: A002
@@ -289,10 +298,19 @@ def unary_function(
     ) -> Any:  # fmt: skip
         if rest or input is not x or not isinstance(given, EngineTensor):  # x: both not given
             given = _tensor_of(name, _present(given, *rest), input, x)
+        if out is not None:
+            check_out((given,), {"out": out})
         result = call(given)
         return result if out is None else store_out(result, out, name, (given,), rule)
 
     return _elementwise_function(body, name, _UNARY_TEXT.format(formula), _OF_ONE, others)
+
+
+def _check_of_out(name: str, method: bool = False) -> Callable[[Any, Any], None]:
+    """The check of a call with ``out``, made before anything is computed."""
+    return each_kind_once(
+        lambda args, kwargs: wrong_call(name, args[method:], kwargs, method)
+    )
 
 
 def _unary_method(
@@ -301,10 +319,15 @@ def _unary_method(
     """The method ``name()``, which takes no arguments."""
     call = call_of(op, 1, others=others)
 
-    def body(self: Any, /, *rest: Any, **named: Any) -> Any:
+    def body(self: Any = NOT_GIVEN, /, *rest: Any, **named: Any) -> Any:
         if rest or named:
-            raise takes_nothing(name, rest, named)
-        return call(self)
+            raise unbound(name, _present(self)) or takes_nothing(name, rest, named)
+        try:
+            return call(self)
+        except Exception:
+            if (bare := unbound(name, _present(self))) is None:
+                raise
+            raise bare from None
 
     return _elementwise_function(body, name, _UNARY_TEXT.format(formula), _OF_SELF, others)
 
@@ -379,8 +402,9 @@ def elementwise(
         def variant(self: Any = NOT_GIVEN, /, *rest: Any, **named: Any) -> Any:
             if self is NOT_GIVEN and len(named) == 1 and next(iter(named)) in ("self", *_FIRST):
                 self = named.popitem()[1]
-            if rest or named:
-                raise takes_nothing(f"{own}_", rest, named)
+            bare = unbound(f"{own}_", _present(self))
+            if rest or named or bare:
+                raise bare or takes_nothing(f"{own}_", rest, named)
             if to_real and self.aval.dtype.is_complex:
                 raise RuntimeError(f"In-place {name} is not supported for complex tensors.")
             return inplace.apply_in_place(op, self, self)
@@ -441,7 +465,7 @@ def binary_function(
         others: as :class:`~.public.Public` has ``implementations``.
     """
     others = Implementations() if others is None else others
-    call = call_of(op, 2, others=others)
+    call, check_out = call_of(op, 2, others=others), _check_of_out(name, method)
 
     def body(
         first: Any = NOT_GIVEN, second: Any = NOT_GIVEN, /, *rest: Any, out: Any = None,
@@ -449,17 +473,23 @@ def binary_function(
     ) -> Any:  # fmt: skip
         if rest or named:
             args = _present(first, second, *rest)
+            if method and (bare := unbound(name, args[:1])) is not None:
+                raise bare
             first, second = _operands(name, args, named, (_FIRST, _SECOND), method)
             check_numbers(name, numbers, first, second, method, (args, named))
         if second.__class__ in _NUMBERS and isinstance(first, EngineTensor) and numbers != "none":
             second = constant(second)
         elif not isinstance(second, EngineTensor) or not isinstance(first, EngineTensor):
             args = _present(first, second)
+            if method and (bare := unbound(name, args[:1])) is not None:
+                raise bare
             first, second = _operands(name, args, {}, (_FIRST, _SECOND), method)
             check_numbers(name, numbers, first, second, method)
             first, second = of_numbers(first, second)
             first = operand(first, name, "input")
             second = operand(second, name, "other")
+        if out is not None:
+            check_out((first, second), {"out": out})
         result = call(first, second)
         return result if out is None else store_out(result, out, name, (first, second), rule)
 
@@ -516,7 +546,8 @@ def _publish(body: Any, variant: Any, name: str, in_place: bool) -> None:
     variant.__doc__ = f":func:`{name}` of the tensor{second}, written over it; its type stays."
     FUNCTIONS[name] = body
     if in_place:
-        METHODS[name + "_"] = cached(variant, writes=True)
+        METHODS[name + "_"] = written = cached(explained(variant), writes=True)
+        written.__wrapped__ = variant  # type: ignore[attr-defined]
         if name + "_" not in FUNCTIONS:
-            written = Public(name + "_", variant, cacheable=True)
-            FUNCTIONS[name + "_"] = written.as_function(name + "_", _NAMESPACE)
+            record = Public(name + "_", variant, cacheable=True)
+            FUNCTIONS[name + "_"] = record.as_function(name + "_", _NAMESPACE)

@@ -323,6 +323,8 @@ def wrong_call(
         try:
             form.check(args, kwargs)
         except _WrongError as error:
+            if str(error).startswith("!"):
+                return TypeError(str(error)[1:])  # which ends torch's search
             errors.append(str(error))
         else:
             return _not_unpacked(name, form.bound(args, kwargs) or {})
@@ -338,8 +340,7 @@ def wrong_call(
     if method and not (more or forms[0].parameters):
         return takes_nothing(name, args, kwargs)
     if not more or len(plausible) == 1:
-        text = (plausible or errors)[0]
-        return TypeError(text[1:] if text.startswith("!") else f"{name}{text}")
+        return TypeError(f"{name}{(plausible or errors)[0]}")
     return TypeError(listed(name, [form.parts for form in forms], args, kwargs))
 
 
@@ -355,6 +356,26 @@ def _not_unpacked(name: str, values: dict[str, Any]) -> TypeError | None:
                         f'{place + 1} with error "{why}"'
                     )
     return None
+
+
+# methods that torch writes in Python
+WRITTEN_IN_PYTHON = frozenset(
+    "backward dim_order eig index is_shared istft lstsq lu module_load norm register_hook "
+    "register_post_accumulate_grad_hook reinforce resize resize_as share_memory_ solve split stft "
+    "storage storage_type symeig to_sparse_coo unflatten unique unique_consecutive".split()
+)
+
+
+def unbound(name: str, args: Any) -> TypeError | None:
+    """torch's error for a method of the class that gets no tensor; None where it got one."""
+    if (args and isinstance(args[0], EngineTensor)) or name in WRITTEN_IN_PYTHON:
+        return None
+    if not args:
+        return TypeError(f"unbound method TensorBase.{name}() needs an argument")
+    return TypeError(
+        f"descriptor '{name}' for 'torch._C.TensorBase' objects doesn't apply to a "
+        f"'{type_name(args[0])}' object"
+    )
 
 
 def takes_nothing(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> TypeError:
@@ -396,7 +417,8 @@ def kind_check(name: str, method: bool) -> Callable[[Any, Any], None] | None:
         return None
 
     def error_of(args: Any, kwargs: Any) -> Exception | None:
-        return wrong_call(name, args[1:] if method else args, kwargs, method)
+        bare = unbound(name, args) if method else None
+        return bare or wrong_call(name, args[1:] if method else args, kwargs, method)
 
     return each_kind_once(error_of)
 

@@ -15,21 +15,24 @@ from .._C import DispatchKey as DispatchKey
 from .._C import DispatchKeySet as DispatchKeySet
 from .._C import _ExcludeDispatchKeyGuard
 from .missing_names import reason_of
+from .script_types import TYPES
+from .script_types import unify_type_list as unify_type_list
 from .unsupported_names import absent_class, absent_function
 
 _CLASSES = (
-    "AliasDb AnyType Argument ArgumentSpec AwaitType BenchmarkConfig BenchmarkExecutionStats Block "
-    "BoolType BufferDict CallStack Capsule ClassType Code CompilationUnit CompleteArgumentSpec "
-    "ComplexType ConcreteModuleType ConcreteModuleTypeBuilder DeepCopyMemoTable "
-    "DeserializationStorageContext DeviceObjType DictType EnumType ErrorReport ExecutionPlan "
-    "FileCheck FloatType FunctionSchema FutureType Gradient Graph GraphExecutorState IODescriptor "
-    "InferredType IntType InterfaceType ListType LiteScriptModule LockingLogger ModuleDict Node "
-    "NoneType NoopLogger NumberType OperatorInfo OptionalType ParameterDict PyObjectType "
-    "PyTorchFileWriter RRefType ScriptClass ScriptClassFunction ScriptDict ScriptDictIterator "
-    "ScriptDictKeyIterator ScriptList ScriptListIterator ScriptMethod ScriptModuleSerializer "
-    "ScriptObject ScriptObjectProperty SerializationStorageContext StaticModule StreamObjType "
-    "StringType SymBoolType SymIntType ThroughputBenchmark TracingState TupleType Type UnionType "
-    "Use Value"
+    "Argument BenchmarkConfig BufferDict CallStack ClassType CompilationUnit "
+    "ConcreteModuleTypeBuilder DeserializationStorageContext EnumType ErrorReport FileCheck "
+    "FunctionSchema Graph InferredType InterfaceType LiteScriptModule LockingLogger ModuleDict "
+    "NoopLogger ParameterDict PyTorchFileWriter ScriptDict ScriptList ScriptModuleSerializer "
+    "ThroughputBenchmark"
+)
+# those whose objects torch makes in C++ alone
+_MADE_IN_C = (
+    "AliasDb ArgumentSpec BenchmarkExecutionStats Block Capsule Code CompleteArgumentSpec "
+    "ConcreteModuleType DeepCopyMemoTable ExecutionPlan Gradient GraphExecutorState IODescriptor "
+    "Node OperatorInfo ScriptClass ScriptClassFunction ScriptDictIterator ScriptDictKeyIterator "
+    "ScriptListIterator ScriptMethod ScriptObject ScriptObjectProperty "
+    "SerializationStorageContext StaticModule TracingState Use Value"
 )
 _FUNCTIONS = (
     "batch_norm_backward_elemt batch_norm_backward_reduce batch_norm_elemt "
@@ -47,12 +50,12 @@ _FUNCTIONS = (
     "mkldnn_max_pool2d mkldnn_max_pool3d mkldnn_rnn_layer parse_ir parse_schema "
     "parse_type_comment quantized_batch_norm quantized_gru_cell quantized_lstm_cell "
     "quantized_max_pool1d quantized_max_pool2d quantized_max_pool3d quantized_rnn_relu_cell "
-    "quantized_rnn_tanh_cell resize_as_sparse_ sym_fresh_size unify_type_list"
+    "quantized_rnn_tanh_cell resize_as_sparse_"
 )
 _OWN = (
     "AVG AggregationType DisableTorchFunction DispatchKey DispatchKeySet "
     "ExcludeDispatchKeyGuard FatalError JITException SUM Tag cudnn_is_acceptable fork native_norm "
-    "wait"
+    "sym_fresh_size unify_type_list wait"
 )
 
 
@@ -66,6 +69,9 @@ def _absent() -> None:
         for name in listed.split():
             why = reason_of(f"torch.{name}") or reason_of(kind)
             names[name] = make("torch", name, why or "")
+    for name in _MADE_IN_C.split():
+        names[name] = absent_class("torch", name, reason_of("torch.ScriptMethod") or "", True)
+    names.update({name: kind for name, kind in TYPES.items() if name != "TensorType"})
 
 
 _absent()
@@ -122,6 +128,11 @@ def native_norm(input: Any, p: Any = 2) -> Any:  # noqa: A002
     return torch.norm(input.coalesce().values(), p)
 
 
+def sym_fresh_size(expr: Any) -> Any:
+    """The size itself: one that a trace does not know is none of eager code."""
+    return expr
+
+
 def fork(*args: Any, **kwargs: Any) -> Any:
     """:func:`torch.jit.fork`."""
     return torch.jit.fork(*args, **kwargs)
@@ -136,4 +147,9 @@ for _name in _OWN.split():  # torch shows them so, and pickles look there
     if getattr(globals()[_name], "__module__", "").startswith("mindtorch.torch._"):
         globals()[_name].__module__ = "mindtorch.torch"
 
-OFFERED = frozenset((*_CLASSES.split(), *_FUNCTIONS.split(), *_OWN.split()))
+for _kind in TYPES.values():
+    _kind.__module__ = "mindtorch.torch"
+
+OFFERED = frozenset((
+    *_CLASSES.split(), *_MADE_IN_C.split(), *TYPES, *_FUNCTIONS.split(), *_OWN.split()
+))  # fmt: skip

@@ -204,7 +204,7 @@ def conv_tbc(input: Any, weight: Any, bias: Any, pad: int = 0) -> Any:  # noqa: 
         pad: zeros added at both ends of the time.
     """
     found = F.conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, padding=pad)
-    return found.permute(2, 0, 1)
+    return found.permute(2, 0, 1).contiguous()
 
 
 def native_channel_shuffle(input: Any, groups: int) -> Any:  # noqa: A002
@@ -221,14 +221,19 @@ def embedding_bag(
     sparse: bool = False, per_sample_weights: Any = None, include_last_offset: bool = False,
     padding_idx: int | None = None,
 ) -> tuple[Any, Any, Any, Any]:  # fmt: skip
-    """(the sum 0, mean 1 or maximum 2 of the rows of each bag, bag of each index, sizes, empty).
+    """(the sum 0, mean 1 or maximum 2 of the rows of each bag, bag of each index, sizes, rows).
 
-    The last of the four, the rows of the maxima, is left empty.
+    Of sums torch's kernels keep no more than their backward pass reads: the sizes are 0, and of
+    floats of at most 32 bits there are no bags of indices. The last of the four has the rows of
+    the maxima, else the sizes.
 
     Args:
         mode: 0, 1 or 2.
         weight: the table.
+        padding_idx: a row that counts as none; of a negative number, from the end.
     """
+    if per_sample_weights is not None and mode:
+        raise RuntimeError("embedding_bag: per_sample_weights only supported with mode='sum'")
     found = F.embedding_bag(
         indices, weight, offsets, None, 2.0, scale_grad_by_freq, _MODES[mode], sparse,
         per_sample_weights, include_last_offset, padding_idx,
@@ -236,9 +241,22 @@ def embedding_bag(
     ends = offsets.tolist()
     if not include_last_offset:
         ends.append(indices.numel())
-    sizes = offsets.new_tensor([b - a for a, b in itertools.pairwise(ends)])
-    bags = sizes.new_tensor(range(len(sizes))).repeat_interleave(sizes)
-    return found, bags, sizes, sizes.new_empty((0,))
+    none = padding_idx if padding_idx is None else padding_idx % len(weight)
+    parts = [[n for n in indices[a:b].tolist() if n != none] for a, b in itertools.pairwise(ends)]
+    lengths = offsets.new_tensor([b - a for a, b in itertools.pairwise(ends)])
+    bags = lengths.new_tensor(range(len(lengths))).repeat_interleave(lengths)
+    sizes = lengths.new_tensor([len(part) for part in parts]) if mode else offsets.new_zeros(
+        len(offsets)
+    )  # fmt: skip
+    if not mode and none is None and weight.itemsize <= 4:
+        bags = bags[:0]
+    if mode != 2:
+        return found, bags, sizes, sizes.clone()
+    rows = sizes.new_zeros((len(parts), weight.shape[1]))
+    for row, part in zip(rows, parts, strict=True):
+        if part:
+            row.copy_(sizes.new_tensor(part)[weight.detach()[part].argmax(0)])
+    return found, bags, sizes, rows
 
 
 def embedding_renorm_(input: Any, indices: Any, max_norm: float, norm_type: float) -> Any:  # noqa: A002

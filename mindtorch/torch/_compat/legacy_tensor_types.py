@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from mindtorch.engine import dtypes
 from mindtorch.engine.aval import aval
 from mindtorch.engine.dtypes import DType
 from mindtorch.engine.tensor import Tensor as EngineTensor
-from mindtorch.engine.tensor import from_array
 
 from .._api.arguments import as_shape, refuse_other_device
 from .._api.cuda_devices import require_cuda
+from .._api.signatures import wrong_call
 from ..functions.creation import new_empty
 from ..functions.from_data import (
     FIRST_ARGUMENT,
-    infer_array,
     is_storage,
     lengths_or_data,
+    of_old_constructor,
     of_storage,
 )
 
@@ -30,7 +28,9 @@ class _LegacyType(type):
     def __instancecheck__(cls, other: Any) -> bool:
         return isinstance(other, EngineTensor) and other.aval.dtype is cls.dtype
 
-    def __call__(cls, *data: Any, device: Any = None) -> Any:
+    def __call__(cls, *data: Any, device: Any = None, **options: Any) -> Any:
+        if options:
+            raise wrong_call("new", data, options, method=True) or TypeError(f"new(): {options}")
         refuse_other_device(device)
         data = lengths_or_data(data)
         if len(data) == 1 and isinstance(data[0], EngineTensor):
@@ -41,7 +41,7 @@ class _LegacyType(type):
         if len(data) == 1 and is_storage(data[0]):
             return of_storage(data[0], cls.dtype, FIRST_ARGUMENT)
         if len(data) == 1 and not isinstance(data[0], int):
-            return from_array(np.asarray(infer_array(data[0], cls.dtype), order="C"))
+            return of_old_constructor(data[0], cls.dtype)
         return new_empty(aval(as_shape(data) if data else (0,), cls.dtype))
 
 

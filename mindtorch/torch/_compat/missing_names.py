@@ -5,10 +5,11 @@ from __future__ import annotations
 import difflib
 import re
 import sys
+from typing import Any
 
 from mindtorch.known_gaps import GAPS
 
-__all__ = ["missing", "reason_of", "refuse_import"]
+__all__ = ["give_reasons", "missing", "reason_of", "refuse_import"]
 
 _SCAN = "`mindtorch scan` lists all that a script uses of such names"
 
@@ -55,6 +56,22 @@ _MissingError.__module__ = "builtins"
 def missing(module: str, name: str) -> AttributeError:
     """The error for ``module.name``, by torch's name of the module."""
     return _MissingError(module, name)
+
+
+def give_reasons(namespace: dict[str, Any]) -> None:
+    """Let a module say why it lacks a name."""
+    found = namespace.get("__getattr__")
+
+    def other(name: str) -> Any:
+        if found is not None:
+            try:
+                return found(name)
+            except AttributeError as error:
+                if isinstance(error, _MissingError) or name.startswith("__"):
+                    raise
+        raise missing(namespace["__name__"].removeprefix("mindtorch."), name) from None
+
+    namespace["__getattr__"] = other
 
 
 def refuse_import(path: str) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from .._api.arguments import require_tensor
 from ..nn import functional as F  # noqa: N812
+from ..nn._functional_activation import rrelu_by
 from ..nn._functional_dropout import drop_where
 from ..nn._functional_padding import constant_pad_nd
 from ..nn.modules.rnn import gru_step, lstm_step
@@ -142,8 +143,7 @@ def rrelu(
     Args:
         training: whether the slope is drawn; otherwise it is the mean of both bounds.
     """
-    _without_generator("rrelu", generator)
-    return F.rrelu(input, lower, upper, training)
+    return rrelu_by(generator, input, lower, upper, training, False)
 
 
 def rrelu_(
@@ -155,13 +155,7 @@ def rrelu_(
     Args:
         lower, upper, training: as there.
     """
-    _without_generator("rrelu_", generator)
-    return F.rrelu_(input, lower, upper, training)
-
-
-def _without_generator(name: str, generator: Any) -> None:
-    if generator is not None:
-        raise NotImplementedError(f"torch.{name}(generator=...) is not implemented in mindtorch")
+    return rrelu_by(generator, input, lower, upper, training, True)
 
 
 def adaptive_max_pool1d(input: Any, output_size: Any) -> Any:  # noqa: A002

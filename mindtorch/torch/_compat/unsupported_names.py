@@ -12,7 +12,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, NoReturn
 
-__all__ = ["absent_class", "absent_function", "absent_module", "refuse"]
+__all__ = ["absent_class", "absent_function", "absent_module", "no_constructor", "refuse"]
 
 
 def refuse(name: str, why: str) -> NoReturn:
@@ -20,10 +20,21 @@ def refuse(name: str, why: str) -> NoReturn:
     raise NotImplementedError(f"{name} is not available in mindtorch: {why}")
 
 
-def absent_class(module: str, name: str, why: str) -> type[Any]:
-    """A class that can be imported and subclassed, and raises when an instance is made."""
+def no_constructor(name: str) -> TypeError:
+    """torch's error for a class whose objects it makes in C++ alone."""
+    return TypeError(f"torch._C.{name}: No constructor defined!")
+
+
+def absent_class(module: str, name: str, why: str, made_in_c: bool = False) -> type[Any]:
+    """A class that can be imported and subclassed, and raises when an instance is made.
+
+    Args:
+        made_in_c: torch refuses to make one, too; the error is torch's.
+    """
 
     def new(cls: type[Any], *args: Any, **kwargs: Any) -> Any:
+        if made_in_c:
+            raise no_constructor(name)
         refuse(f"{module}.{name}", why)
 
     doc = f"Not available: {why}.\n\n    Raises:\n        NotImplementedError: when made."

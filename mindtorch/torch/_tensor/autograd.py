@@ -26,6 +26,7 @@ from mindtorch.engine.transforms import vmap
 from mindtorch.torch._api.deprecations import warn_of_create_graph
 
 from ..autograd._forward_levels import only_pushed
+from ..utils.hooks import RemovableHandle
 
 
 def retain_grads(inputs: Any) -> None:
@@ -231,7 +232,9 @@ class Gradients(EngineTensor):
         """Call ``hook(gradient)`` when the gradient is known; what it returns takes its place."""
         if not self.requires_grad or only_pushed(self):
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-        return tape.add_hook(tape.node_of(self), self._output_index, hook)
+        return RemovableHandle.of(
+            tape.add_hook(tape.node_of(self), self._output_index, hook)
+        )
 
     def register_post_accumulate_grad_hook(self, hook: Callable[[Any], Any]) -> Any:
         """Call ``hook(tensor)`` after a backward pass has added to ``grad`` of this leaf."""
@@ -241,7 +244,7 @@ class Gradients(EngineTensor):
                 if self.requires_grad
                 else "cannot register a hook on a tensor that doesn't require gradient"
             )
-        return tape.add_hook(self._node, "accumulated", hook)
+        return RemovableHandle.of(tape.add_hook(self._node, "accumulated", hook))
 
     def backward(
         self,

@@ -23,7 +23,7 @@ from mindtorch.torch._api.deprecations import warn_of_lost_imaginary_part
 
 from .._api.arguments import as_device, as_dtype, require_tensor
 from .._api.invalid_arguments import type_name
-from .._api.signatures import wrong_call
+from .._api.signatures import unbound, wrong_call
 from .._compat.legacy_tensor_types import dtype_of_type_name
 from ..functions.dlpack import DLDeviceType
 from ..functions.shape import strides_for
@@ -59,7 +59,7 @@ def parse_to(args: Any, kwargs: dict[str, Any]) -> tuple[Any, Any, bool, Any]:
     options.pop("non_blocking", None)
     other = options.pop("other", None)
     if options:
-        raise TypeError(f"to() got an unexpected keyword argument '{next(iter(options))}'")
+        raise wrong_call("to", args, kwargs, method=True) or TypeError(f"to(): {options}")
     rest = list(args)
     if rest and isinstance(rest[0], EngineTensor):
         other = rest.pop(0)
@@ -82,6 +82,8 @@ def parse_to(args: Any, kwargs: dict[str, Any]) -> tuple[Any, Any, bool, Any]:
     if other is not None:
         dtype, device = other.aval.dtype, other.aval.device
     if dtype is not None:
+        if isinstance(dtype, str) and (wrong := wrong_call("to", args, kwargs, method=True)):
+            raise wrong
         dtype = as_dtype(dtype)
     return dtype, (None if device is None else as_device(device, True)), copy_, memory_format
 
@@ -333,8 +335,12 @@ def _define_casts() -> None:
     for name, dtype in names.items():
 
         def method(
-            self: Any, *, memory_format: Any = None, _dtype: DType = dtype, _name: str = name
-        ) -> Any:
+            self: Any = None, *rest: Any, memory_format: Any = None, _dtype: DType = dtype,
+            _name: str = name,
+        ) -> Any:  # fmt: skip
+            if rest or not isinstance(self, EngineTensor):
+                given = () if self is None else (self, *rest)
+                raise unbound(_name, given) or wrong_call(_name, rest, {}, True) or TypeError(_name)
             if memory_format is not None:
                 if not isinstance(memory_format, MemoryFormat):
                     raise TypeError(

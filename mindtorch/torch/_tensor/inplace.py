@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +11,7 @@ from mindtorch.engine.autograd import inplace, tape
 from mindtorch.engine.aval import aval, broadcast_shapes, contiguous_strides
 from mindtorch.engine.call_cache.call_cache import cached
 from mindtorch.engine.devices.device import cpu, empty_on
+from mindtorch.engine.dispatch import state
 from mindtorch.engine.dtypes import c_name, scalar_type_name
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import (
@@ -24,6 +24,7 @@ from mindtorch.engine.tensor import (
 )
 
 from .._api.arguments import as_shape, check_value, require_tensor
+from .._api.public import explained
 from .._api.signatures import wrong_call
 from ..functions.shape import format_strides
 from .conversion import python_number, suggested_format
@@ -47,7 +48,11 @@ def _untyped(storage: Any, dtype: Any) -> Any:
     return getattr(storage, "_untyped_storage", storage)
 
 
-_in_place: Any = functools.partial(cached, writes=True)
+
+
+def _in_place(body: Any) -> Any:
+    """A method that writes to the tensor, with torch's errors; its calls are cached."""
+    return cached(explained(body), writes=True)
 
 
 class Writing(EngineTensor):
@@ -117,6 +122,10 @@ class Writing(EngineTensor):
             storage_offset, size, stride: where the tensor begins in it, its lengths and steps, in
                 elements.
         """
+        if state.grad_enabled and tape.requires_grad(self) and tape.is_leaf(self):
+            raise RuntimeError(
+                "a leaf Variable that requires grad is being used in an in-place operation."
+            )
         if source is None:
             source = make(np.empty(0, self.aval.dtype.np), aval((0,), self.aval.dtype))
         elif isinstance(source, EngineTensor) and source.aval.dtype is not self.aval.dtype:
@@ -157,6 +166,8 @@ class Writing(EngineTensor):
                 shape keeps its own.
         """
         check_made_here(self)
+        if tape.requires_grad(self):
+            raise RuntimeError("cannot resize variables that require grad")
         shape = as_shape(sizes if size is None else (size, *sizes), "resize_")
         if any(n < 0 for n in shape):
             raise RuntimeError("numel: integer multiplication overflow")

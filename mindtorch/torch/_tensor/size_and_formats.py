@@ -19,7 +19,9 @@ from mindtorch.engine.symbolic_sizes import as_whole, has_amounts, open_sizes
 def _length(value: Any, place: int) -> int:
     if type(value) is int:
         return value
-    if getattr(getattr(value, "dtype", None), "is_floating_point", False):
+    if isinstance(value, float) or getattr(
+        getattr(value, "dtype", None), "is_floating_point", False
+    ):  # fmt: skip
         raise _no_length(value, place)
     try:
         return as_whole(value)

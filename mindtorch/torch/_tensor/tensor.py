@@ -26,7 +26,6 @@ from mindtorch.engine.tensor import (
     Storage,
     alias,
     check_made_here,
-    from_array,
     note_shared,
     own_slots,
     set_result_type,
@@ -37,6 +36,7 @@ from mindtorch.engine.transforms import vmap
 
 from .._api.arguments import as_device, as_shape, refuse_other_device
 from .._api.deprecations import warn_of_number
+from .._api.public import explained
 from .._api.public_names import is_public
 from .._api.signatures import wrong_call
 from .._api.torch_function_mode import (
@@ -48,9 +48,9 @@ from ..autograd._forward_levels import current
 from ..functions.creation import new_empty
 from ..functions.from_data import (
     FIRST_ARGUMENT,
-    infer_array,
     is_storage,
     lengths_or_data,
+    of_old_constructor,
     of_storage,
 )
 from . import shared_memory
@@ -137,7 +137,7 @@ class Tensor(
 
     def __new__(cls, *data: Any, device: Any = None, **options: Any) -> Any:
         if options:
-            raise TypeError(f"new() received an invalid keyword argument {next(iter(options))!r}")
+            raise wrong_call("new", data, options, method=True) or TypeError(f"new(): {options}")
         refuse_other_device(device)
         data = lengths_or_data(data)
         if len(data) == 1 and isinstance(data[0], EngineTensor):
@@ -150,7 +150,7 @@ class Tensor(
         elif len(data) == 1 and is_storage(data[0]):
             made = of_storage(data[0], dtypes.default, FIRST_ARGUMENT)
         elif len(data) == 1 and not isinstance(data[0], (int, Size)):
-            made = from_array(np.asarray(infer_array(data[0], dtypes.default), order="C"))
+            made = of_old_constructor(data[0], dtypes.default)
         else:
             if len(data) > 1 and not isinstance(data[0], int):
                 raise wrong_call("new", data, {}, method=True) or TypeError("no sizes, no data")
@@ -371,6 +371,25 @@ def attach_methods(methods: dict[str, Any]) -> None:
     for name, method in methods.items():
         if not any(name in part.__dict__ for part in PARTS):
             setattr(Tensor, name, method)
+
+
+# methods of the parts that do more than look at what the tensor has: a wrapper around them is not
+# felt, and says errors in torch's words
+_EXPLAINED = """
+apply_ as_subclass const_data_ptr cuda detach_ get_device ipu is_conj is_inference is_neg is_pinned
+is_signed mtia numpy pin_memory
+requires_grad_ resize_ resize_as_ retain_grad set_ tolist type_as untyped_storage xpu
+ccol_indices coalesce col_indices crow_indices indices is_coalesced row_indices values
+""".split()
+
+
+def explain_methods() -> None:
+    """Have the errors of wrong calls of the parts' own methods from torch's signatures."""
+    for part in PARTS:
+        for name in _EXPLAINED:
+            method = vars(part).get(name)
+            if type(method) is FunctionType:
+                setattr(part, name, explained(method))
 
 
 def name_methods() -> None:

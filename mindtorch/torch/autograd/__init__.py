@@ -13,8 +13,10 @@ from . import graph as graph
 from ._gradients import backward, grad
 from .anomaly_mode import detect_anomaly, set_detect_anomaly
 from .function import Function
-from .grad_mode import BlockMode, enable_grad, inference_mode, no_grad, set_grad_enabled
+from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+from .grad_mode import enforce_grad_layout_policy as enforce_grad_layout_policy
 from .grad_mode import is_grad_enabled as is_grad_enabled
+from .grad_mode import set_multithreading_enabled as set_multithreading_enabled
 from .gradcheck import gradcheck, gradgradcheck
 from .variable import Variable
 
@@ -28,6 +30,7 @@ __all__ = [
     "backward",
     "detect_anomaly",
     "enable_grad",
+    "enforce_grad_layout_policy",
     "forward_ad",
     "functional",
     "grad",
@@ -40,6 +43,7 @@ __all__ = [
     "profiler",
     "set_detect_anomaly",
     "set_grad_enabled",
+    "set_multithreading_enabled",
 ]
 _AT_FIRST_USE = ("functional", "profiler")
 
@@ -57,26 +61,6 @@ def _found_later(name: str) -> Any:
 
 if not TYPE_CHECKING:
     __getattr__ = _found_later
-
-
-class set_multithreading_enabled(BlockMode):  # noqa: N801
-    """Backward passes here have one thread, whatever ``mode`` says.
-
-    Args:
-        mode: whether torch's engine may have several.
-    """
-
-    def __init__(self, mode: bool) -> None:
-        self.mode = mode
-
-    def __enter__(self) -> None:
-        """The passes in the block have one thread, as all have."""
-
-    def __exit__(self, *exception: object) -> None:
-        """And so have those after it."""
-
-    def _fresh(self) -> Any:
-        return set_multithreading_enabled(self.mode)
 
 
 def kineto_available() -> bool:

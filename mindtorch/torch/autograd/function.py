@@ -18,6 +18,7 @@ from mindtorch.engine.dispatch import state
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import alias, full_flat, version_of
 from mindtorch.engine.transforms.vmap import innermost, lift
+from mindtorch.torch._compat.missing_names import give_reasons as _give_reasons
 from mindtorch.torch.autograd._forward_levels import have_tangents
 
 from ._mapped_function import check_function, outputs_of
@@ -480,3 +481,6 @@ def once_differentiable(backward: Any) -> Any:
 
 
 InplaceFunction = Function
+
+
+_give_reasons(globals())

@@ -152,6 +152,9 @@ class set_grad_enabled(BlockMode):  # noqa: N801
     def _fresh(self) -> Any:
         return set_grad_enabled(self.mode)
 
+    def __repr__(self) -> str:
+        return f"torch.autograd.grad_mode.set_grad_enabled(mode={self.mode})"
+
     def __enter__(self) -> None:
         state.update(grad=self.mode or _dual())
 
@@ -196,3 +199,45 @@ def is_grad_enabled() -> bool:
 def is_inference_mode_enabled() -> bool:
     """Whether this thread is in a block of :class:`inference_mode`."""
     return state.inference
+
+
+class enforce_grad_layout_policy(BlockMode):  # noqa: N801
+    """Whether gradients have the layout of their parameters: at once, and for the block.
+
+    They have it here in either case; False allows another one, and asks for none.
+
+    Args:
+        enable: whether they must.
+    """
+
+    def __init__(self, enable: bool = True) -> None:
+        self.mode = enable
+
+    def _fresh(self) -> Any:
+        return enforce_grad_layout_policy(self.mode)
+
+    def __enter__(self) -> None:
+        """Nothing changes."""
+
+    def __exit__(self, *exception: object) -> None:
+        """Nothing changed."""
+
+
+class set_multithreading_enabled(BlockMode):  # noqa: N801
+    """Backward passes here have one thread, whatever ``mode`` says.
+
+    Args:
+        mode: whether torch's engine may have several.
+    """
+
+    def __init__(self, mode: bool) -> None:
+        self.mode = mode
+
+    def __enter__(self) -> None:
+        """The passes in the block have one thread, as all have."""
+
+    def __exit__(self, *exception: object) -> None:
+        """And so have those after it."""
+
+    def _fresh(self) -> Any:
+        return set_multithreading_enabled(self.mode)

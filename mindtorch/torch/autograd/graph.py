@@ -18,8 +18,9 @@ from ..functions.creation import filled
 
 __all__ = [
     "GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks",
-    "get_gradient_edge", "increment_version", "register_multi_grad_hook", "save_on_cpu",
-    "saved_tensors_hooks",
+    "get_gradient_edge", "increment_version", "region_activation_memory_budget",
+    "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks",
+    "set_override_stale_capture_stream", "set_warn_on_accumulate_grad_stream_mismatch",
 ]  # fmt: skip
 
 
@@ -214,5 +215,36 @@ def register_multi_grad_hook(
         return lambda gradient: arrived(place, gradient)
 
     return _MultiHandle(x.register_hook(hook_at(i)) for i, x in enumerate(tensors))
+
+
+def region_activation_memory_budget(budget: float) -> Any:
+    """A share of a compiled region's activations that may be kept for backward.
+
+    Raises:
+        TypeError, ValueError: it is no number between 0 and 1.
+        RuntimeError: as in torch, outside of a compiled region; compiled regions of ours keep what
+            their backward pass reads, so that none begins with a budget.
+    """
+    where = "torch.autograd.graph.region_activation_memory_budget"
+    if type(budget) not in (int, float):
+        raise TypeError(f"{where}: expects a float, got {type(budget).__name__}")
+    if not 0.0 <= budget <= 1.0:
+        raise ValueError(f"{where}: must be in [0, 1], got {budget}")
+    raise RuntimeError(
+        f"{where} can only be used inside a torch.compile region; it has no effect in eager mode."
+    )
+
+
+_streams = {"mismatch": True, "stale": False}
+
+
+def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool) -> None:
+    """Whether a gradient that comes on another stream is warned of; backward has one stream."""
+    _streams["mismatch"] = bool(enabled)
+
+
+def set_override_stale_capture_stream(enabled: bool) -> None:
+    """Whether streams of captures that have ended are replaced; backward has one stream."""
+    _streams["stale"] = bool(enabled)
 
 _own_names(globals())

@@ -8,6 +8,7 @@ import warnings
 from typing import Any
 
 from mindtorch.engine.transforms.profiler import USER, Recorder, recorder_here
+from mindtorch.torch._compat.missing_names import give_reasons as _give_reasons
 
 from .profiler_util import EventList as EventList
 from .profiler_util import FunctionEvent as FunctionEvent
@@ -141,3 +142,6 @@ class emit_nvtx:  # noqa: N801
 
     def __exit__(self, *exception: object) -> None:
         """Nothing was begun."""
+
+
+_give_reasons(globals())

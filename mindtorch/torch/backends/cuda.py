@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mindtorch.kernels.support import precision
+from mindtorch.torch._compat.missing_names import give_reasons as _give_reasons
 
 from .._api.cuda_devices import require_cuda
 from ..settings import get_float32_matmul_precision, set_float32_matmul_precision
@@ -182,3 +183,6 @@ class _Preference:
 preferred_linalg_library = _Preference("default cusolver magma", 0, "_LinalgBackend")
 preferred_blas_library = _Preference("default cublas cublaslt ck", 1, "_BlasBackend")
 preferred_rocm_fa_library = _Preference("default aotriton ck", 0, "_ROCmFABackend")
+
+
+_give_reasons(globals())

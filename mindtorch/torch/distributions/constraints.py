@@ -187,7 +187,7 @@ class _IntegerInterval(_Bounded):
     _shown = ("lower_bound", "upper_bound")
 
     def check(self, value: Any) -> Any:
-        return (value % 1 == 0) & (value >= self.lower_bound) & (value <= self.upper_bound)
+        return (value % 1 == 0) & (self.lower_bound <= value) & (value <= self.upper_bound)
 
 
 class _IntegerGreaterThan(_Bounded):
@@ -195,7 +195,7 @@ class _IntegerGreaterThan(_Bounded):
     _shown = ("lower_bound",)
 
     def check(self, value: Any) -> Any:
-        return (value % 1 == 0) & (value >= self.lower_bound)
+        return (value % 1 == 0) & (self.lower_bound <= value)
 
 
 class _Real(Constraint):
@@ -207,14 +207,14 @@ class _GreaterThan(_Bounded):
     _shown = ("lower_bound",)
 
     def check(self, value: Any) -> Any:
-        return value > self.lower_bound
+        return self.lower_bound < value
 
 
 class _GreaterThanEq(_Bounded):
     _shown = ("lower_bound",)
 
     def check(self, value: Any) -> Any:
-        return value >= self.lower_bound
+        return self.lower_bound <= value
 
 
 class _LessThan(_Bounded):
@@ -231,14 +231,14 @@ class _Interval(_Bounded):
     _shown = ("lower_bound", "upper_bound")
 
     def check(self, value: Any) -> Any:
-        return (value >= self.lower_bound) & (value <= self.upper_bound)
+        return (self.lower_bound <= value) & (value <= self.upper_bound)
 
 
 class _HalfOpenInterval(_Bounded):
     _shown = ("lower_bound", "upper_bound")
 
     def check(self, value: Any) -> Any:
-        return (value >= self.lower_bound) & (value < self.upper_bound)
+        return (self.lower_bound <= value) & (value < self.upper_bound)
 
 
 class _Simplex(Constraint):
@@ -366,7 +366,7 @@ class _Stack(Constraint):
 
     def check(self, value: Any) -> Any:
         slices = value.unbind(self.dim)
-        checks = [c.check(v) for c, v in zip(self.cseq, slices, strict=True)]
+        checks = [c.check(v) for c, v in zip(self.cseq, slices, strict=False)]
         return torch.stack(checks, self.dim)
 
 

@@ -56,7 +56,7 @@ class TransformedDistribution(Distribution):
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         new = self._get_checked_instance(type(self), _instance)
-        shape: Any = torch.Size((*batch_shape, *self.event_shape))
+        shape: Any = torch.Size(batch_shape) + self.event_shape
         for t in reversed(self.transforms):
             shape = t.inverse_shape(shape)
         for name, value in self.__dict__.items():

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mindtorch.torch._compat.missing_names import give_reasons as _give_reasons
 from mindtorch.torch._compat.unsupported_names import absent_class, absent_function, absent_module
 from mindtorch.torch._dynamo.exc import UserError
 from mindtorch.torch.nn import Module
@@ -92,3 +93,6 @@ register_dataclass = absent_function("torch.export", "register_dataclass", _WHY)
 unflatten = absent_function("torch.export", "unflatten", _WHY)
 absent_module("export._trace", _WHY, "", "_export")
 absent_module("export.decomp_utils", _WHY, "CustomDecompTable")
+
+
+_give_reasons(globals())

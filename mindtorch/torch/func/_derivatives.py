@@ -38,6 +38,15 @@ def _run(
 ) -> Linearised:
     """One run of ``func``, which may not write to what it closes over."""
     refuse_writes()
+    for leaf in (leaf for place in places for leaf in tree_leaves(args[place])):
+        if isinstance(leaf, EngineTensor) and leaf.aval.dtype.category < dtypes.FLOAT:
+            if not writable:
+                raise RuntimeError(
+                    "only Tensors of floating point dtype can require gradients"
+                )
+            raise ValueError(
+                f"Expected primal to be floating point or complex, but got: {leaf.aval.dtype}"
+            )
     with contextlib.nullcontext() if writable else disable_saved_tensors_hooks(_HOOKS):
         return Linearised(func, args, kwargs, places, closures=True, writable=writable)
 

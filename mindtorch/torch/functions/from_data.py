@@ -190,14 +190,29 @@ def infer_array(data: Any, dtype: Any) -> Any:
     return _as_type(array, dtype)
 
 
+def of_old_constructor(data: Any, dtype: Any) -> Any:
+    """The tensor of ``torch.Tensor(data)`` or of its like: over the memory of an array that has the
+    type."""
+    if isinstance(data, np.ndarray) and data.dtype == dtype.np:
+        return from_array(data)
+    return from_array(infer_array(data, dtype))
+
+
 def _as_type(array: Any, dtype: Any) -> Any:
-    """A copy of the array in an element type."""
+    """A copy of the array in an element type, its axes in the same order in memory.
+
+    Raises:
+        ValueError: a stride is negative.
+    """
+    if array.ndim and not array.flags.c_contiguous and min(array.strides) < 0:
+        from_array(array)  # says so
+    order: Any = "C" if 0 in array.strides else "K"
     if array.dtype == dtype.np:
-        return array.copy()
+        return array.copy(order)
     if dtype in dtypes.STORED and array.dtype != dtype.np:
         return stored_types.narrowed(array, dtype)
     with np.errstate(over="ignore", invalid="ignore"):
-        return array.astype(dtype.np)
+        return array.astype(dtype.np, order)
 
 
 def _check_fits(array: Any, dtype: Any) -> None:
@@ -314,7 +329,7 @@ def tensor(
     if place is not cpu:
         return finish(from_array(array).to(place), requires_grad, None, pin_memory)
     if not array.flags.c_contiguous:
-        array = np.ascontiguousarray(array)
+        return finish(from_array(array), requires_grad, None, pin_memory)
     shape = array.shape
     made = make(array.reshape(-1), aval(shape, dtypes.from_numpy(array.dtype)))
     return finish(made, requires_grad, None, pin_memory)

@@ -151,7 +151,7 @@ def index_reduce(
     return tape.named(found, "IndexReduceBackward0")
 
 
-@function(method=False, out=True, home="functional")
+@function(method=False, home="functional")
 def unravel_index(indices: Any, shape: Any) -> Any:
     """The coordinates, in a tensor of ``shape``, of places in it written as a line.
 

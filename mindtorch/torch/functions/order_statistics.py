@@ -113,9 +113,12 @@ def _quantile(
         shape = [1] * input.aval.ndim if dim is None else [
             1 if i == axis else m for i, m in enumerate(x.aval.shape)
         ]
-    lead = (points.aval.size,) if points.aval.ndim else ()
-    shaped = movement.reshape(result, (*lead, *shape))
-    return tape.named(shaped, "SqueezeBackward4")
+    if not points.aval.ndim:
+        return tape.named(movement.reshape(result, tuple(shape)), "SqueezeBackward4")
+    axes = (*range(1, len(shape) + 1), 0)  # the points' axis is the last one in memory
+    shaped = movement.permute(movement.reshape(result, (points.aval.size, *shape)), axes=axes)
+    back = (len(shape), *range(len(shape)))
+    return tape.named(movement.permute(movement.contiguous(shaped), axes=back), "SqueezeBackward4")
 
 
 def _last(x: Any, axis: int) -> Any:
@@ -127,7 +130,7 @@ def _as_points(q: Any, x: Any) -> Any:
     import numpy as np
 
     if not 0 <= q <= 1:
-        raise RuntimeError(f"quantile() q must be in the range [0, 1] but got {q}")
+        raise RuntimeError(f"quantile() q must be in the range [0, 1] but got {q:g}")
     return places_of(np.array(q, x.aval.dtype.np), x.aval.device)
 
 

@@ -28,6 +28,7 @@ from .._api.arguments import (
 )
 from .._api.publish import METHODS, function, namespace_function
 from .._api.shown_signature import ShownSignature
+from .._api.signatures import unbound
 from .._api.warn_caller import warn_caller_once
 from .._tensor.size_and_formats import (
     channels_last,
@@ -571,11 +572,14 @@ def _define_in_place(name: str, arguments: str) -> None:
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         try:
             return become(self, body(self, *args, **kwargs))
-        except RuntimeError as error:
+        except (RuntimeError, TypeError) as error:
             error.args = (str(error).replace(f"{name}()", f"{name}_()"),)
             raise
 
     def variant(self: Any, *args: Any, **kwargs: Any) -> Any:
+        bare = unbound(name + "_", (self,))
+        if bare is not None:
+            raise bare
         if tape.requires_grad(self) and tape.is_leaf(self):
             raise RuntimeError(
                 "a leaf Variable that requires grad is being used in an in-place operation."

@@ -214,6 +214,8 @@ class Tracer(TracerBase):
         is_module = isinstance(root, Module)
         self.root = root if is_module else Module()
         fn = root.forward if is_module else root
+        if not callable(fn):
+            raise AssertionError(f"Expected FunctionType, got {type(fn)}")
         self.submodule_paths = {m: n for n, m in self.root.named_modules()} if is_module else None
         self.root_module_name = type(root).__name__ if is_module else ""
         self.graph = Graph(tracer_cls=type(self))

@@ -7,6 +7,8 @@ import copy
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from mindtorch.torch._compat.missing_names import give_reasons as _give_reasons
+
 from ._codegen import PythonCode, generate
 from ._names import NameSpace, short_name
 from .node import OPS, Argument, Node, Target, map_arg
@@ -329,3 +331,6 @@ class Graph:
     def __str__(self) -> str:
         lines: Iterable[str | None] = (node.format_node() for node in self.nodes)
         return "graph():\n    " + "\n    ".join(line for line in lines if line)
+
+
+_give_reasons(globals())

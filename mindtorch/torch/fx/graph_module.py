@@ -6,6 +6,7 @@ import copy
 import linecache
 from typing import Any
 
+from mindtorch.torch._compat.missing_names import give_reasons as _give_reasons
 from mindtorch.torch._tensor.tensor import Tensor
 from mindtorch.torch.nn.modules.module import Module
 from mindtorch.torch.nn.parameter import Parameter
@@ -227,3 +228,6 @@ def _rebuilt(cls: Any, state: dict[str, Any], graph: Graph, name: str) -> GraphM
     type(result).__name__ = name
     result.graph = graph
     return result
+
+
+_give_reasons(globals())

@@ -13,6 +13,7 @@ from mindtorch.engine.devices.device import Device
 from mindtorch.engine.dtypes import DType
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.torch._api import torch_function
+from mindtorch.torch._compat.missing_names import give_reasons as _give_reasons
 from mindtorch.torch._tensor import size_and_formats
 
 from .graph import Graph
@@ -229,3 +230,6 @@ for _name in "add and_ floordiv lshift matmul mod mul or_ pow rshift sub truediv
     setattr(Proxy, f"__r{_name.rstrip('_')}__", _method)
 Proxy.__abs__ = _operator(abs)  # type: ignore[attr-defined]
 Proxy.__hash__ = object.__hash__  # type: ignore[method-assign]
+
+
+_give_reasons(globals())

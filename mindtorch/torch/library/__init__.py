@@ -17,6 +17,7 @@ from typing import Any
 
 from mindtorch.engine.devices.device import Device
 from mindtorch.engine.dtypes import DType
+from mindtorch.torch._compat.missing_names import give_reasons as _give_reasons
 
 from .._tensor.tensor import Tensor
 from ._custom_operators import AUTOCAST_KEYS, Operator, operator_named, parse_schema
@@ -545,3 +546,6 @@ def custom_op(
         return definition
 
     return make if fn is None else make(fn)
+
+
+_give_reasons(globals())

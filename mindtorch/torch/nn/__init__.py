@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from mindtorch.torch._compat.missing_names import give_reasons as _give_reasons
+
 from . import functional as functional
 from . import init as init
 from . import modules as modules
@@ -20,6 +22,29 @@ from .parameter import Buffer as Buffer
 from .parameter import Parameter as Parameter
 from .parameter import UninitializedBuffer as UninitializedBuffer
 from .parameter import UninitializedParameter as UninitializedParameter
+
+
+def factory_kwargs(kwargs: dict[str, Any] | None) -> dict[str, Any]:
+    """The keywords of a module's constructor that go to functions that make tensors.
+
+    Args:
+        kwargs: ``device``, ``dtype``, ``memory_format``, or a dictionary of these as
+            ``factory_kwargs``.
+
+    Raises:
+        TypeError: another keyword, or one in both places.
+    """
+    known = {"device", "dtype", "memory_format"}
+    given = dict(kwargs or {})
+    strange = given.keys() - known - {"factory_kwargs"}
+    if strange:
+        raise TypeError(f"unexpected kwargs {strange}")
+    found = dict(given.pop("factory_kwargs", {}))
+    for name, value in given.items():
+        if name in found:
+            raise TypeError(f"{name} specified twice, in **kwargs and in factory_kwargs")
+        found[name] = value
+    return found
 
 
 def _found_later(name: str) -> Any:
@@ -42,3 +67,6 @@ if TYPE_CHECKING:
     from .parallel import DataParallel as DataParallel
 else:
     __getattr__ = _found_later
+
+
+_give_reasons(globals())

@@ -32,8 +32,8 @@ from .._api.kernel_signatures import Kernel
 from .._api.out_rules import FOUND, SCALAR_TYPE_OF_RESULT, Out
 from .._api.publish import functional
 from .._api.warn_caller import warn_caller
-from .._tensor.generator import default_generator
 from ..functions.activations import of_kind, prelu
+from ..functions.random import generator_of
 
 __all__ = [
     "celu", "celu_", "elu", "elu_", "gelu", "glu", "gumbel_softmax", "hardshrink", "hardsigmoid",
@@ -96,7 +96,7 @@ def relu(input: Any, inplace: bool = False) -> Any:  # noqa: A002
     return _run(activation_ops.relu, inplace, input)
 
 
-@functional(explained=False, cacheable=True)
+@functional(explained=True, cacheable=True)
 def relu_(input: Any) -> Any:  # noqa: A002
     """max(x, 0), in place."""
     return _run(activation_ops.relu, True, input)
@@ -172,13 +172,12 @@ def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:  # noqa: 
 
 
 @functional(explained=True, cacheable=True)
-def elu_(input: Any, alpha: float = 1.0) -> Any:  # noqa: A002
-    """:func:`elu` in place.
-
-    Args:
-        alpha: as there.
-    """
-    return _run(activations.elu, True, input, alpha, 1.0, 1.0, kernel="elu_cpu")
+def elu_(
+    input: Any, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0  # noqa: A002
+) -> Any:
+    """:func:`elu` in place: ``scale`` times x where x > 0, else times
+    ``alpha * (exp(input_scale * x) - 1)``."""
+    return _run(activations.elu, True, input, alpha, scale, input_scale, kernel="elu_cpu")
 
 
 @functional(cacheable=True, kernel=Kernel("selu", "input"))
@@ -257,7 +256,7 @@ def softplus(input: Any, beta: float = 1, threshold: float = 20) -> Any:  # noqa
 
 @functional(
     out=Out(SCALAR_TYPE_OF_RESULT, shown="log_sigmoid_forward"),
-    name="log_sigmoid", cacheable=True,
+    name="log_sigmoid", cacheable=True, explained=True,
 )  # fmt: skip
 def logsigmoid(input: Any) -> Any:  # noqa: A002
     """log(sigmoid(x))."""
@@ -294,7 +293,7 @@ def softshrink(input: Any, lambd: float = 0.5) -> Any:  # noqa: A002
     return _run(activations.softshrink, False, input, lambd, kernel="softshrink_check")
 
 
-@functional(cacheable=True)
+@functional(cacheable=True, kernel=Kernel("tanhshrink", "input", "tanh"))
 def tanhshrink(input: Any) -> Any:  # noqa: A002
     """x - tanh(x)."""
     if input.aval.dtype is dtypes.bool_:
@@ -302,7 +301,7 @@ def tanhshrink(input: Any) -> Any:  # noqa: A002
     return pointwise.subtract(input, pointwise.tanh(input))
 
 
-@functional(cacheable=True)
+@functional(cacheable=True, kernel=Kernel("abs", "input", method=True))
 def softsign(input: Any) -> Any:  # noqa: A002
     """x / (1 + abs(x))."""
     if input.aval.dtype is dtypes.bool_:
@@ -310,13 +309,15 @@ def softsign(input: Any) -> Any:  # noqa: A002
     return pointwise.divide(input, pointwise.add(pointwise.absolute(input), c(1)))
 
 
-@functional(cacheable=True)
+@functional(
+    cacheable=True, kernel=Kernel("sigmoid", "input", method=True)
+)
 def sigmoid(input: Any) -> Any:  # noqa: A002
     """1 / (1 + exp(-x))."""
     return pointwise.sigmoid(input)
 
 
-@functional(cacheable=True)
+@functional(cacheable=True, kernel=Kernel("tanh", "input", method=True))
 def tanh(input: Any) -> Any:  # noqa: A002
     """The hyperbolic tangent."""
     return pointwise.tanh(input)
@@ -338,6 +339,13 @@ def rrelu(
         training: draw a slope for each element.
         inplace: write into ``input``.
     """
+    return rrelu_by(None, input, lower, upper, training, inplace)
+
+
+def rrelu_by(
+    generator: Any, input: Any, lower: float, upper: float, training: bool, inplace: bool  # noqa: A002
+) -> Any:
+    """:func:`rrelu` with the slopes of a generator; None: the default one."""
     for which, bound in (("lower", lower), ("upper", upper)):
         if not math.isfinite(bound):
             raise RuntimeError(f"rrelu: {which} bound must be finite, got {bound:g}")
@@ -352,7 +360,7 @@ def rrelu(
     )
 
     def fill(array: Any, values: Any) -> None:
-        default_generator.rrelu_noise(array, values, lower, upper)
+        generator_of(generator).rrelu_noise(array, values, lower, upper)
 
     noise = draw(dense_like(input.aval), fill, input)
     if inplace:

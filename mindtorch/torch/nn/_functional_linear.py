@@ -26,6 +26,7 @@ from .._api.kernel_signatures import Kernel
 from .._api.out_rules import EXACT, Out
 from .._api.out_variants import store_out
 from .._api.publish import functional
+from .._api.signatures import wrong_call
 from .._api.warn_caller import warn_caller
 from ..autograd.grad_mode import no_grad
 from ..functions.gathering import one_hot
@@ -43,19 +44,28 @@ _OF_LINEAR = Out(EXACT)
 _LINEAR = Kernel("linear", "input weight bias")
 
 
+_MISSING: Any = object()
 _others = Implementations()
 _linear = call_of(linear_algebra.linear, 3, optional=1, others=_others)
 
 
 @functional(bare=True, implementations=_others)
-def linear(input: Any, weight: Any, bias: Any = None, *, out: Any = None) -> Any:  # noqa: A002
-    """``x W^T + b``."""
+def linear(
+    input: Any = _MISSING, weight: Any = _MISSING, bias: Any = None, *, out: Any = None,  # noqa: A002
+    x: Any = _MISSING,
+) -> Any:  # fmt: skip
+    """``x W^T + b``; numpy's name of ``input`` is taken, too."""
+    if x is not _MISSING and input is _MISSING:
+        input = x  # noqa: A001
     try:
         if weight.aval.ndim == 1 and bias is None and input.aval.ndim:
             result = input @ weight
         else:
             result = _linear(input, weight, bias)
     except Exception as error:
+        if weight is _MISSING:
+            given = () if input is _MISSING else (input,)
+            raise wrong_call("linear", given, {}) or error from None
         if not _spreads(bias, input, weight):
             raise _LINEAR.wrong(error, input=input, weight=weight, bias=bias) from None
         shape = bias.aval.shape[-max(input.aval.ndim, 1) :]

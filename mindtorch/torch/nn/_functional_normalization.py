@@ -255,7 +255,9 @@ def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: Any = N
     return ops.rms_norm(input, weight, eps=float(eps), normalized_ndim=len(shape))[0]
 
 
-@functional(cacheable=True, kernel=Kernel("group_norm", "input num_groups weight bias eps"))
+@functional(cacheable=True, kernel=Kernel(
+    "group_norm", "input num_groups weight bias eps", asked="dim"
+))
 def group_norm(
     input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5  # noqa: A002
 ) -> Any:

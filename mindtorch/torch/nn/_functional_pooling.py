@@ -19,7 +19,7 @@ from mindtorch.engine.transforms.autocast import FULL
 from .._api.arguments import require_tensor
 from .._api.kernel_signatures import Kernel
 from .._api.out_rules import EXACT, Out
-from .._api.publish import functional
+from .._api.publish import FUNCTIONAL, functional
 from .._api.signatures import wrong_call
 
 __all__ = [
@@ -587,3 +587,11 @@ def max_unpool3d(
     """
     found = _unpool(3, input, indices, kernel_size, stride, padding, output_size)
     return tape.named(found, "MaxUnpool3DBackward0")
+
+
+# torch chooses between a function with indices and one without: errors have the latter's name
+for _name in (
+    "max_pool1d", "max_pool2d", "max_pool3d", "adaptive_max_pool1d", "adaptive_max_pool2d",
+    "adaptive_max_pool3d", "fractional_max_pool2d", "fractional_max_pool3d",
+):  # fmt: skip
+    FUNCTIONAL[_name].__wrapped__.__qualname__ = f"_{_name}"  # type: ignore[attr-defined]

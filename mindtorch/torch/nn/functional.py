@@ -9,6 +9,7 @@ from typing import Any as _Any
 from mindtorch.torch._api.public_names import own_names as _own_names
 
 from .._api.publish import FUNCTIONAL as _FUNCTIONAL
+from .._api.publish import explained_where_known as _explained
 from .._api.shared_docs import TEXTS as _TEXTS
 from . import _reduction as _Reduction  # noqa: F401, N812
 from ._functional_activation import *  # noqa: F403
@@ -38,12 +39,18 @@ def _found_later(name: str) -> _Any:
         return _import_module("mindtorch.torch.nn.grad")
     if name in ("conv_tbc", "native_channel_shuffle"):
         older = _import_module("mindtorch.torch._compat.deprecated_functions")
-        found = getattr(older, name)
+        found = _explained(name, getattr(older, name))
         found.__module__ = __name__
         return found
+    if name in _OF_OVERRIDES:
+        return getattr(_import_module("mindtorch.torch.overrides"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
+_OF_OVERRIDES = (
+    "handle_torch_function", "has_torch_function", "has_torch_function_unary",
+    "has_torch_function_variadic",
+)  # fmt: skip
 if TYPE_CHECKING:
     from .._compat.deprecated_functions import conv_tbc as conv_tbc
     from .._compat.deprecated_functions import native_channel_shuffle as native_channel_shuffle

@@ -171,6 +171,41 @@ class UninitializedTensorMixin:
         )
 
 
+def _still_lazy(name: str) -> Any:
+    """A conversion of a lazy tensor's type or device, which leaves it lazy."""
+
+    def convert(self: Any, *args: Any, **kwargs: Any) -> Any:
+        found = getattr(Tensor, name)(self, *args, **kwargs)
+        if type(found) is type(self):
+            return found
+        return type(self)(self.requires_grad, found.aval.device, found.aval.dtype)
+
+    convert.__name__ = convert.__qualname__ = name
+    return convert
+
+
+def _refused(name: str) -> Any:
+    """A method of tensors that torch does not let lazy tensors have."""
+
+    def refuse(self: Any, *args: Any, **kwargs: Any) -> Any:
+        raise ValueError(
+            f"Attempted to use an uninitialized parameter in <method '{name}' of "
+            "'torch._C.TensorBase' objects>. This error happens when you are using a `LazyModule` "
+            f"or explicitly manipulating `torch.nn.parameter.{type(self).__name__}` objects. When "
+            "using LazyModules Call `forward` with a dummy batch to initialize the parameters "
+            "before calling torch functions"
+        )
+
+    refuse.__name__ = refuse.__qualname__ = name
+    return refuse
+
+
+for _name in ("char", "cpu", "cuda", "double", "float", "half", "int", "long", "short", "to"):
+    setattr(UninitializedTensorMixin, _name, _still_lazy(_name))
+for _name in ("bfloat16", "type"):
+    setattr(UninitializedTensorMixin, _name, _refused(_name))
+
+
 class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: ignore[misc]
     """A parameter whose shape the first forward call decides."""
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from mindtorch._distribution import install_extra
 from mindtorch.torch._api.onnx_export import exporting_now
+from mindtorch.torch._compat.missing_names import give_reasons as _give_reasons
 from mindtorch.torch._compat.unsupported_names import absent_class
 
 from . import errors
@@ -238,3 +239,4 @@ def unregister_custom_op_symbolic(symbolic_name: str, opset_version: int) -> Non
     _symbolics.pop((symbolic_name, opset_version), None)
 
 
+_give_reasons(globals())

@@ -22,6 +22,7 @@ from mindtorch.torch._serialization.pickle_names import TorchPickler
 from mindtorch.torch.autograd.grad_mode import enable_grad
 
 from ..autograd.profiler import record_function
+from ..utils.hooks import RemovableHandle
 from ._parameter_tuple import ParameterTuple
 
 Params = Any
@@ -36,7 +37,6 @@ class _Required:
 
 
 required = _Required()
-_hook_ids = itertools.count()
 _global_hooks: dict[str, OrderedDict[int, Any]] = {"pre": OrderedDict(), "post": OrderedDict()}
 
 
@@ -52,26 +52,14 @@ def _default_to_fused_or_foreach(
     return False, False
 
 
-class HookHandle:
-    """Removes a hook."""
-
-    def __init__(self, hooks: OrderedDict[int, Any], hook: Any) -> None:
-        self.id = next(_hook_ids)
-        self._hooks = hooks
-        hooks[self.id] = hook
-
-    def remove(self) -> None:
-        self._hooks.pop(self.id, None)
-
-
-def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> HookHandle:
+def register_optimizer_step_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call ``hook(optimizer, args, kwargs)`` before every step of every optimizer."""
-    return HookHandle(_global_hooks["pre"], hook)
+    return RemovableHandle.add(_global_hooks["pre"], hook)
 
 
-def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> HookHandle:
+def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call ``hook(optimizer, args, kwargs)`` after every step of every optimizer."""
-    return HookHandle(_global_hooks["post"], hook)
+    return RemovableHandle.add(_global_hooks["post"], hook)
 
 
 class Rate(float):
@@ -371,38 +359,32 @@ class Optimizer:
 
     # --- hooks --------------------------------------------------------------------------------
 
-    def register_step_pre_hook(self, hook: Callable[..., Any]) -> HookHandle:
-        return HookHandle(self._optimizer_step_pre_hooks, hook)
+    def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        return RemovableHandle.add(self._optimizer_step_pre_hooks, hook)
 
-    def register_step_post_hook(self, hook: Callable[..., Any]) -> HookHandle:
-        return HookHandle(self._optimizer_step_post_hooks, hook)
+    def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        return RemovableHandle.add(self._optimizer_step_post_hooks, hook)
 
     def register_state_dict_pre_hook(
         self, hook: Callable[..., Any], prepend: bool = False
-    ) -> HookHandle:
-        return _hook(self._optimizer_state_dict_pre_hooks, hook, prepend)
+    ) -> RemovableHandle:
+        return RemovableHandle.add(self._optimizer_state_dict_pre_hooks, hook, prepend=prepend)
 
     def register_state_dict_post_hook(
         self, hook: Callable[..., Any], prepend: bool = False
-    ) -> HookHandle:
-        return _hook(self._optimizer_state_dict_post_hooks, hook, prepend)
+    ) -> RemovableHandle:
+        return RemovableHandle.add(self._optimizer_state_dict_post_hooks, hook, prepend=prepend)
 
     def register_load_state_dict_pre_hook(
         self, hook: Callable[..., Any], prepend: bool = False
-    ) -> HookHandle:
-        return _hook(self._optimizer_load_state_dict_pre_hooks, hook, prepend)
+    ) -> RemovableHandle:
+        return RemovableHandle.add(self._optimizer_load_state_dict_pre_hooks, hook, prepend=prepend)
 
     def register_load_state_dict_post_hook(
         self, hook: Callable[..., Any], prepend: bool = False
-    ) -> HookHandle:
-        return _hook(self._optimizer_load_state_dict_post_hooks, hook, prepend)
-
-
-def _hook(hooks: OrderedDict[int, Any], hook: Any, prepend: bool) -> HookHandle:
-    handle = HookHandle(hooks, hook)
-    if prepend:
-        hooks.move_to_end(handle.id, last=False)
-    return handle
+    ) -> RemovableHandle:
+        hooks = self._optimizer_load_state_dict_post_hooks
+        return RemovableHandle.add(hooks, hook, prepend=prepend)
 
 
 def _named_step(optimizer: Optimizer) -> Any:

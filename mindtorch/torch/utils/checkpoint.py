@@ -11,6 +11,7 @@ from typing import Any
 from mindtorch.engine.autograd import backward as backward_pass
 from mindtorch.engine.transforms import autocast as engine_autocast
 from mindtorch.torch import autograd, cuda
+from mindtorch.torch._compat.missing_names import give_reasons as _give_reasons
 from mindtorch.torch._tensor.generator import fork_rng, restore, states
 from mindtorch.torch._tensor.tensor import Tensor
 from mindtorch.torch.amp.autocast_mode import autocast
@@ -22,6 +23,9 @@ from mindtorch.torch.utils import _pytree
 __all__ = [
     "CheckpointError",
     "CheckpointPolicy",
+    "DefaultDeviceType",
+    "SelectiveCheckpointContext",
+    "check_backward_validity",
     "checkpoint",
     "checkpoint_sequential",
     "create_selective_checkpoint_contexts",
@@ -423,3 +427,43 @@ def checkpoint_sequential(
             part(start, end), input, use_reentrant=use_reentrant, preserve_rng_state=keep_state
         )
     return part(end, len(steps))(input)
+
+
+class DefaultDeviceType:
+    """The device whose random numbers a checkpoint keeps, where no input tells one."""
+
+    _chosen: str | None = None
+
+    @staticmethod
+    def set_device_type(device: str = "cuda") -> None:
+        """Choose it."""
+        DefaultDeviceType._chosen = device
+
+    @staticmethod
+    def get_device_type() -> str:
+        """The one chosen, else CUDA where there is a device, else the CPU."""
+        found = DefaultDeviceType._chosen
+        return found or ("cuda" if cuda.device_count() else "cpu")
+
+
+class SelectiveCheckpointContext:
+    """What a policy is told of a call.
+
+    Attributes:
+        is_recompute: it is made in the backward pass.
+        op_output: the result, where it is known.
+    """
+
+    def __init__(self, *, is_recompute: bool, op_output: Any = None) -> None:
+        self.is_recompute, self.op_output = is_recompute, op_output
+
+
+def check_backward_validity(inputs: Any) -> None:
+    """Warn where no tensor among the inputs of a checkpoint requires a gradient."""
+    if not any(x.requires_grad for x in inputs if isinstance(x, Tensor)):
+        warnings.warn(
+            "None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2
+        )
+
+
+_give_reasons(globals())

@@ -62,7 +62,7 @@ def test_modules_of_torchs_files(module: str, names: str) -> None:
 
 def test_names_of_torch_that_are_compiled() -> None:
     missing = [name for name in torch.__all__ if not hasattr(ours, name)]
-    assert set(missing) == {"bit", "cpp", "float4_e2m1fn_x2"}
+    assert missing == ["cpp"]
     mine: Any = ours
     with pytest.raises(NotImplementedError, match="there is no interpreter of scripts"):
         mine.CompilationUnit()

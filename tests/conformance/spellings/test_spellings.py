@@ -16,7 +16,7 @@ LEFT_OUT = (
 )  # fmt: skip
 KNOWN = {
     "torch.Tensor.storage_type", "torch.from_file", "torch.nn.functional.fractional_max_pool2d",
-    "torch.nn.functional.max_unpool2d",
+    "torch.nn.functional.max_unpool2d", "torch.lobpcg",
 }  # fmt: skip
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
+import torch as real
 
 from mindtorch import torch
 from mindtorch.torch.autograd import Function
@@ -312,3 +315,24 @@ def test_a_full_backward_hook_sees_no_second_derivative():
     (g,) = torch.autograd.grad(loss(x, torch.tensor([1.0])), x, create_graph=True)
     assert torch.autograd.grad(g, x)[0].item() == 2.0
     assert calls == [1]
+
+
+@pytest.mark.parametrize("call", [
+    lambda t, a, b: a * b, lambda t, a, b: a / b, lambda t, a, b: a @ b.T, lambda t, a, b: a**b,
+    lambda t, a, b: t.maximum(a, b), lambda t, a, b: t.outer(a[0], b[:, 0]),
+    lambda t, a, b: t.nn.functional.conv1d(a[None], b[:, :1, None]), lambda t, a, b: t.lerp(a, b, a),
+])  # fmt: skip
+def test_hooks_see_what_is_saved_in_torchs_order(call: Callable[..., Any]) -> None:
+    """The second factor of a product first, in both passes."""
+    seen: dict[str, list[Any]] = {}
+    for name, library in (("ours", torch), ("torch", real)):
+        log = seen[name] = []
+        a = library.ones(1, 2, requires_grad=True)
+        b = library.full((3, 2), 2.0, requires_grad=True)
+        with library.autograd.graph.saved_tensors_hooks(
+            lambda x, log=log: (log.append(("pack", tuple(x.shape))), x)[1],
+            lambda x, log=log: (log.append(("unpack", tuple(x.shape))), x)[1],
+        ):
+            result = call(library, a, b)
+        result.sum().backward()
+    assert seen["ours"] == seen["torch"]

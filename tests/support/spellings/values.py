@@ -6,7 +6,7 @@ import functools
 import itertools
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -61,8 +61,20 @@ def _elements(value: Any) -> int:
     return sum(map(_elements, value)) if isinstance(value, (tuple, list)) else 0
 
 
+# functions whose arguments have to fit each other: with others torch writes where it must not
+_WRITTEN: dict[str, Callable[[], Values]] = {
+    "embedding_bag": lambda: {
+        "weight": torch.arange(12.0).reshape(4, 3), "indices": torch.tensor([1, 0, 3]),
+        "offsets": torch.tensor([0, 2]),
+    },
+}  # fmt: skip
+
+
 def candidates(form: Form) -> Iterator[Values]:
     """Arguments by name, likely ones first; PyTorch says which of them it takes."""
+    names = {p.name for p in form.parameters}
+    if form.name in _WRITTEN:
+        yield {k: v for k, v in _WRITTEN[form.name]().items() if k in names}
     yield from _of_samples(form)
     for i in range(ATTEMPTS):
         chosen = random.Random(f"{form} {i}")

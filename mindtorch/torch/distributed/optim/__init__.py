@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mindtorch.torch._compat.missing_names import give_reasons as _give_reasons
 from mindtorch.torch._compat.unsupported_names import absent_class
 
 from .zero_redundancy_optimizer import ZeroRedundancyOptimizer as ZeroRedundancyOptimizer
@@ -12,3 +13,6 @@ DistributedOptimizer = absent_class(
 PostLocalSGDOptimizer = absent_class(
     "torch.distributed.optim", "PostLocalSGDOptimizer", "gradients are averaged in every step"
 )
+
+
+_give_reasons(globals())

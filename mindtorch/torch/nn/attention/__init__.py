@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from mindtorch.torch._compat.missing_names import give_reasons as _give_reasons
 from mindtorch.torch.backends import cuda as switches
 
 __all__ = ["WARN_FOR_UNFUSED_KERNELS", "SDPBackend", "sdpa_kernel"]
@@ -114,3 +115,6 @@ def sdpa_kernel(
         yield {}
     finally:
         switches.attention_choices.update(before)
+
+
+_give_reasons(globals())

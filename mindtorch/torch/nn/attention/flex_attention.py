@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import mindtorch.torch as _namespace
+from mindtorch.torch._compat.missing_names import give_reasons as _give_reasons
 
 from ._block_mask import (
     DEFAULT_BLOCK,
@@ -230,3 +231,6 @@ def _scores(query: Any, key: Any, score_mod: Any, mask: Any, scale: float | None
     if mask is None:
         return scores
     return scores.masked_fill(~mask.wanted(sizes, device), -math.inf)
+
+
+_give_reasons(globals())

@@ -13,8 +13,10 @@ _SHARED = {
     **dict.fromkeys(("_AvgPoolNd", "_ConvTransposeNd", "_Convolution", "_MaxUnpoolNd"),
                     ("__init__", "forward")),
     **dict.fromkeys(("_AdaptiveAvgPoolNd", "_AdaptiveMaxPoolNd", "_DropoutNd", "_LPPoolNd",
-                     "_MaxPoolNd"), ("forward",)),
-    **dict.fromkeys(("_ConstantPadNd", "_LazyConv", "_Pad", "_ZeroPadNd"), ("__init__",)),
+                     "_MaxPoolNd", "RNNBase"), ("forward",)),
+    **dict.fromkeys(("_ConstantPadNd", "_LazyConvXdMixin", "_ReflectionPadNd",
+                     "_ReplicationPadNd", "_ZeroPadNd"), ("__init__",)),
+    "_Pad": ("__init__", "forward"),
 }  # fmt: skip
 
 

@@ -13,8 +13,8 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from ... import __future__
 from ...autograd.grad_mode import no_grad
 from ...utils._swap import swap_tensors
+from ...utils.hooks import RemovableHandle
 from ..parameter import Parameter, is_lazy
-from ._handles import RemovableHandle
 
 EXTRA_STATE_KEY = "_extra_state"
 

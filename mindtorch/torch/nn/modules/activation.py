@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import mindtorch.torch as torch
+
 from .. import functional as F  # noqa: N812
 from .. import init
 from .module import Module
@@ -123,7 +125,7 @@ class Sigmoid(Module):
 
     def forward(self, input: Any) -> Any:  # noqa: A002
         """The function of each element."""
-        return F.sigmoid(input)
+        return torch.sigmoid(input)
 
 
 class Hardsigmoid(Module):
@@ -143,7 +145,7 @@ class Tanh(Module):
 
     def forward(self, input: Any) -> Any:  # noqa: A002
         """The function of each element."""
-        return F.tanh(input)
+        return torch.tanh(input)
 
 
 class SiLU(Module):
@@ -475,7 +477,7 @@ class PReLU(Module):
         super().__init__()
         self.num_parameters = num_parameters
         self.init = init
-        self.weight = empty_parameter((num_parameters,), device, dtype)
+        self.weight = empty_parameter(num_parameters, device, dtype)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

@@ -45,11 +45,11 @@ class _NormBase(Module):
         self.affine = affine
         self.track_running_stats = track_running_stats
         if affine:
-            self.weight = empty_parameter((num_features,), device, dtype)
+            self.weight = empty_parameter(num_features, device, dtype)
         else:
             self.register_parameter("weight", None)
         if affine and bias:
-            self.bias = empty_parameter((num_features,), device, dtype)
+            self.bias = empty_parameter(num_features, device, dtype)
         else:
             self.register_parameter("bias", None)
         if track_running_stats:
@@ -57,7 +57,8 @@ class _NormBase(Module):
             variance = torch.ones(num_features, device=device, dtype=dtype)
             self.register_buffer("running_mean", mean)
             self.register_buffer("running_var", variance)
-            self.register_buffer("num_batches_tracked", torch.tensor(0, dtype=dtypes.int64))
+            count = torch.tensor(0, dtype=dtypes.int64, device=device)
+            self.register_buffer("num_batches_tracked", count)
         else:
             for name in ("running_mean", "running_var", "num_batches_tracked"):
                 self.register_buffer(name, None)
@@ -104,6 +105,15 @@ class _NormBase(Module):
 
 
 class _BatchNorm(_NormBase):
+    def __init__(
+        self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1,
+        affine: bool = True, track_running_stats: bool = True, device: Any = None,
+        dtype: Any = None, *, bias: bool = True,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias
+        )
+
     def forward(self, input: Any) -> Any:  # noqa: A002
         """Normalised, of the same shape."""
         self._check_input_dim(input)
@@ -255,7 +265,7 @@ class SyncBatchNorm(_BatchNorm):
         return result
 
 
-class _LazyNorm(LazyModuleMixin):
+class _LazyNormBase(LazyModuleMixin):
     """The number of features is the size of the first input's axis 1."""
 
     def __init__(
@@ -273,7 +283,7 @@ class _LazyNorm(LazyModuleMixin):
         if track_running_stats:
             self.running_mean = UninitializedBuffer(**place)
             self.running_var = UninitializedBuffer(**place)
-            self.num_batches_tracked = torch.tensor(0, dtype=dtypes.int64)
+            self.num_batches_tracked = torch.tensor(0, dtype=dtypes.int64, device=device)
 
     def reset_parameters(self: Any) -> None:
         """Draw the values once the shapes are known."""
@@ -290,37 +300,37 @@ class _LazyNorm(LazyModuleMixin):
             self.reset_parameters()
 
 
-class LazyBatchNorm1d(_LazyNorm, BatchNorm1d):
+class LazyBatchNorm1d(_LazyNormBase, BatchNorm1d):
     """A :class:`BatchNorm1d` that takes its number of features from its first input."""
 
     cls_to_become = BatchNorm1d
 
 
-class LazyBatchNorm2d(_LazyNorm, BatchNorm2d):
+class LazyBatchNorm2d(_LazyNormBase, BatchNorm2d):
     """A :class:`BatchNorm2d` that takes its number of features from its first input."""
 
     cls_to_become = BatchNorm2d
 
 
-class LazyBatchNorm3d(_LazyNorm, BatchNorm3d):
+class LazyBatchNorm3d(_LazyNormBase, BatchNorm3d):
     """A :class:`BatchNorm3d` that takes its number of features from its first input."""
 
     cls_to_become = BatchNorm3d
 
 
-class LazyInstanceNorm1d(_LazyNorm, InstanceNorm1d):
+class LazyInstanceNorm1d(_LazyNormBase, InstanceNorm1d):
     """A :class:`InstanceNorm1d` that takes its number of features from its first input."""
 
     cls_to_become = InstanceNorm1d
 
 
-class LazyInstanceNorm2d(_LazyNorm, InstanceNorm2d):
+class LazyInstanceNorm2d(_LazyNormBase, InstanceNorm2d):
     """A :class:`InstanceNorm2d` that takes its number of features from its first input."""
 
     cls_to_become = InstanceNorm2d
 
 
-class LazyInstanceNorm3d(_LazyNorm, InstanceNorm3d):
+class LazyInstanceNorm3d(_LazyNormBase, InstanceNorm3d):
     """A :class:`InstanceNorm3d` that takes its number of features from its first input."""
 
     cls_to_become = InstanceNorm3d

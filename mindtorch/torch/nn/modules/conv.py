@@ -51,7 +51,7 @@ class _ConvNd(Module):
         )
         self.weight = empty_parameter((*channels, *kernel_size), device, dtype)
         if bias:
-            self.bias = empty_parameter((out_channels,), device, dtype)
+            self.bias = empty_parameter(out_channels, device, dtype)
         else:
             self.register_parameter("bias", None)
         self.reset_parameters()
@@ -243,12 +243,20 @@ class ConvTranspose3d(_ConvTransposeNd):
     _spatial = 3
 
 
-class _LazyConv(LazyModuleMixin):
+class _LazyConvXdMixin(LazyModuleMixin):
     _names: tuple[str, ...] = (
         "stride", "padding", "dilation", "groups", "bias", "padding_mode", "device", "dtype",
     )  # fmt: skip
 
     def __init__(self: Any, out_channels: int, kernel_size: Any, *args: Any, **kwargs: Any) -> None:
+        own, most = f"{type(self).__name__}.__init__()", len(self._names) + 3
+        if len(args) > len(self._names):
+            raise TypeError(
+                f"{own} takes from 3 to {most} positional arguments but {len(args) + 3} were given"
+            )
+        strange = [name for name in kwargs if name not in self._names]
+        if strange:
+            raise TypeError(f"{own} got an unexpected keyword argument '{strange[0]}'")
         options = dict(zip(self._names, args, strict=False)) | kwargs
         bias = options.pop("bias", True)
         groups = options.pop("groups", 1)
@@ -269,6 +277,11 @@ class _LazyConv(LazyModuleMixin):
         if not self.has_uninitialized_params():
             return
         batched = input.dim() == self._spatial + 2
+        if not batched and input.dim() != self._spatial + 1:
+            raise RuntimeError(
+                f"Expected {self._spatial + 1}D (unbatched) or {self._spatial + 2}D (batched) "
+                f"input to {type(self).__name__}, but got input of size: {input.shape}"
+            )
         self.in_channels = input.shape[1 if batched else 0]
         if self.in_channels % self.groups != 0:
             raise ValueError("in_channels must be divisible by groups")
@@ -282,25 +295,25 @@ class _LazyConv(LazyModuleMixin):
         self.reset_parameters()
 
 
-class LazyConv1d(_LazyConv, Conv1d):
+class LazyConv1d(_LazyConvXdMixin, Conv1d):
     """A :class:`Conv1d` whose ``in_channels`` is that of its first input."""
 
     cls_to_become = Conv1d
 
 
-class LazyConv2d(_LazyConv, Conv2d):
+class LazyConv2d(_LazyConvXdMixin, Conv2d):
     """A :class:`Conv2d` whose ``in_channels`` is that of its first input."""
 
     cls_to_become = Conv2d
 
 
-class LazyConv3d(_LazyConv, Conv3d):
+class LazyConv3d(_LazyConvXdMixin, Conv3d):
     """A :class:`Conv3d` whose ``in_channels`` is that of its first input."""
 
     cls_to_become = Conv3d
 
 
-class _LazyConvTranspose(_LazyConv):
+class _LazyConvTranspose(_LazyConvXdMixin):
     _names = (
         "stride", "padding", "output_padding", "groups", "bias", "dilation", "padding_mode",
         "device", "dtype",

@@ -50,7 +50,7 @@ class Linear(Module):
         self.out_features = out_features
         self.weight = empty_parameter((out_features, in_features), device, dtype)
         if bias:
-            self.bias = empty_parameter((out_features,), device, dtype)
+            self.bias = empty_parameter(out_features, device, dtype)
         else:
             self.register_parameter("bias", None)
         self.reset_parameters()
@@ -103,7 +103,7 @@ class Bilinear(Module):
         self.out_features = out_features
         self.weight = empty_parameter((out_features, in1_features, in2_features), device, dtype)
         if bias:
-            self.bias = empty_parameter((out_features,), device, dtype)
+            self.bias = empty_parameter(out_features, device, dtype)
         else:
             self.register_parameter("bias", None)
         self.reset_parameters()

@@ -8,6 +8,7 @@ from typing import Any
 
 from .. import functional as F  # noqa: N812
 from .._reduction import legacy_get_string
+from .distance import PairwiseDistance
 from .linear import Linear
 from .module import Module
 
@@ -286,6 +287,10 @@ class TripletMarginLoss(_Loss):
         reduction: str = "mean",
     ) -> None:  # fmt: skip
         super().__init__(size_average, reduce, reduction)
+        if margin <= 0:
+            raise ValueError(
+                f"TripletMarginLoss: expected margin to be greater than 0, got {margin} instead"
+            )
         self.margin = margin
         self.p = p
         self.eps = eps
@@ -469,7 +474,7 @@ class TripletMarginWithDistanceLoss(_Loss):
                 f"{margin} instead"
             )
         self.distance_function = (
-            F.pairwise_distance if distance_function is None else distance_function
+            PairwiseDistance() if distance_function is None else distance_function
         )
         self.margin = margin
         self.swap = swap

@@ -16,11 +16,11 @@ from mindtorch.engine.compile.guards.module_changes import module_changed
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import scripts
 
+from ...utils.hooks import RemovableHandle
 from ..parameter import Buffer, Parameter
 from ._backward_hooks import hook_last_node, passage
 from ._changes import ChangesMixin
 from ._compiled_parts import call_compiled, forward_of
-from ._handles import RemovableHandle
 from ._state import EXTRA_STATE_KEY, StateMixin, _IncompatibleKeys
 
 __all__ = [

@@ -108,7 +108,7 @@ class GroupNorm(Module):
         self.eps = eps
         self.affine = affine
         for name, present in (("weight", affine), ("bias", affine and bias)):
-            made = empty_parameter((num_channels,), device, dtype) if present else None
+            made = empty_parameter(num_channels, device, dtype) if present else None
             self.register_parameter(name, made)
         self.reset_parameters()
 

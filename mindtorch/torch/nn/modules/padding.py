@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import functional as F  # noqa: N812
+from ._own_names import name_apart
 from .module import Module
 from .utils import ntuple
 
@@ -26,6 +27,14 @@ class _Pad(Module):
     def extra_repr(self) -> str:
         """The arguments."""
         return f"{self.padding}"
+
+
+class _ReflectionPadNd(_Pad):
+    """Adds the elements next to an end, turned around."""
+
+
+class _ReplicationPadNd(_Pad):
+    """Adds the last element again."""
 
 
 class _ConstantPadNd(_Pad):
@@ -64,7 +73,8 @@ def _define() -> list[str]:
     """ConstantPad1d ... CircularPad3d."""
     kinds = {
         "ConstantPad": (_ConstantPadNd, "constant"), "ZeroPad": (_ZeroPadNd, "constant"),
-        "ReflectionPad": (_Pad, "reflect"), "ReplicationPad": (_Pad, "replicate"),
+        "ReflectionPad": (_ReflectionPadNd, "reflect"),
+        "ReplicationPad": (_ReplicationPadNd, "replicate"),
         "CircularPad": (_CircularPadNd, "circular"),
     }  # fmt: skip
     names = []
@@ -80,4 +90,5 @@ def _define() -> list[str]:
     return names
 
 
+name_apart([_ReflectionPadNd, _ReplicationPadNd])
 __all__ = _define()  # noqa: PLE0605

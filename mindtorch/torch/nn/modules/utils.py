@@ -10,6 +10,7 @@ from mindtorch.engine import dtypes
 from mindtorch.engine.aval import aval
 
 from ..._api.arguments import as_device, as_dtype, as_shape
+from ..._api.invalid_arguments import type_name
 from ...functions.creation import new_empty
 from ..parameter import Parameter
 
@@ -47,6 +48,10 @@ def _list_with_default(out_size: Any, defaults: list[int]) -> Any:
 
 def empty_parameter(shape: Any, device: Any = None, dtype: Any = None) -> Any:
     """A parameter of this shape whose values are yet to be drawn."""
+    if not isinstance(shape, (tuple, list)) and not hasattr(shape, "__index__"):
+        raise TypeError(
+            f"empty(): argument 'size' (position 1) must be tuple of ints, not {type_name(shape)}"
+        )
     shape = as_shape((shape,), "empty")
     for n in shape:
         if n < 0:
