@@ -232,7 +232,7 @@ def _function(public: Public, name: str) -> Callable[..., Any]:
         if synonyms and kwargs:
             given = {synonyms.get(each, each): value for each, value in kwargs.items()}
         try:
-            return body(*args, **given)
+            return body(*args, **given) if given else body(*args)
         except Exception:
             again = respelled(public.body, name, args, kwargs)
             wrong = None if again else wrong_call(name, args, kwargs)
@@ -256,7 +256,7 @@ def _method(public: Public, name: str) -> Callable[..., Any]:
         if synonyms and kwargs:
             kwargs = {synonyms.get(each, each): value for each, value in kwargs.items()}
         try:
-            return body(self, *args, **kwargs)
+            return body(self, *args, **kwargs) if kwargs else body(self, *args)
         except Exception:
             again = respelled(public.body, name, (self, *args), kwargs, method=True)
             wrong = None if again else wrong_call(name, args, kwargs, method=True)
@@ -282,7 +282,7 @@ def _with_out(public: Public, name: str) -> Callable[..., Any]:
         if synonyms and kwargs:
             kwargs = {synonyms.get(each, each): value for each, value in kwargs.items()}
         try:
-            result = body(*args, **kwargs)
+            result = body(*args, **kwargs) if kwargs else body(*args)
         except Exception:
             again = respelled(public.body, name, args, kwargs)
             shown = kwargs if out is None else kwargs | {"out": out}
