@@ -221,11 +221,15 @@ def cached_write(
     return code.function(("mode", *names), head)
 
 
-def kept_result(name: str, count: int, data: Any, aval: Any) -> Callable[..., Any]:
-    """``call(mode, *given)``, with so many tensors, that makes a tensor of a copy of ``data``."""
+def kept_result(
+    name: str, count: int, aval: Any, memory: Callable[..., Any], *arguments: Any
+) -> Callable[..., Any]:
+    """``call(mode, *given)``, with so many tensors, that makes a tensor of ``memory(*arguments)``."""
     given = ("mode", *[f"x{i}" for i in range(count)])
-    body = f"{result_text('result', 'c0()', 'c1')}return result"
-    return bound(code_of(name, given, 2, body), data.copy, aval)
+    taken = f"c1({', '.join(f'c{i}' for i in range(2, 2 + len(arguments)))})"
+    body = f"{result_text('result', taken, 'c0')}return result"
+    code = code_of(name, given, 2 + len(arguments), body)
+    return bound(code, aval, memory, *arguments)
 
 
 def _one_op(recorder: Any, wanted: tuple[int, ...]) -> Callable[..., Any] | None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from mindtorch.kernels.codegen.jit import entry_point, kernel
 
-from . import norm_order, reduction, strided_copy, variance
+from . import norm_order, reduction, softmax, strided_copy, variance
 from .cat_flip_roll_pad import dense, picture
 from .complex_numbers import logaddexp as complex_logaddexp
 from .strided_copy import ordered
@@ -436,3 +436,6 @@ def logsumexp(out: Any, x: Any, *, axis: Any, keepdims: bool) -> None:
     top = np.where(np.isfinite(top), top, 0)
     total = np.log(np.sum(np.exp(x - top), axis, keepdims=True)) + top
     out[...] = total.reshape(out.shape)
+
+
+logsumexp.plan = softmax.logsumexp_plan

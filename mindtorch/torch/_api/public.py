@@ -65,7 +65,7 @@ class Public:
             other arguments, so that calls are repeated from their ops. Short functions are not
             marked: to look a call up would take as long.
         constant: the elements of its result follow from the same, so that small results are kept
-            and copied.
+            and copied; "memory": they are what memory holds.
         checked: the body would take what torch refuses, so that arguments are checked first.
         not_none: as a method, it has no argument or an axis, which is not None.
         kinds_checked: calls that the cache meets first are checked by their arguments' kinds.
@@ -93,7 +93,7 @@ class Public:
         autocast: str | None = None,
         autocast_cuda: str | None = None,
         cacheable: bool = False,
-        constant: bool = False,
+        constant: bool | str = False,
         checked: bool = False,
         not_none: bool = False,
         kinds_checked: bool = False,

@@ -160,7 +160,7 @@ def _cubic(x: Any, places: Sequence[Any], padding_mode: str, align: bool) -> Any
 
 
 @functional(
-    autocast=FULL, autocast_cuda=WIDEST, checked=True,
+    autocast=FULL, autocast_cuda=WIDEST, checked=True, cacheable=True,
     kernel=Kernel(
         "grid_sampler", "input grid mode padding_mode align_corners",
         turned={
