@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ _MOST = 1 << 62
 
 def whole_numbers(start: int, step: int, count: int) -> Any:
     """So many whole numbers; those beyond int64 wrap around."""
+    count = operator.index(count)
     end = start + count * step
     if -_MOST < start < _MOST and -_MOST < end < _MOST:
         return np.arange(start, end, step, np.int64)
