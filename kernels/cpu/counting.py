@@ -46,6 +46,16 @@ def extremes(x: Any) -> Any:
     return found.tolist()
 
 
+def lie_within(x: Any, low: float, high: float) -> bool:
+    """Whether all elements lie between two numbers; NaN does not."""
+    if not x.size:
+        return True
+    if not is_counted(x):
+        return bool(((x >= low) & (x <= high)).all())
+    least, greatest = extremes(x)
+    return bool(low <= least and greatest <= high)
+
+
 @kernel
 def _occurrences(out: Any, x: Any, low: int) -> None:
     for i in range(x.size):
