@@ -16,7 +16,7 @@ def whole_numbers(start: int, step: int, count: int) -> Any:
     count = operator.index(count)
     end = start + count * step
     if -_MOST < start < _MOST and -_MOST < end < _MOST:
-        return np.arange(start, end, step, np.int64)
+        return np.arange(start, end, step, dtype=np.int64)
     return start + np.arange(count, dtype=np.int64) * step
 
 

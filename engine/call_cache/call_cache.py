@@ -344,10 +344,10 @@ def _copies_of(name: str, count: int, made: Any) -> Callable[..., Any] | None:
 def _memory_of(name: str, count: int, made: Any) -> Callable[..., Any] | None:
     """``call(mode, *tensors)``, so many, that makes such a tensor; None where one is no new memory
     without a history."""
-    described = getattr(made, "aval", None)
-    if made.__class__ is not result_types[0] or made._node is not None or (
-        described.device is not cpu or made.flat.size != described.extent or described.weak
-    ):
+    if made.__class__ is not result_types[0] or made._node is not None:
+        return None
+    described = made.aval
+    if described.device is not cpu or made.flat.size != described.extent or described.weak:
         return None
     return kept_result(name, count, described, empty, described.extent, described.dtype.np)
 

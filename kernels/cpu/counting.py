@@ -13,6 +13,7 @@ import numpy as np
 
 from mindtorch.kernels.codegen.jit import entry_point, kernel
 
+from .float_bits import choose
 from .via_float32 import flat
 
 _FEW = 16  # values that an element is compared with one by one
@@ -71,11 +72,12 @@ def occurrences(x: Any, low: int, count: int) -> Any:
 
 @kernel
 def _in_bins(out: Any, x: Any, low: Any, high: Any, width: Any, bins: int) -> None:
-    count = x.dtype.type(bins)
+    count, last = x.dtype.type(bins), bins - 1
     for i in range(x.size):
         value = x[i]
         if low <= value and value <= high:
-            place = min(np.int64(np.floor((value - low) / width * count)), bins - 1)
+            place = np.int64(np.floor((value - low) / width * count))
+            place = choose(place > last, np.int64(last), place)
             out[np.uint64((i & 3) * bins + place)] += 1
 
 

@@ -331,8 +331,8 @@ def _extreme_planner(greatest: bool) -> Callable[..., Callable[..., None] | None
     return plan
 
 
-cummax.plan = _extreme_planner(True)  # type: ignore[attr-defined]
-cummin.plan = _extreme_planner(False)  # type: ignore[attr-defined]
+cummax.plan = _extreme_planner(True)
+cummin.plan = _extreme_planner(False)
 
 
 def _running_extreme(outs: Any, x: Any, axis: int, extreme: Any) -> None:

@@ -150,5 +150,5 @@ def resize_gradient(out: Any, g: Any, *, steps: Any, mode: str, align: bool) -> 
     _passes(out, g, True, steps, mode, align)(out.reshape(-1), flat(g))
 
 
-resize.plan = functools.partial(_plan, back=False)  # type: ignore[attr-defined]
-resize_gradient.plan = functools.partial(_plan, back=True)  # type: ignore[attr-defined]
+resize.plan = functools.partial(_plan, back=False)
+resize_gradient.plan = functools.partial(_plan, back=True)

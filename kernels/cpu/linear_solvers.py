@@ -118,7 +118,7 @@ def _inverse_plan(outs: Any, ins: Any, *, check: str) -> Callable[..., None] | N
     return invert
 
 
-inverse.plan = _inverse_plan  # type: ignore[attr-defined]
+inverse.plan = _inverse_plan
 
 
 def _shaped(numbers: Any, layout: Any) -> Any:
@@ -138,7 +138,7 @@ def _det_plan(outs: Any, ins: Any) -> Callable[..., None] | None:
     return lambda out, x: run(out, x, n, by_rows)
 
 
-det.plan = _det_plan  # type: ignore[attr-defined]
+det.plan = _det_plan
 
 
 def slogdet(outs: Any, x: Any) -> None:
@@ -207,7 +207,7 @@ def _solve_plan(outs: Any, ins: Any, *, check: str) -> Callable[..., None] | Non
     return solved
 
 
-solve.plan = _solve_plan  # type: ignore[attr-defined]
+solve.plan = _solve_plan
 
 
 @writes_columns
@@ -247,7 +247,7 @@ def _triangular_plan(
     return solved
 
 
-solve_triangular.plan = _triangular_plan  # type: ignore[attr-defined]
+solve_triangular.plan = _triangular_plan
 
 
 def _substituted(x: Any, y: Any, upper: bool, unit: bool) -> Any:
@@ -306,7 +306,7 @@ def _cholesky_plan(
     return factored
 
 
-cholesky.plan = _cholesky_plan  # type: ignore[attr-defined]
+cholesky.plan = _cholesky_plan
 
 
 @writes_columns
@@ -349,7 +349,7 @@ def _lstsq_plan(
     return lambda out, rank, values, x, y: run(out, rank, x, y, limit, *sizes, by_rows, y_by_rows)
 
 
-lstsq.plan = _lstsq_plan  # type: ignore[attr-defined]
+lstsq.plan = _lstsq_plan
 
 
 def _by_pivoted_qr(x: Any, y: Any, rcond: float) -> tuple[Any, int]:

@@ -147,7 +147,7 @@ def _qr_plan(outs: Any, ins: Any, *, mode: str) -> Callable[..., None] | None:
     return lambda q, r, x: run(q, r, x, count, m, n, k, by_rows)
 
 
-qr.plan = _qr_plan  # type: ignore[attr-defined]
+qr.plan = _qr_plan
 
 
 def geqrf(outs: Any, x: Any) -> None:
@@ -191,7 +191,7 @@ def _eigh_plan(
     return found
 
 
-eigh.plan = _eigh_plan  # type: ignore[attr-defined]
+eigh.plan = _eigh_plan
 
 
 def _eigh(x: Any, triangle: Any, name: str) -> Any:
@@ -233,7 +233,7 @@ def _svd_plan(
     return found
 
 
-svd.plan = _svd_plan  # type: ignore[attr-defined]
+svd.plan = _svd_plan
 
 
 def _thin_svd(x: Any) -> Any:

@@ -342,7 +342,7 @@ def _group_plan(outs: Any, ins: Any, *, groups: int, eps: float) -> Callable[...
     return lambda *arrays: run(*[missing if each is None else each for each in arrays])
 
 
-group_norm.plan = _group_plan  # type: ignore[attr-defined]
+group_norm.plan = _group_plan
 
 
 @in_float32

@@ -38,7 +38,7 @@ def _erfinv_plan(outs: Any, ins: Any) -> Any:
     return erfinv32 if known else None
 
 
-erfinv.plan = _erfinv_plan  # type: ignore[attr-defined]
+erfinv.plan = _erfinv_plan
 
 
 def zeta(out: Any, x: Any, y: Any) -> None:

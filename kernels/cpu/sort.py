@@ -318,4 +318,4 @@ def searchsorted(out: Any, boundaries: Any, values: Any, *, right: bool) -> None
         target[i] = np.searchsorted(row, wanted[i], side)
 
 
-searchsorted.plan = searching.plan  # type: ignore[attr-defined]
+searchsorted.plan = searching.plan
