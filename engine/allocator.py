@@ -53,6 +53,7 @@ _LINE = 64  # bytes of a cache line, and of the widest vector register
 _IN_LINE_FROM = 16384  # bytes from which loops gain more than finding a line costs
 _first: Any = ctypes.c_char.from_buffer
 _address_of = ctypes.addressof
+_array, _new, _BYTE = np.ndarray, np.empty, np.dtype(np.uint8)
 
 
 def empty(size: int, dtype: np.dtype[Any]) -> Any:
@@ -66,9 +67,9 @@ def empty(size: int, dtype: np.dtype[Any]) -> Any:
     try:
         count = size * dtype.itemsize
         if count < _IN_LINE_FROM:
-            return np.empty(size, dtype)
-        block = np.empty(count + _LINE, np.uint8)
-        return np.ndarray(size, dtype, block, -_address_of(_first(block)) % _LINE)
+            return _new(size, dtype)
+        block = _new(count + _LINE, _BYTE)
+        return _array(size, dtype, block, -_address_of(_first(block)) % _LINE)
     except (MemoryError, ValueError):
         raise refusal(size, dtype) from None
 

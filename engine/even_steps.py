@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
 
 from . import dtypes
 
+_MOST = 1 << 62
 
 def whole_numbers(start: int, step: int, count: int) -> Any:
-    if not start and step == 1:
-        return np.arange(count)
+    """So many whole numbers; those beyond int64 wrap around."""
+    count = operator.index(count)
+    end = start + count * step
+    if -_MOST < start < _MOST and -_MOST < end < _MOST:
+        return np.arange(start, end, step, dtype=np.int64)
     return start + np.arange(count, dtype=np.int64) * step
 
 

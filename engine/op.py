@@ -269,10 +269,13 @@ class Op(Dispatch):
         return self.bind(avals, in_avals, params)
 
     def _writes_as_they_lie(self, avals: Any, in_avals: Any) -> bool:
-        """Whether the kernel itself writes results whose channels lie last."""
+        """Whether the kernel itself writes results whose channels lie last, or in columns."""
         if any(a is not None and a.device is not cpu for a in (*avals, *in_avals)):
             return False
-        marked = getattr(find_kernel(self, "cpu"), "writes_channels_last", False)
+        kernel = find_kernel(self, "cpu")
+        if getattr(kernel, "writes_columns", False):
+            return True
+        marked = getattr(kernel, "writes_channels_last", False)
         return marked and all(a.contiguous or is_channels_last(a.shape, a.strides) for a in avals)
 
     def _moved(self, avals: Any, in_avals: Any, params: dict[str, Any]) -> Callable[..., Any]:

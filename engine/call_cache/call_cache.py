@@ -338,7 +338,18 @@ def _copies_of(name: str, count: int, made: Any) -> Callable[..., Any] | None:
     data, described = made.flat, made.aval
     if described.device is not cpu or data.size != described.extent or data.nbytes > _FEW_BYTES:
         return None
-    return kept_result(name, count, data.copy(), described)
+    return kept_result(name, count, described, data.copy().copy)
+
+
+def _memory_of(name: str, count: int, made: Any) -> Callable[..., Any] | None:
+    """``call(mode, *tensors)``, so many, that makes such a tensor; None where one is no new memory
+    without a history."""
+    if made.__class__ is not result_types[0] or made._node is not None:
+        return None
+    described = made.aval
+    if described.device is not cpu or made.flat.size != described.extent or described.weak:
+        return None
+    return kept_result(name, count, described, empty, described.extent, described.dtype.np)
 
 
 def apart(given: list[Any], mode: int) -> bool:
@@ -366,7 +377,7 @@ def cached(
     check: Callable[[Any, Any], None] | None = None,
     others: Implementations = NO_OTHERS,
     writes: bool = False,
-    constant: bool = False,
+    constant: bool | str = False,
 ) -> Callable[..., Any]:
     """``function``, whose calls are cached. Its first argument is a tensor or has some in it.
 
@@ -380,6 +391,7 @@ def cached(
         writes: it ends with one write to its first argument, which it returns. Where something is
             tracked, or two arguments share memory, it is called as it is.
         constant: the elements of its result follow, too: a small one is kept, and later calls copy.
+            "memory": they are what memory holds, and later calls take memory.
     """
     table = Bounded(_MOST_CALLS)
     tables_of_plans.append(table)
@@ -403,7 +415,8 @@ def cached(
             name, run = function.__name__, functools.partial(function, *args, **kwargs)
             # of a tensor that stands for a number the elements are read
             result, follows = record_call(name, given, run) if given else (run(), True)
-            table.keep(signature, _copies_of(name, len(given), result) if follows else None)
+            keep = _memory_of if constant == "memory" else _copies_of
+            table.keep(signature, keep(name, len(given), result) if follows else None)
             return result
         if writes:
             if not given or args[0] is not given[0] or not apart(given, local.mode):

@@ -78,8 +78,10 @@ class _Code:
         """Write the nodes as allocations and kernels, for the values ``wanted``; whether they can
         be written so."""
         recorder = self.recorder
-        inputs = [v.number for node in self.nodes for v in node.inputs if v is not None]
-        used = {*wanted, *inputs}
+        used = set(wanted)
+        for node, plan in zip(reversed(self.nodes), reversed(self.plans), strict=True):
+            if plan.kind != VIEW or node.outputs[0].number in used:  # views that nobody asks for
+                used.update(v.number for v in node.inputs if v is not None)
         for i, aval in enumerate(recorder.avals):
             self.arrays[i] = f"x{i}.flat", aval
         for i, tensor in recorder.constants.items():
@@ -90,7 +92,7 @@ class _Code:
             start = node.outputs[0].number
             if plan.kind == VIEW:
                 viewed: Any = node.inputs[0]
-                if not self._view(plan, viewed.number, start):
+                if start in used and not self._view(plan, viewed.number, start):
                     return False
                 continue
             texts = ["None" if v is None else self.arrays[v.number][0] for v in node.inputs]
@@ -221,11 +223,15 @@ def cached_write(
     return code.function(("mode", *names), head)
 
 
-def kept_result(name: str, count: int, data: Any, aval: Any) -> Callable[..., Any]:
-    """``call(mode, *given)``, with so many tensors, that makes a tensor of a copy of ``data``."""
+def kept_result(
+    name: str, count: int, aval: Any, memory: Callable[..., Any], *arguments: Any
+) -> Callable[..., Any]:
+    """``call(mode, *given)``, with so many tensors, that makes one of ``memory(*arguments)``."""
     given = ("mode", *[f"x{i}" for i in range(count)])
-    body = f"{result_text('result', 'c0()', 'c1')}return result"
-    return bound(code_of(name, given, 2, body), data.copy, aval)
+    taken = f"c1({', '.join(f'c{i}' for i in range(2, 2 + len(arguments)))})"
+    body = f"{result_text('result', taken, 'c0')}return result"
+    code = code_of(name, given, 2 + len(arguments), body)
+    return bound(code, aval, memory, *arguments)
 
 
 def _one_op(recorder: Any, wanted: tuple[int, ...]) -> Callable[..., Any] | None:

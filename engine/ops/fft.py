@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..aval import Aval, aval, dense_like
+from ..aval import Aval, aval
 from ..op import Op
 from ..result_strides import follow_real_transform, follow_transform, follow_transform_back
 from ..tensor import constant, full_flat
@@ -16,15 +16,18 @@ Axes = tuple[int, ...]
 
 
 def _complex_aval(x: Aval, *, axes: Axes, norm: str, forward: bool) -> Aval:
-    return dense_like(x)
+    return aval(x.shape, x.dtype.to_complex(), None, x.device)
 
 
-# the transform of complex numbers over ``axes``
+def _complex_vjp(g: Any, avals: Any, axes: Axes, norm: str, forward: bool) -> Any:
+    turned = complex_to_complex(g, axes=axes, norm=norm, forward=not forward)
+    return turned if avals[0].dtype.is_complex else real(turned)
+
+
+# the transform of complex numbers over ``axes``; real ones are such without an imaginary part
 complex_to_complex = Op(
     "_fft_c2c", _complex_aval, "fft.complex_to_complex", layout=follow_transform,
-    grad_name="FftC2CBackward0",
-    vjp=lambda g, axes, norm, forward: complex_to_complex(
-        g, axes=axes, norm=norm, forward=not forward),
+    grad_name="FftC2CBackward0", vjp=_complex_vjp,
 )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ Depthwise convolutions have loops of their own.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -129,39 +130,45 @@ def _strip_width(plan: geometry.Geometry, dtype: Any) -> int:
     return widest // 2 if row >= widest // 2 >= 8 else 0
 
 
-def _correlate_strips(
-    out: Any, source: Any, weight: Any, bias: Any, plan: geometry.Geometry, width: int
-) -> None:
-    """The same for few channels of results, in vectors of ``width``."""
+def _strip_sums(plan: geometry.Geometry, width: int, dtype: Any) -> Callable[..., None]:
+    """:func:`_correlate` for few channels of results, in vectors of ``width``."""
     channels, groups, images = plan.channels, plan.groups, plan.images
-    step = out.size // (images * groups * channels)
-    if not plan.complete:
-        out[:] = 0
     order = np.arange(channels)[:, None] * plan.channel_step
-    offsets = np.zeros(groups * channels, out.dtype)
-    if bias is not None:
-        offsets[:] = bias
-    shares = weight.reshape(groups, -1)
-    packed = [
-        (strips(channels, phase.step, width, bool(plan.chained), out.dtype), phase,
-         shares[:, order + phase.weights].reshape(-1))
+    phases = [
+        (strips(channels, phase.step, width, bool(plan.chained), dtype),
+         (order + phase.weights).reshape(-1),
+         (phase.pixels, phase.taps, phase.places, phase.vectors(width), phase.terms(width, plan),
+          phase.dense), phase.row)
         for phase in plan.phases
     ]  # fmt: skip
+    terms = sum(p.taps.size * p.places.size for p in plan.phases)
+    nothing = np.zeros(groups * channels, dtype)
 
-    def run(first: int, last: int) -> None:
-        made = workspace(2 * channels * width, out.dtype, "made")
-        for start in range(first, last, plan.together):
-            count = min(plan.together, last - start)
-            padded = padded_images(plan, source, start, count)
-            for code, phase, held in packed:
-                code(
-                    out, padded, held, offsets, phase.pixels, phase.taps, phase.places,
-                    phase.vectors(width), phase.terms(width, plan), phase.dense, start, count,
-                    plan.image_pitch, groups, plan.group_pitch, step, channels, phase.row, made,
-                )  # fmt: skip
+    def sums(out: Any, source: Any, weight: Any, bias: Any = None) -> None:
+        step = out.size // (images * groups * channels)
+        if not plan.complete:
+            out[:] = 0
+        offsets = nothing if bias is None else np.ascontiguousarray(bias, dtype)
+        if groups == 1:
+            packed = [weight.take(places) for _, places, _, _ in phases]
+        else:
+            shares = weight.reshape(groups, -1)
+            packed = [shares[:, places].reshape(-1) for _, places, _, _ in phases]
 
-    work = out.size * sum(p.taps.size * p.places.size for p in plan.phases) // max(step, 1)
-    share_out(images, work, run)
+        def run(first: int, last: int) -> None:
+            made = workspace(2 * channels * width, dtype, "made")
+            for start in range(first, last, plan.together):
+                count = min(plan.together, last - start)
+                padded = padded_images(plan, source, start, count)
+                for (code, _, facts, row), held in zip(phases, packed, strict=True):
+                    code(
+                        out, padded, held, offsets, *facts, start, count, plan.image_pitch, groups,
+                        plan.group_pitch, step, channels, row, made,
+                    )  # fmt: skip
+
+        share_out(images, out.size * terms // max(step, 1), run)
+
+    return sums
 
 
 def _sum_weights(out: Any, g_: Any, x: Any, plan: geometry.Geometry) -> None:
@@ -257,7 +264,7 @@ def _correlated(
     factors = _flat(weight, target.dtype, plan.weight_last)
     width = 0 if last else _strip_width(plan, target.dtype)
     if width:
-        _correlate_strips(target, source, factors, offset, plan, width)
+        _strip_sums(plan, width, target.dtype)(target, source, factors, offset)
     elif in_panels.suits(plan, target.dtype):
         in_panels.correlate(target, source, factors, offset, plan)
     else:
@@ -447,9 +454,7 @@ def _input_plan(outs: Any, ins: Any, **params: Any) -> Any:
 def _sums(plan: geometry.Geometry, dtype: Any) -> Any:
     width = 0 if plan.last else _strip_width(plan, dtype)
     if width:
-        return lambda out, source, weight, bias=None: _correlate_strips(
-            out, source, weight, bias, plan, width
-        )
+        return _strip_sums(plan, width, dtype)
     made = in_panels.correlate if in_panels.suits(plan, dtype) else _correlate
     return lambda out, source, weight, bias=None: made(out, source, weight, bias, plan)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from mindtorch.kernels.codegen.jit import entry_point, kernel
 
-from . import norm_order, reduction, strided_copy, variance
+from . import norm_order, reduction, softmax, strided_copy, variance
 from .cat_flip_roll_pad import dense, picture
 from .complex_numbers import logaddexp as complex_logaddexp
 from .strided_copy import ordered
@@ -301,20 +301,38 @@ def _name(dtype: Any) -> str:
     return str(dtype.name)
 
 
-def _compiled_extreme(values: Any, indices: Any, x: Any, axis: int, greatest: bool) -> None:
-    """:func:`_running_extreme` of types that the loop is compiled for."""
-    outer, n, inner = picture(x.shape, axis)
-    kind = _name(x.dtype)
+def _bound_extreme(shape: Any, dtype: Any, axis: int, greatest: bool) -> Callable[..., None]:
+    """:func:`_running_extreme` on flat arrays, of types that the loop is compiled for."""
+    outer, n, inner = picture(shape, axis)
+    kind = _name(dtype)
     run = entry_point(
         _extremes,
         f"void({kind}[::1], int64[::1], {kind}[::1], int64, int64, boolean, int64, int64)",
     )
-    arrays = values.reshape(-1), indices.reshape(-1), ordered(x).reshape(-1)
+    smallest = 1 + _SERIAL // (n * inner)
+    if outer < 2 * smallest:
+        return lambda *arrays: run(*arrays, n, inner, greatest, 0, outer)
+    return lambda *arrays: parallel_for(
+        outer, lambda first, last: run(*arrays, n, inner, greatest, first, last), smallest
+    )
 
-    def some_rows(first: int, last: int) -> None:
-        run(*arrays, n, inner, greatest, first, last)
 
-    parallel_for(outer, some_rows, 1 + _SERIAL // (n * inner))
+def _compiled_extreme(values: Any, indices: Any, x: Any, axis: int, greatest: bool) -> None:
+    run = _bound_extreme(x.shape, x.dtype, axis, greatest)
+    run(values.reshape(-1), indices.reshape(-1), ordered(x).reshape(-1))
+
+
+def _extreme_planner(greatest: bool) -> Callable[..., Callable[..., None] | None]:
+    def plan(outs: Any, ins: Any, *, axis: int) -> Callable[..., None] | None:
+        (x,) = ins
+        known = _name(x.dtype) in _COMPARED and x.shape and all(map(dense, (*outs, x)))
+        return _bound_extreme(x.shape, x.dtype, axis, greatest) if known else None
+
+    return plan
+
+
+cummax.plan = _extreme_planner(True)
+cummin.plan = _extreme_planner(False)
 
 
 def _running_extreme(outs: Any, x: Any, axis: int, extreme: Any) -> None:
@@ -436,3 +454,6 @@ def logsumexp(out: Any, x: Any, *, axis: Any, keepdims: bool) -> None:
     top = np.where(np.isfinite(top), top, 0)
     total = np.log(np.sum(np.exp(x - top), axis, keepdims=True)) + top
     out[...] = total.reshape(out.shape)
+
+
+logsumexp.plan = softmax.logsumexp_plan

@@ -6,14 +6,27 @@ of points) or "count" (their number).
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
-from numba import get_num_threads
+from .thread_pool import get_num_threads
 
-# what scipy calls these factors for the forward and the backward transform
+# what scipy calls these factors for the forward and the backward transform, and pocketfft for both
 _FORWARD = {"none": "backward", "root": "ortho", "count": "forward"}
 _BACKWARD = {"none": "forward", "root": "ortho", "count": "backward"}
+_NUMBERS = {"none": 0, "root": 1, "count": 2}
 _SMALLEST_FOR_THREADS = 1 << 15
+
+
+@functools.cache
+def _pocketfft() -> Any:
+    """The library that scipy's functions call, which writes where it is told to and takes a fifth
+    of their time for few points; None where scipy has it at another place."""
+    try:
+        from scipy.fft._pocketfft import pypocketfft
+    except ImportError:
+        return None
+    return pypocketfft
 
 
 def _threads(x: Any) -> int:
@@ -24,6 +37,10 @@ def complex_to_complex(
     out: Any, x: Any, *, axes: tuple[int, ...], norm: str, forward: bool
 ) -> None:
     """The transform (``forward``: exp(-2 pi i jk / n)) over ``axes``."""
+    library = _pocketfft()
+    if library is not None:
+        library.c2c(x, axes, forward, _NUMBERS[norm], out, _threads(x))
+        return
     from scipy import fft
 
     transform, names = (fft.fftn, _FORWARD) if forward else (fft.ifftn, _BACKWARD)
@@ -32,6 +49,10 @@ def complex_to_complex(
 
 def real_to_complex(out: Any, x: Any, *, axes: tuple[int, ...], norm: str) -> None:
     """The forward transform of real numbers; of the last of ``axes`` the first half is kept."""
+    library = _pocketfft()
+    if library is not None:
+        library.r2c(x, axes, True, _NUMBERS[norm], out, _threads(x))
+        return
     from scipy import fft
 
     out[...] = fft.rfftn(x, axes=axes, norm=_FORWARD[norm], workers=_threads(x))
@@ -39,6 +60,10 @@ def real_to_complex(out: Any, x: Any, *, axes: tuple[int, ...], norm: str) -> No
 
 def complex_to_real(out: Any, x: Any, *, axes: tuple[int, ...], norm: str, size: int) -> None:
     """The backward transform to real numbers, from half of the last of ``axes``."""
+    library = _pocketfft()
+    if library is not None:
+        library.c2r(x, axes, size, False, _NUMBERS[norm], out, _threads(x))
+        return
     from scipy import fft
 
     sizes = [*[x.shape[a] for a in axes[:-1]], size]

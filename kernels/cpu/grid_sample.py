@@ -7,13 +7,15 @@ axes'. ``order`` says how often the weights of rows and columns are differentiat
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, cast
 
 import numpy as np
 
-from mindtorch.kernels.codegen.jit import kernel
+from mindtorch.kernels.codegen.jit import entry_point, kernel
 
 from . import grid_sample_3d as volumes
+from .cat_flip_roll_pad import dense
 from .float_bits import fma, nearest
 from .grid_coordinates import MODES, PADDINGS, reflected
 from .thread_pool import parallel_for
@@ -229,24 +231,42 @@ def _slopes(out: Any, g: Any, x: Any, grid: Any, sizes: Any, how: Any, orders: A
                         out[first + 2 * i + d] += sums[k, i] * weights[k, i]
 
 
-def _run(
-    function: Any, arrays: Any, image: Any, grid: Any, mode: str, padding_mode: str, align: bool,
+def _bound(
+    function: Any, arrays: int, image: Any, grid: Any, mode: str, padding_mode: str, align: bool,
     order: Any,
-) -> None:  # fmt: skip
-    """``function`` on pieces of the batch."""
+) -> Callable[..., None]:  # fmt: skip
+    """``run(*flat arrays)``, so many: ``function`` on pieces of the batch."""
     batch, channels, height, width = image.shape
     places = grid.shape[1] * grid.shape[2]
     how = np.array([MODES.index(mode), PADDINGS.index(padding_mode), align], np.int64)
     orders = np.array(order, np.int64)
+    vectors = ", ".join([f"{grid.dtype.name}[::1]"] * arrays)
+    run = entry_point(function, f"void({vectors}, UniTuple(int64, 5), int64[::1], int64[::1])")
+    serial = 1 + _SERIAL // max(channels * places, 1)
 
-    def part(first: int, last: int) -> None:
-        pieces = [each[first * (each.size // batch) : last * (each.size // batch)]
-                  for each in arrays]  # fmt: skip
-        sizes = (last - first, channels, height, width, places)
-        function(*pieces, sizes, how, orders)
+    def call(*flats: Any) -> None:
+        if batch <= serial:
+            run(*flats, (batch, channels, height, width, places), how, orders)
+            return
 
-    if batch:
-        parallel_for(batch, part, 1 + _SERIAL // max(channels * places, 1))
+        def part(first: int, last: int) -> None:
+            pieces = [
+                each[first * (each.size // batch) : last * (each.size // batch)] for each in flats
+            ]
+            run(*pieces, (last - first, channels, height, width, places), how, orders)
+
+        parallel_for(batch, part, serial)
+
+    return call
+
+
+def _run(function: Any, arrays: list[Any], image: Any, grid: Any, *how: Any) -> None:
+    """``function`` on arrays, of which the first is the result."""
+    if image.ndim == 5:
+        volume_function = getattr(volumes, function.__name__[1:])
+        volumes.on_volumes(volume_function, arrays, image, grid, *how)
+    elif image.shape[0]:
+        _bound(function, len(arrays), image, grid, *how)(*[flat(x) for x in arrays])
 
 
 @in_float32
@@ -254,13 +274,7 @@ def grid_sample(
     out: Any, x: Any, grid: Any, *, mode: str, padding_mode: str, align: bool, order: Any
 ) -> None:
     """``x`` [N, C, H, W] at the places of ``grid`` [N, rows, columns, 2]."""
-    if x.ndim == 5:
-        volumes.on_volumes(
-            volumes.sample, [out, x, grid], x, grid, mode, padding_mode, align, order
-        )
-        return
-    arrays = (out.reshape(-1), flat(x), flat(grid))
-    _run(_sample, arrays, x, grid, mode, padding_mode, align, order)
+    _run(_sample, [out, x, grid], x, grid, mode, padding_mode, align, order)
 
 
 @in_float32
@@ -268,13 +282,7 @@ def grid_spread(
     out: Any, g: Any, grid: Any, *, mode: str, padding_mode: str, align: bool, order: Any
 ) -> None:
     """The transpose of :func:`grid_sample` in ``x``."""
-    if out.ndim == 5:
-        volumes.on_volumes(
-            volumes.spread, [out, g, grid], out, grid, mode, padding_mode, align, order
-        )
-        return
-    arrays = (out.reshape(-1), flat(g), flat(grid))
-    _run(_spread, arrays, out, grid, mode, padding_mode, align, order)
+    _run(_spread, [out, g, grid], out, grid, mode, padding_mode, align, order)
 
 
 @in_float32
@@ -282,15 +290,27 @@ def grid_slopes(
     out: Any, g: Any, x: Any, grid: Any, *, mode: str, padding_mode: str, align: bool, order: Any
 ) -> None:
     """The gradient of :func:`grid_sample` by ``grid``."""
-    if x.ndim == 5:
-        volumes.on_volumes(
-            volumes.slopes, [out, g, x, grid], x, grid, mode, padding_mode, align, order
-        )
-        return
-    arrays = (out.reshape(-1), flat(g), flat(x), flat(grid))
-    _run(_slopes, arrays, x, grid, mode, padding_mode, align, order)
+    _run(_slopes, [out, g, x, grid], x, grid, mode, padding_mode, align, order)
 
 
-grid_sample.plan = volumes.planned(volumes.sample, 1)
-grid_spread.plan = volumes.planned(volumes.spread, 0)
-grid_slopes.plan = volumes.planned(volumes.slopes, 2)
+def _planned(function: Any, at: int) -> Callable[..., Any]:
+    """What makes plans for ``function``, whose array number ``at`` is the image."""
+    of_volumes = volumes.planned(getattr(volumes, function.__name__[1:]), at)
+
+    def plan(
+        outs: Any, ins: Any, *, mode: str, padding_mode: str, align: bool, order: Any
+    ) -> Callable[..., None] | None:
+        arrays = (*outs, *ins)
+        how = {"mode": mode, "padding_mode": padding_mode, "align": align, "order": order}
+        if len(arrays[at].shape) == 5:
+            return cast("Callable[..., None] | None", of_volumes(outs, ins, **how))
+        if any(x.dtype not in (np.float32, np.float64) or not dense(x) for x in arrays):
+            return None
+        return _bound(function, len(arrays), arrays[at], arrays[-1], **how)
+
+    return plan
+
+
+grid_sample.plan = _planned(_sample, 1)
+grid_spread.plan = _planned(_spread, 0)
+grid_slopes.plan = _planned(_slopes, 2)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import functools
+import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from mindtorch.kernels.codegen.interpolation_weights import passes
-from mindtorch.kernels.codegen.jit import kernel
+from mindtorch.kernels.codegen.jit import entry_point, kernel
 
+from .cat_flip_roll_pad import dense
 from .thread_pool import parallel_for
 from .via_float32 import flat, in_float32
 
@@ -77,42 +81,74 @@ def _row(
             target[j] = total
 
 
-def _resized(
-    out: Any, x: Any, old: Any, new: Any, steps: Any, mode: str, align: bool, back: bool
-) -> None:
-    """``x`` resized pass by pass, some planes at a time."""
-    todo = passes(old, new, steps, mode, align, x.dtype, back)
-    planes = int(x.shape[0] * x.shape[1])
-    source, result = flat(x), out.reshape(-1)
-    if not todo:
-        result[:] = source
-        return
-    size, made = source.size // max(planes, 1), result.size // max(planes, 1)
+_TABLE = "int64[::1], int64[::1], {0}[::1]"
 
-    def part(first: int, last: int) -> None:
-        here = source[first * size : last * size]
-        for place, (outer, before, inner, (starts, *weighed)) in enumerate(todo):
-            count = (last - first) * outer
+
+def _passes(
+    out: Any, x: Any, back: bool, steps: Any, mode: str, align: bool
+) -> Callable[..., None]:
+    """``run(out, x)`` on flat arrays: planes resized pass by pass, some at a time."""
+    planes, given, wanted = x.shape[0] * x.shape[1], tuple(x.shape[2:]), tuple(out.shape[2:])
+    old, new, kind = (wanted, given, x.dtype) if back else (given, wanted, x.dtype)
+    todo = passes(old, new, steps, mode, align, kind, back)
+    if not todo:
+        return _copied
+    name = kind.name
+    tables = _TABLE.format(name)
+    row = entry_point(_row, f"void({name}[::1], {name}[::1], int64, int64, {tables})")
+    axis = entry_point(_axis, f"void({name}[::1], {name}[::1], int64, int64, int64, {tables})")
+    size, made = math.prod(given), math.prod(wanted)
+    serial = 1 + _SERIAL // max(size, made, 1)
+
+    def some(out: Any, x: Any, count: int) -> None:
+        here = x
+        for place, (outer, before, inner, table) in enumerate(todo):
             if place == len(todo) - 1:
-                after = result[first * made : last * made]
+                after = out
             else:
-                after = np.empty(count * (starts.size - 1) * inner, x.dtype)
+                after = np.empty(count * outer * (table[0].size - 1) * inner, kind)
             if inner == 1:
-                _row(after, here, count, before, starts, *weighed)
+                row(after, here, count * outer, before, *table)
             else:
-                _axis(after, here, count, before, inner, starts, *weighed)
+                axis(after, here, count * outer, before, inner, *table)
             here = after
 
-    parallel_for(planes, part, 1 + _SERIAL // max(size, made, 1))
+    def run(out: Any, x: Any) -> None:
+        if planes <= serial:
+            some(out, x, planes)
+            return
+        parallel_for(
+            planes,
+            lambda first, last: some(
+                out[first * made : last * made], x[first * size : last * size], last - first
+            ),
+            serial,
+        )
+
+    return run
+
+
+def _copied(out: Any, x: Any) -> None:
+    out[:] = x[: out.size]
+
+
+def _plan(outs: Any, ins: Any, back: bool, **how: Any) -> Callable[..., None] | None:
+    (out,), (x,) = outs, ins
+    known = x.dtype == out.dtype and x.dtype in (np.float32, np.float64)
+    return _passes(out, x, back, **how) if known and dense(x) and dense(out) else None
 
 
 @in_float32
 def resize(out: Any, x: Any, *, steps: Any, mode: str, align: bool) -> None:
     """The spatial axes of ``x`` [N, C, ...] in the lengths of ``out``."""
-    _resized(out, x, tuple(x.shape[2:]), tuple(out.shape[2:]), steps, mode, align, False)
+    _passes(out, x, False, steps, mode, align)(out.reshape(-1), flat(x))
 
 
 @in_float32
 def resize_gradient(out: Any, g: Any, *, steps: Any, mode: str, align: bool) -> None:
     """The transpose of :func:`resize`."""
-    _resized(out, g, tuple(out.shape[2:]), tuple(g.shape[2:]), steps, mode, align, True)
+    _passes(out, g, True, steps, mode, align)(out.reshape(-1), flat(g))
+
+
+resize.plan = functools.partial(_plan, back=False)
+resize_gradient.plan = functools.partial(_plan, back=True)

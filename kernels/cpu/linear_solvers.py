@@ -7,7 +7,8 @@ name it leaves LAPACK's number for each matrix in ``info``.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,24 @@ import numpy as np
 from mindtorch.kernels.support.errors import LinAlgError
 
 from . import openblas
+from .elementwise import strided
+from .lapack_loops import (
+    LOWER,
+    PLAIN,
+    TURNED,
+    UNIT,
+    UPPER,
+    cholesky_of,
+    compiled,
+    determinant_of,
+    in_columns,
+    inverse_of,
+    least_squares_of,
+    order_of,
+    solution_of,
+    triangular_of,
+    writes_columns,
+)  # fmt: skip
 from .thread_pool import get_num_threads
 
 _SINGULAR_INVERSE = (
@@ -70,6 +89,7 @@ def euclidean_distance(out: Any, x: Any, y: Any) -> None:
     np.sqrt(np.maximum(out, 0, out=out), out=out)
 
 
+@writes_columns
 def inverse(outs: Any, x: Any, *, check: str) -> None:
     """``out @ x = 1``."""
     out, info = outs
@@ -84,9 +104,41 @@ def inverse(outs: Any, x: Any, *, check: str) -> None:
         raise_for(info, check, _SINGULAR_INVERSE)
 
 
+def _inverse_plan(outs: Any, ins: Any, *, check: str) -> Callable[..., None] | None:
+    (x,), by_rows = ins, order_of(ins[0])
+    if by_rows is None or not in_columns(outs[0]):
+        return None
+    run, n = compiled(inverse_of, x, "rirnb"), x.shape[-1]
+
+    def invert(out: Any, info: Any, x: Any) -> None:
+        run(out, info, x, n, by_rows)
+        if info.any():
+            raise_for(_shaped(info, outs[1]), check, _SINGULAR_INVERSE)
+
+    return invert
+
+
+inverse.plan = _inverse_plan
+
+
+def _shaped(numbers: Any, layout: Any) -> Any:
+    return numbers.reshape(layout.shape)
+
+
 def det(out: Any, x: Any) -> None:
     """The determinant."""
     out[...] = np.linalg.det(x)
+
+
+def _det_plan(outs: Any, ins: Any) -> Callable[..., None] | None:
+    (x,), by_rows = ins, order_of(ins[0])
+    if by_rows is None:
+        return None
+    run, n = compiled(determinant_of, x, "rrnb"), x.shape[-1]
+    return lambda out, x: run(out, x, n, by_rows)
+
+
+det.plan = _det_plan
 
 
 def slogdet(outs: Any, x: Any) -> None:
@@ -121,6 +173,7 @@ def _cofactors_of_any(x: Any) -> Any:
     return factors * sign[..., None, None]
 
 
+@writes_columns
 def solve(outs: Any, x: Any, y: Any, *, check: str) -> None:
     """``x @ out = y``."""
     out, info = outs
@@ -137,6 +190,27 @@ def solve(outs: Any, x: Any, y: Any, *, check: str) -> None:
             out[place] = np.nan if singular[place] else np.linalg.solve(each, right)
 
 
+def _solve_plan(outs: Any, ins: Any, *, check: str) -> Callable[..., None] | None:
+    x, y = ins
+    by_rows, y_by_rows = order_of(x, outs[0]), order_of(y, outs[0])
+    if by_rows is None or y_by_rows is None or not in_columns(outs[0]):
+        return None
+    if len(x.shape) != len(y.shape) or x.shape[:-2] != y.shape[:-2]:
+        return None
+    run, n, k = compiled(solution_of, x, "rirrnnbb"), x.shape[-1], y.shape[-1]
+
+    def solved(out: Any, info: Any, x: Any, y: Any) -> None:
+        run(out, info, x, y, n, k, by_rows, y_by_rows)
+        if info.any():
+            raise_for(_shaped(info, outs[1]), check, _SINGULAR_SYSTEM)
+
+    return solved
+
+
+solve.plan = _solve_plan
+
+
+@writes_columns
 def solve_triangular(out: Any, x: Any, y: Any, *, upper: bool, unit: bool) -> None:
     """``x @ out = y`` for triangular ``x``, the other triangle not read."""
     solver = lapack("trtrs", x)
@@ -148,6 +222,32 @@ def solve_triangular(out: Any, x: Any, y: Any, *, upper: bool, unit: bool) -> No
             with np.errstate(all="ignore"):
                 solution = _substituted(each, right, upper, unit)
         out[place] = solution
+
+
+def _triangular_plan(
+    outs: Any, ins: Any, *, upper: bool, unit: bool
+) -> Callable[..., None] | None:
+    (out,), (x, y) = outs, ins
+    by_rows, y_by_rows = order_of(x, out), order_of(y, out)
+    if by_rows is None or y_by_rows is None or not in_columns(out):
+        return None
+    if len(x.shape) != len(y.shape):
+        return None
+    run = compiled(triangular_of, x, "rrrnnnbnnn", "int64")
+    n, k = y.shape[-2:]
+    count = math.prod(x.shape[:-2])
+    triangle = UPPER if upper != by_rows else LOWER
+    flags = triangle, TURNED if by_rows else PLAIN, UNIT if unit else PLAIN
+
+    def solved(target: Any, left: Any, right: Any) -> None:
+        if run(target, left, right, count, n, k, y_by_rows, *flags):  # a zero on a diagonal
+            arrays = strided(left, x), strided(right, y)
+            solve_triangular(strided(target, out), *arrays, upper=upper, unit=unit)
+
+    return solved
+
+
+solve_triangular.plan = _triangular_plan
 
 
 def _substituted(x: Any, y: Any, upper: bool, unit: bool) -> Any:
@@ -169,6 +269,7 @@ def cholesky_solve(out: Any, y: Any, low: Any, *, upper: bool) -> None:
         out[place] = solver(factor, right, lower=not upper)[0]
 
 
+@writes_columns
 def cholesky(outs: Any, x: Any, *, check: str, upper: bool = False) -> None:
     """``out @ out^H = x``, ``out`` lower triangular; only one triangle is read."""
     out, info = outs
@@ -189,6 +290,26 @@ def cholesky(outs: Any, x: Any, *, check: str, upper: bool = False) -> None:
         raise_for(info, check, _NOT_POSITIVE)
 
 
+def _cholesky_plan(
+    outs: Any, ins: Any, *, check: str, upper: bool = False
+) -> Callable[..., None] | None:
+    (x,), by_rows = ins, order_of(ins[0])
+    if by_rows is None or not in_columns(outs[0]):
+        return None
+    run, n = compiled(cholesky_of, x, "rirnb"), x.shape[-1]
+
+    def factored(out: Any, info: Any, x: Any) -> None:
+        run(out, info, x, n, by_rows != upper)
+        if info.any():
+            raise_for(_shaped(info, outs[1]), check, _NOT_POSITIVE)
+
+    return factored
+
+
+cholesky.plan = _cholesky_plan
+
+
+@writes_columns
 def lstsq(outs: Any, x: Any, y: Any, *, rcond: float, driver: str) -> None:
     """The ``out`` that makes ``x @ out - y`` least, the rank, and the singular values.
 
@@ -212,6 +333,23 @@ def lstsq(outs: Any, x: Any, y: Any, *, rcond: float, driver: str) -> None:
         else:
             solution, values[place], rank[place] = _by_values(driver, each, wide, rcond)
         out[place] = solution[:n]
+
+
+def _lstsq_plan(
+    outs: Any, ins: Any, *, rcond: float, driver: str
+) -> Callable[..., None] | None:
+    out, (x, y) = outs[0], ins
+    by_rows, y_by_rows = order_of(x, out), order_of(y, out)
+    if driver != "gelsy" or by_rows is None or y_by_rows is None or not in_columns(out):
+        return None
+    if len(x.shape) != len(y.shape):
+        return None
+    run = compiled(least_squares_of, x, "rlrrrnnnbb")
+    limit, sizes = np.full(1, rcond, x.dtype), (*x.shape[-2:], y.shape[-1])
+    return lambda out, rank, values, x, y: run(out, rank, x, y, limit, *sizes, by_rows, y_by_rows)
+
+
+lstsq.plan = _lstsq_plan
 
 
 def _by_pivoted_qr(x: Any, y: Any, rcond: float) -> tuple[Any, int]:

@@ -3,10 +3,24 @@
 from __future__ import annotations
 
 import ctypes
+import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from .elementwise import strided
+from .lapack_loops import (
+    LOWER,
+    UPPER,
+    compiled,
+    in_columns,
+    order_of,
+    orthogonal_of,
+    singular_of,
+    symmetric_of,
+    writes_columns,
+)  # fmt: skip
 from .linear_solvers import lapack, places, raise_for
 from .openblas import library
 
@@ -113,6 +127,7 @@ def ldl_solve(out: Any, x: Any, pivots: Any, y: Any, *, hermitian: bool) -> None
 _POINTER = ctypes.c_void_p
 
 
+@writes_columns
 def qr(outs: Any, x: Any, *, mode: str) -> None:
     """``x = q @ r``; for the mode "r" only ``r``."""
     if mode == "r":
@@ -120,6 +135,19 @@ def qr(outs: Any, x: Any, *, mode: str) -> None:
     else:
         kind: Any = mode
         outs[0][...], outs[1][...] = np.linalg.qr(x, kind)
+
+
+def _qr_plan(outs: Any, ins: Any, *, mode: str) -> Callable[..., None] | None:
+    (x,), by_rows = ins, order_of(ins[0])
+    if mode == "r" or by_rows is None or not in_columns(*outs):
+        return None
+    run, k = compiled(orthogonal_of, x, "rrrnnnnb"), outs[0].shape[-1]
+    m, n = x.shape[-2:]
+    count = math.prod(x.shape[:-2])
+    return lambda q, r, x: run(q, r, x, count, m, n, k, by_rows)
+
+
+qr.plan = _qr_plan
 
 
 def geqrf(outs: Any, x: Any) -> None:
@@ -141,9 +169,29 @@ def householder_product(out: Any, x: Any, tau: Any) -> None:
             out[place] = multiply(np.array(x[place], order="F"), factors)[0]
 
 
+@writes_columns
 def eigh(outs: Any, x: Any, *, lower: bool, name: str) -> None:
     """Eigenvalues in ascending order, and eigenvectors, of Hermitian matrices."""
     outs[0][...], outs[1][...] = _eigh(x, "L" if lower else "U", name)
+
+
+def _eigh_plan(
+    outs: Any, ins: Any, *, lower: bool, name: str
+) -> Callable[..., None] | None:
+    (x,), by_rows = ins, order_of(ins[0])
+    if by_rows is None or not in_columns(outs[1]):
+        return None
+    run, n = compiled(symmetric_of, x, "rrrnnbn", "int64"), x.shape[-1]
+    count, triangle = math.prod(x.shape[:-2]), LOWER if lower else UPPER
+
+    def found(values: Any, vectors: Any, given: Any) -> None:
+        if run(values, vectors, given, count, n, by_rows, triangle):
+            _eigh(strided(given, x), "L" if lower else "U", name)
+
+    return found
+
+
+eigh.plan = _eigh_plan
 
 
 def _eigh(x: Any, triangle: Any, name: str) -> Any:
@@ -161,9 +209,47 @@ def eig(outs: Any, x: Any) -> None:
     outs[0][...], outs[1][...] = np.linalg.eig(x)
 
 
+@writes_columns
 def svd(outs: Any, x: Any, *, full_matrices: bool, name: str) -> None:
     """``x = u @ diag(s) @ vh``, singular values in descending order."""
     outs[0][...], outs[1][...], outs[2][...] = _svd(x, full_matrices, name)
+
+
+def _svd_plan(
+    outs: Any, ins: Any, *, full_matrices: bool, name: str
+) -> Callable[..., None] | None:
+    (x,), by_rows = ins, order_of(ins[0])
+    if by_rows is None or not in_columns(outs[0], outs[2]):
+        return None
+    run = compiled(singular_of, x, "rrrrnnnnnb", "int64")
+    sizes = (
+        math.prod(x.shape[:-2]), *x.shape[-2:], outs[0].shape[-1], outs[2].shape[-2], by_rows
+    )  # fmt: skip
+
+    def found(u: Any, values: Any, vh: Any, given: Any) -> None:
+        if run(u, values, vh, given, *sizes):
+            _svd(strided(given, x), full_matrices, name)
+
+    return found
+
+
+svd.plan = _svd_plan
+
+
+def _thin_svd(x: Any) -> Any:
+    """``u``, ``s`` and ``vh`` of no more columns and rows than there are singular values."""
+    m, n = x.shape[-2:]
+    k = min(m, n)
+    if x.dtype.kind == "c" or not x.size:
+        return _svd(x, False, "linalg.svd")
+    x = np.ascontiguousarray(x)
+    shapes = (k, m), (k,), (n, k)
+    u, s, vh = (np.empty((*x.shape[:-2], *each), x.dtype) for each in shapes)
+    run = compiled(singular_of, x, "rrrrnnnnnb", "int64")
+    flat = [each.reshape(-1) for each in (u, s, vh, x)]
+    if run(*flat, math.prod(x.shape[:-2]), m, n, k, k, True):
+        return _svd(x, False, "linalg.svd")
+    return u.swapaxes(-1, -2), s, vh.swapaxes(-1, -2)
 
 
 def _svd(x: Any, full_matrices: bool, name: str) -> Any:
@@ -181,7 +267,7 @@ def pinv(out: Any, x: Any, atol: Any, rtol: Any, *, hermitian: bool) -> None:
         signed, u = _eigh(x, "L", "linalg.eigh")
         s, vh = np.abs(signed), np.conj(np.swapaxes(u, -1, -2))
     else:
-        u, s, vh = _svd(x, False, "linalg.svd")
+        u, s, vh = _thin_svd(x)
         signed = s
     if not s.shape[-1]:
         out[...] = 0

@@ -292,24 +292,57 @@ def _group_gradient(
                 out[j] = (slope[j] * w - offset - (row[j] - center) * pull) * scale
 
 
+def _bound_groups(x: Any, groups: int, eps: float) -> Callable[..., None]:
+    """``run(y, means, deviations, x, weight, bias)`` on flat arrays; empty where there is no weight
+    or bias."""
+    images, channels = x.shape[:2]
+    n = math.prod(x.shape[1:])
+    loop = entry_point(
+        _group_forward, f"void({f'{x.dtype.name}[::1], ' * 6}int64, int64, float64)"
+    )
+    smallest = 1 + _SERIAL // max(n, 1)
+
+    def run(y: Any, means: Any, deviations: Any, x: Any, factors: Any, terms: Any) -> None:
+        if images < 2 * smallest:
+            loop(y, means, deviations, x, factors, terms, channels, groups, eps)
+            return
+
+        def part(first: int, last: int) -> None:
+            sets, here = slice(first * groups, last * groups), slice(first * n, last * n)
+            loop(
+                y[here], means[sets], deviations[sets], x[here], factors, terms, channels, groups,
+                eps,
+            )  # fmt: skip
+
+        parallel_for(images, part, smallest)
+
+    return run
+
+
 @in_float32
 def group_norm(
     outs: Any, x: Any, weight: Any, bias: Any, *, groups: int, eps: float
 ) -> None:
     """``outs`` = (groups of channels normalised, means and inverse deviations [N, groups])."""
-    y, means, deviations, given = (v.reshape(-1) for v in (*outs, flat(x)))
+    arrays = [v.reshape(-1) for v in (*outs, flat(x))]
     factors, terms = optional(weight, x.dtype), optional(bias, x.dtype)
-    images, channels = x.shape[:2]
-    n = x.size // max(images, 1)
+    _bound_groups(x, groups, eps)(*arrays, factors, terms)
 
-    def part(first: int, last: int) -> None:
-        sets, here = slice(first * groups, last * groups), slice(first * n, last * n)
-        _group_forward(
-            y[here], means[sets], deviations[sets], given[here], factors, terms, channels, groups,
-            eps,
-        )  # fmt: skip
 
-    parallel_for(images, part, 1 + _SERIAL // max(n, 1))
+def _group_plan(outs: Any, ins: Any, *, groups: int, eps: float) -> Callable[..., None] | None:
+    x, *others = ins
+    given = [each for each in (*outs, *ins) if each is not None]
+    if x.dtype not in (np.float32, np.float64) or not all(map(dense, given)) or any(
+        each.dtype != x.dtype for each in given
+    ):
+        return None
+    run, missing = _bound_groups(x, groups, eps), np.empty(0, x.dtype)
+    if others == [None, None]:
+        return lambda *arrays: run(*arrays[:4], missing, missing)
+    return lambda *arrays: run(*[missing if each is None else each for each in arrays])
+
+
+group_norm.plan = _group_plan
 
 
 @in_float32

@@ -20,6 +20,7 @@ from .std_sort_order import SIGN, _sort, insert, select, select_one, sort_partly
 
 _FEW = 4096  # elements
 _STABLE = 64  # up to this length a stable order is made by insertion
+_RANKED = 8, 128  # lengths for which lesser keys are counted sooner than keys are sorted
 FIRST, LEAST, SORTED, STABLE, KTH, MEDIAN, NUMBERS, COMMONEST = range(8)
 _WORDS = {
     "float32": ("int32", 0x7FFFFFFF, 0x7F800000),
@@ -42,15 +43,47 @@ def _key(word: Any, limit: int, infinity: int) -> Any:
 
 
 @kernel
-def _chosen(keys: Any, places: Any, n: int, k: int, how: int, nans: bool) -> int:
+def _ranked(keys: Any, places: Any, held: Any, n: int) -> bool:
+    """Sort by the number of lesser keys, which vectors count; False, and nothing is done, where
+    keys are equal, whose order is another question."""
+    known, order, ranks = held[:n], held[n : 2 * n], held[2 * n : 3 * n]
+    for i in range(n):
+        known[i] = keys[i]
+        order[i] = -1
+        ranks[i] = 0
+    whole = n // 4 * 4
+    for j in range(0, whole, 4):
+        a, b, c, d = known[j], known[j + 1], known[j + 2], known[j + 3]
+        for i in range(ranks.size):
+            key = known[i]
+            ranks[i] += (a < key) + (b < key) + ((c < key) + (d < key))
+    for j in range(whole, n):
+        a = known[j]
+        for i in range(ranks.size):
+            ranks[i] += a < known[i]
+    for i in range(n):
+        order[np.uint64(ranks[i])] = i
+    for i in range(n):
+        if order[i] < 0:
+            return False
+    for i in range(n):
+        places[i] = order[i]
+        keys[i] = known[np.uint64(order[i])]
+    return True
+
+
+@kernel
+def _chosen(keys: Any, places: Any, n: int, k: int, how: int, nans: bool, done: bool) -> int:
     """Bring the ``k`` places that are asked for to the begin of ``places``, or say where the one
-    is that is."""
+    is that is. ``done``: they are sorted."""
     if how == FIRST:
         best = 0
         for j in range(1, n):
             if keys[j] < keys[best]:
                 best = j
         return best
+    if done and how in (LEAST, SORTED, STABLE):
+        return 0
     if how == LEAST:
         if k * 64 <= n:
             sort_partly(keys, places, 0, k, n)
@@ -62,9 +95,11 @@ def _chosen(keys: Any, places: Any, n: int, k: int, how: int, nans: bool) -> int
         _sort(keys, places, 0, n)
         return 0
     if how == KTH:
-        select_one(keys, places, k)
+        if not done:
+            select_one(keys, places, k)
         return k
-    insert(keys, places, 0, n)
+    if not done:
+        insert(keys, places, 0, n)
     numbers = n
     if nans and how != STABLE:
         while numbers > 0 and keys[numbers - 1] == SIGN:
@@ -91,17 +126,26 @@ def _rank(
 ) -> None:  # fmt: skip
     """``results`` values and places of each row; ``flips`` is -1 where the greatest come first."""
     keys, places = np.empty(n, np.int64), np.empty(n, np.int64)
+    counted = how != FIRST and n >= _RANKED[0] and n <= _RANKED[1]
+    held = np.empty(3 * n if counted else 0, np.int64)
     for row in range(outer * inner):
         o, i = row // inner, row % inner
         start, target = o * n * inner + i, o * results * inner + i
+        if inner == 1:
+            line = x[start : start + n]
+            for j in range(n):
+                keys[j] = _key(line[j], limit, infinity) ^ flips
+        else:
+            for j in range(n):
+                keys[j] = _key(x[np.uint64(start + j * inner)], limit, infinity) ^ flips
         for j in range(n):
-            keys[j] = _key(x[start + j * inner], limit, infinity) ^ flips
             places[j] = j
-        found = _chosen(keys, places, n, k, how, limit != 0)
+        done = counted and _ranked(keys, places, held, n)
+        found = _chosen(keys, places, n, k, how, limit != 0, done)
         for j in range(results):
-            at = places[found + j]
-            values[target + j * inner] = x[start + at * inner]
-            indices[target + j * inner] = at
+            at, to = places[np.uint64(found + j)], np.uint64(target + j * inner)
+            values[to] = x[np.uint64(start + at * inner)]
+            indices[to] = at
 
 
 def ranking(

@@ -8,6 +8,7 @@ exponentials and their sum, and to write the result. Sums of rows are added in f
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -27,6 +28,7 @@ from .via_float32 import in_float32
 
 _SIDE = 64
 _VECTOR = vector_bytes()
+_TOGETHER = 4096  # elements of rows whose logarithms are taken together
 _SERIAL = 65536  # elements that one thread reads sooner than two
 
 
@@ -88,12 +90,38 @@ def _row_loops(exponential: Any) -> dict[str, Any]:
 
     @kernel
     def log_softmax(out: Any, x: Any, outer: int, n: int, inner: int) -> None:
+        together = min(max(_TOGETHER // n, 1), outer)
+        totals, shifts = np.empty(together), np.empty(together, x.dtype)
+        for first in range(0, outer, together):
+            count = min(together, outer - first)
+            for k in range(count):
+                start = (first + k) * n
+                row = x[start : start + n]
+                shifts[k] = largest(row)
+                totals[k] = row_exponentials(out[start : start + n], row, shifts[k])
+            for k in range(count):
+                totals[k] = log64(totals[k])
+            for k in range(count):
+                start = (first + k) * n
+                row, result = x[start : start + n], out[start : start + n]
+                shift, offset = shifts[k], x.dtype.type(totals[k])
+                for i in range(n):
+                    result[i] = row[i] - shift - offset
+
+    @kernel
+    def logsumexp(out: Any, x: Any, outer: int, n: int, inner: int) -> None:
+        held = np.empty(n, x.dtype)
         for r in range(outer):
-            row, result = x[r * n : (r + 1) * n], out[r * n : (r + 1) * n]
+            row = x[r * n : (r + 1) * n]
             shift = largest(row)
-            offset = x.dtype.type(np.log(row_exponentials(result, row, shift)))
+            if shift - shift == 0:
+                total = row_exponentials(held, row, shift)
+                out[r] = x.dtype.type(log64(total) + shift)
+                continue
+            out[r] = shift  # infinite, unless there is NaN
             for i in range(n):
-                result[i] = row[i] - shift - offset
+                if row[i] != row[i]:
+                    out[r] = row[i]
 
     @kernel
     def softmax_gradient(out: Any, g: Any, y: Any, outer: int, n: int, inner: int) -> None:
@@ -115,7 +143,7 @@ def _row_loops(exponential: Any) -> dict[str, Any]:
 
     return {
         "softmax": softmax, "log_softmax": log_softmax, "softmax_gradient": softmax_gradient,
-        "log_softmax_gradient": log_softmax_gradient,
+        "log_softmax_gradient": log_softmax_gradient, "logsumexp": logsumexp,
     }  # fmt: skip
 
 
@@ -286,6 +314,34 @@ def _planner(name: str) -> Callable[..., Callable[..., None] | None]:
         return _over_rows(name, out.dtype, *picture(out.shape, axis))
 
     return plan
+
+
+def logsumexp_plan(
+    out_layouts: Any, in_layouts: Any, *, axis: tuple[int, ...], keepdims: bool
+) -> Callable[..., None] | None:
+    """Of dense arrays whose last axes are folded."""
+    (x,) = in_layouts
+    kept = len(x.shape) - len(axis)
+    behind = set(axis) == {*range(kept, len(x.shape))}
+    if x.dtype not in _BY_TYPE or not axis or not behind or not dense(x):
+        return None
+    outer, n = math.prod(x.shape[:kept]), math.prod(x.shape[kept:])
+    if not outer or not n:
+        return None
+    loop, smallest = _bound("logsumexp", x.dtype, 1), 1 + _SERIAL // n
+    if outer < 2 * smallest:
+        return lambda target, source: loop(target, source, outer, n, 1)
+
+    def run(target: Any, source: Any) -> None:
+        parallel_for(
+            outer,
+            lambda first, last: loop(
+                target[first:last], source[first * n : last * n], last - first, n, 1
+            ),
+            smallest,
+        )
+
+    return run
 
 
 def _apply(name: str, out: Any, ins: Any, axis: int) -> None:

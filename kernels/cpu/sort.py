@@ -302,7 +302,7 @@ sort.plan, topk.plan, kthvalue.plan = _sort_plan, _topk_plan, _kth_plan
 
 def searchsorted(out: Any, boundaries: Any, values: Any, *, right: bool) -> None:
     """Where each of ``values`` would be inserted into the sorted last axis of ``boundaries``."""
-    if values.size >= _FEWEST_SEARCHED and values.dtype == boundaries.dtype and (
+    if values.dtype == boundaries.dtype and (
         values.dtype.kind in "iu" or values.dtype in (np.float32, np.float64)
     ):
         searching.places(out, boundaries, values, right)
@@ -318,4 +318,4 @@ def searchsorted(out: Any, boundaries: Any, values: Any, *, right: bool) -> None
         target[i] = np.searchsorted(row, wanted[i], side)
 
 
-_FEWEST_SEARCHED = 512  # fewer are found before a loop would have been loaded
+searchsorted.plan = searching.plan

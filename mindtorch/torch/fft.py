@@ -96,7 +96,7 @@ def _points(n: int) -> int:
 
 
 def _complex(x: Any, n: Any, dim: int, norm: str | None, forward: bool) -> Any:
-    x = _promoted(x, True)
+    x = _promoted(x, False)
     axis = _axis(x, dim)
     size = _points(x.aval.shape[axis] if n is None else operator.index(n))
     x = _resized(x, (axis,), (size,))
@@ -206,11 +206,11 @@ def _need_axes(axes: Any, name: str) -> None:
 
 
 def _complex_axes(x: Any, s: Any, dim: Any, norm: str | None, forward: bool) -> Any:
-    x = _promoted(x, True)
+    x = _promoted(x, False)
     axes, sizes = _shapes(x, s, dim)
     x = _resized(x, axes, sizes)
     if not axes:
-        return movement.clone(x)
+        return movement.clone(_promoted(x, True))
     return ops.complex_to_complex(x, axes=axes, norm=_norm(norm, forward), forward=forward)
 
 

@@ -66,7 +66,7 @@ class Public:
             other arguments, so that calls are repeated from their ops. Short functions are not
             marked: to look a call up would take as long.
         constant: the elements of its result follow from the same, so that small results are kept
-            and copied.
+            and copied; "memory": they are what memory holds.
         checked: the body would take what torch refuses, so that arguments are checked first.
         not_none: as a method, it has no argument or an axis, which is not None.
         kinds_checked: calls that the cache meets first are checked by their arguments' kinds.
@@ -94,7 +94,7 @@ class Public:
         autocast: str | None = None,
         autocast_cuda: str | None = None,
         cacheable: bool = False,
-        constant: bool = False,
+        constant: bool | str = False,
         checked: bool = False,
         not_none: bool = False,
         kinds_checked: bool = False,
@@ -241,7 +241,7 @@ def _function(public: Public, name: str) -> Callable[..., Any]:
         if synonyms and kwargs:
             given = {synonyms.get(each, each): value for each, value in kwargs.items()}
         try:
-            return body(*args, **given)
+            return body(*args, **given) if given else body(*args)
         except Exception:
             again = respelled(public.body, name, args, kwargs)
             wrong = None if again else wrong_call(name, args, kwargs)
@@ -265,7 +265,7 @@ def _method(public: Public, name: str) -> Callable[..., Any]:
         if synonyms and kwargs:
             kwargs = {synonyms.get(each, each): value for each, value in kwargs.items()}
         try:
-            return body(self, *args, **kwargs)
+            return body(self, *args, **kwargs) if kwargs else body(self, *args)
         except Exception:
             bare = unbound(name, () if self is _NOT_GIVEN else (self,))
             if bare is not None:
@@ -298,7 +298,7 @@ def _with_out(public: Public, name: str) -> Callable[..., Any]:
         if synonyms and kwargs:
             kwargs = {synonyms.get(each, each): value for each, value in kwargs.items()}
         try:
-            result = body(*args, **kwargs)
+            result = body(*args, **kwargs) if kwargs else body(*args)
         except Exception:
             again = respelled(public.body, name, args, kwargs)
             shown = kwargs if out is None else kwargs | {"out": out}

@@ -18,6 +18,7 @@ from mindtorch.engine.ops import reduction as reductions
 from mindtorch.engine.ops.complex import imag
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import captures, constant, from_array, full_flat
+from mindtorch.kernels.cpu import counting
 
 from .._api.arguments import require_tensor
 from .._api.out_rules import EXACT, FOUND, ONLY_BOOLEAN, Out
@@ -217,8 +218,8 @@ def isin(
     def array_of(value: Any) -> Any:
         if not isinstance(value, EngineTensor):
             return value
-        value = value.detach()
-        return (value.float() if value.dtype is dtypes.bfloat16 else value).array()
+        half = value.aval.dtype is dtypes.bfloat16
+        return value.detach().float().array() if half else value.array()
 
     for each in (elements, test_elements):
         kind = "Bool" if isinstance(each, bool) else ""
@@ -227,6 +228,12 @@ def isin(
         if kind:
             raise RuntimeError(f"Unsupported input type encountered for isin(): {kind}")
     given, known = array_of(elements), array_of(test_elements)
-    found = np.isin(given, known, assume_unique=assume_unique, invert=invert)
+    found = None
+    if given.__class__ is np.ndarray and known.__class__ is np.ndarray:
+        found = counting.among(given, known)
+    if found is None:
+        found = np.isin(given, known, assume_unique=assume_unique, invert=invert)
+    elif invert:
+        found = ~found
     place = next((x.aval.device for x in (elements, test_elements) if hasattr(x, "aval")), cpu)
     return from_array(found, place)

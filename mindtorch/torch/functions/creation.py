@@ -166,7 +166,8 @@ def _define_filled(name: str, value: Any) -> None:
         return finish(made, requires_grad, layout, pin_memory)
 
     about = f"{_FILLED[value]} in the shape ``size``, of the default type unless given."
-    function(method=False, name=name, about=about, constant=True)(body)
+    kept = "memory" if value is None else True
+    function(method=False, name=name, about=about, constant=kept)(body)
 
 
 for _name, _value in (("zeros", 0), ("ones", 1), ("empty", None)):
@@ -238,7 +239,8 @@ def _define_like(name: str, value: Any) -> None:
         return finish(for_each_example(made, input), requires_grad, layout, pin_memory)
 
     about = f"{_FILLED[value]} in the shape, and unless given the type and layout, of ``input``."
-    function(method=False, name=name, about=about, constant=True)(body)
+    kept = "memory" if value is None else True
+    function(method=False, name=name, about=about, constant=kept)(body)
 
 
 for _name, _value in (("zeros_like", 0), ("ones_like", 1), ("empty_like", None)):
@@ -352,7 +354,8 @@ def _define_new(name: str, value: Any) -> None:
         return finish(for_each_example(made, self), requires_grad, layout, pin_memory)
 
     about = f"{_FILLED[value]} in the shape ``size``, in the tensor's type and on its device."
-    function(namespace=False, name=name, about=about, constant=True)(body)
+    kept = "memory" if value is None else True
+    function(namespace=False, name=name, about=about, constant=kept)(body)
 
 
 for _name, _value in (("new_zeros", 0), ("new_ones", 1), ("new_empty", None)):

@@ -131,7 +131,8 @@ _FLOATS, _INTEGERS = {float}, {int}
 
 def infer_array(data: Any, dtype: Any) -> Any:
     """A numpy array of nested data with the element type torch infers."""
-    if dtype is None and (array := _of_few(data)) is not None:
+    array = _of_few(data)
+    if array is not None and (dtype is None or array.dtype == dtype.np):
         return array
     if dtype in dtypes.NAMES_ONLY:
         aval((), dtype)  # says why there are no tensors of the type

@@ -11,7 +11,7 @@ import numpy as np
 from mindtorch.engine import dtypes, stored_types
 from mindtorch.engine.autograd import inplace, tape
 from mindtorch.engine.aval import aval, broadcast_shapes
-from mindtorch.engine.devices.device import meta
+from mindtorch.engine.devices.device import cpu, meta
 from mindtorch.engine.dtype_support import refuse, refuse_kinds
 from mindtorch.engine.ops import indexing as ops
 from mindtorch.engine.ops import movement
@@ -424,18 +424,24 @@ def nonzero(input: Any, *, as_tuple: bool = False) -> Any:  # noqa: A002
     Args:
         as_tuple: give one index tensor for each axis.
     """
-    array = vmap.known_values(input, vmap.SHAPE.format("nonzero"))
+    if input.flat.__class__ is np.ndarray:
+        array = input.array()
+    else:
+        array = vmap.known_values(input, vmap.SHAPE.format("nonzero"))
     if input.aval.dtype in dtypes.FLOATS_OF_8_BITS:
         refuse("nonzero_count_cpu", input.aval.dtype)
     if input.aval.dtype in dtypes.STORED:
         array = stored_types.widened(array)
-    if as_tuple:
+    if as_tuple and (not array.ndim or input.aval.device is not cpu):
         return nonzero(input if array.ndim else input.reshape(1)).unbind(1)
     if not array.ndim:
         return _places([], int(array != 0), input.aval.device)
     if array.dtype != np.bool_ and array.size > 64:
         array = array != 0  # numpy looks for what is True in vectors
     found = array.nonzero()
+    if as_tuple and input.aval.device is cpu:
+        described = aval((found[0].size,), dtypes.int64, (1,))
+        return tuple([make(np.ascontiguousarray(each), described) for each in found])
     return _places(found, found[0].size, input.aval.device)
 
 

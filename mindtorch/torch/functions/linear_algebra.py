@@ -64,8 +64,9 @@ def _drop(x: Any, axis: int) -> Any:
 @function(out=Out(INPUT_DTYPE))
 def matmul(input: Any, other: Any) -> Any:  # noqa: A002
     """The product of matrices (the last two axes), vectors and batches of them."""
-    require_tensor(input, "matmul", "input", 1)
-    require_tensor(other, "matmul", "other", 2)
+    if not (isinstance(input, EngineTensor) and isinstance(other, EngineTensor)):
+        require_tensor(input, "matmul", "input", 1)
+        require_tensor(other, "matmul", "other", 2)
     if input.aval.ndim == 2 and other.aval.ndim == 2:
         return ops.matmul(input, other)
     return _by_rank(input, other)

@@ -51,8 +51,9 @@ def _define_namesakes() -> None:
         call = methodcaller(name)
 
         def body(input: Any) -> Any:  # noqa: A002
-            require_tensor(input, name, "input", 1)
-            return call(input)
+            if isinstance(input, EngineTensor):
+                return call(input)
+            return require_tensor(input, name, "input", 1)
 
         body.__name__ = body.__qualname__ = name
         body.__doc__ = f"``input.{name}()``."

@@ -107,8 +107,11 @@ def diff(
     return x
 
 
-def _sides(y: Any, x: Any, dim: int, name: str) -> tuple[Any, Any, int]:
-    """The sums of neighbours along ``dim``, the steps of ``x`` where it is given, the axis."""
+def _sides(
+    y: Any, x: Any, dim: int, name: str, added: bool = True
+) -> tuple[Any, Any, int]:
+    """The sums of neighbours along ``dim`` (None unless ``added``), the steps of ``x`` where it is
+    given, the axis."""
     given = [tensor for tensor in (y, x) if tensor is not None]
     if any(tensor.aval.dtype is dtypes.bool_ for tensor in given):
         which = "`y`" if x is None else "`x` or `y`"
@@ -120,7 +123,7 @@ def _sides(y: Any, x: Any, dim: int, name: str) -> tuple[Any, Any, int]:
     steps = max(length - 1, 0)
     later = movement.slice_(y, axis=axis, start=min(length, 1), length=steps, step=1)
     earlier = movement.slice_(y, axis=axis, start=0, length=steps, step=1)
-    both = el.add(earlier, later)
+    both = el.add(earlier, later) if added else None
     if x is None:
         return both, None, axis
     if x.aval.ndim == 1:
@@ -140,7 +143,7 @@ def _sides(y: Any, x: Any, dim: int, name: str) -> tuple[Any, Any, int]:
 @function(method=False, aliases=("trapz",), cacheable=True)
 def trapezoid(y: Any, x: Any = None, *, dx: Any = 1, dim: int = -1) -> Any:
     """The integral of ``y`` along ``dim`` by the trapezoidal rule."""
-    both, width, axis = _sides(y, x, dim, "trapezoid")
+    both, width, axis = _sides(y, x, dim, "trapezoid", x is not None)
     if y.aval.ndim and y.aval.shape[axis] == 0:
         return y.new_zeros([n for i, n in enumerate(y.aval.shape) if i != axis])
     if width is not None:

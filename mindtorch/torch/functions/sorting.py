@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import Any
 
@@ -15,6 +16,7 @@ from mindtorch.engine.ops import indexing, movement, sorting
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array
 from mindtorch.engine.transforms import vmap
+from mindtorch.kernels.cpu import counting
 from mindtorch.torch.autograd.function import Underivable
 
 from .. import return_types
@@ -89,6 +91,8 @@ def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:  
 
 
 def _values(x: Any, name: str) -> Any:
+    if x.flat.__class__ is np.ndarray:
+        return x.array()
     return vmap.known_values(x, vmap.SHAPE.format(name))
 
 
@@ -114,8 +118,10 @@ def unique(
     if dim is not None:
         dim = single_axis(input, dim)
         _check_slices(array, dim)
-    wanted: dict[str, Any] = {"return_inverse": return_inverse, "return_counts": return_counts}
-    found: Any = np.unique(array, axis=dim, equal_nan=False, **wanted)
+    found: Any = _of_close_numbers(array, return_inverse) if dim is None else None
+    if found is None:
+        wanted: dict[str, Any] = {"return_inverse": return_inverse, "return_counts": return_counts}
+        found = np.unique(array, axis=dim, equal_nan=False, **wanted)
     values, *more = found if isinstance(found, tuple) else (found,)
     lying = np.ascontiguousarray(values) if dim is None else _slices_first(values, dim)
     results = [_underivable("_unique2", input, from_array(lying, place))]
@@ -125,6 +131,26 @@ def unique(
     if return_counts:
         results.append(from_array(more[-1].astype(np.int64), place))
     return results[0] if len(results) == 1 else tuple(results)
+
+
+_CLOSE = 1024  # whole numbers that are always counted
+
+
+def _of_close_numbers(array: Any, inverse: bool) -> Any:
+    """numpy's unique values, places and counts of whole numbers that are no farther apart than
+    there are elements; None of others."""
+    if array.dtype.kind not in "iu" or not array.size:
+        return None
+    low, high = counting.extremes(array)
+    if high - low >= max(_CLOSE, array.size) or high >= 1 << 63:
+        return None
+    counts = counting.occurrences(array, low, high - low + 1)
+    present = counts.nonzero()[0]
+    found = [(present + low).astype(array.dtype), counts[present]]
+    if inverse:
+        numbers = np.cumsum(counts != 0) - 1
+        found.insert(1, numbers[array.astype(np.int64) - low])
+    return tuple(found)
 
 
 def _underivable(name: str, source: Any, found: Any) -> Any:
@@ -173,22 +199,33 @@ def unique_consecutive(
     array, place = _values(input, "unique_consecutive"), input.aval.device
     if dim is not None:
         _check_slices(array, dim)
-    rows = array.reshape(-1, 1) if dim is None else np.moveaxis(array, dim, 0)
-    n = rows.shape[0]
-    flat = rows.reshape(n, -1) if n else np.empty((0, 1), array.dtype)
-    starts = np.ones(n, bool)
-    starts[1:] = (flat[1:] != flat[:-1]).any(1)
-    places = np.flatnonzero(starts)
-    values = array.reshape(-1)[places] if dim is None else np.take(array, places, dim)
+    n = array.size if dim is None else array.shape[dim]
+    if dim is None and counting.is_counted(array):
+        places, values = counting.runs(array)
+    else:
+        places = _changes(array, dim)
+        values = array.reshape(-1)[places] if dim is None else np.take(array, places, dim)
     lying = values if dim is None else _slices_first(values, dim)
     results = [_underivable("unique_consecutive", input, from_array(lying, place))]
     if return_inverse:
-        inverse = np.cumsum(starts) - 1
+        starts = np.zeros(n, np.int64)
+        starts[places[1:]] = 1
+        inverse = np.cumsum(starts)
         inverse = inverse.reshape(array.shape) if dim is None else inverse
         results.append(from_array(inverse, place))
     if return_counts:
         results.append(from_array(np.diff(np.append(places, n)), place))
     return results[0] if len(results) == 1 else tuple(results)
+
+
+def _changes(array: Any, dim: int | None) -> Any:
+    """The places of slices that are not equal to the one before."""
+    rows = array.reshape(-1, 1) if dim is None else np.moveaxis(array, dim, 0)
+    n = rows.shape[0]
+    flat = rows.reshape(n, -1) if n else np.empty((0, 1), array.dtype)
+    starts = np.ones(n, bool)
+    starts[1:] = (flat[1:] != flat[:-1]).any(1)
+    return np.flatnonzero(starts)
 
 
 def _check_boundaries(boundaries: Any, values: Any, sorter: Any) -> None:
@@ -288,19 +325,22 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:  # noq
         weights: what each number adds to its count, in place of 1.
         minlength: the result has at least so many places.
     """
-    if input.aval.ndim != 1 or (input.aval.size and int(_values(input, "bincount").min()) < 0):
-        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
     if input.aval.dtype.category != dtypes.INTEGER:
         kind = dtypes.scalar_type_name(input.aval.dtype)
         raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{kind}'")
+    array = _values(input, "bincount")
+    low, high = counting.extremes(array) if array.size else (0, -1)
+    if array.ndim != 1 or low < 0:
+        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
     if minlength < 0:
         raise RuntimeError("minlength should be >= 0")
     if weights is not None and weights.aval.shape != input.aval.shape:
         raise RuntimeError("weights should be 1-d and have the same length as input")
-    given = None if weights is None else _values(weights, "bincount")
-    counts = np.bincount(_values(input, "bincount"), given, minlength)
-    if given is None:
-        return from_array(counts.astype(np.int64), input.aval.device)
+    if weights is None:
+        counts = counting.occurrences(array, 0, max(high + 1, minlength))
+        return from_array(counts, input.aval.device)
+    given = _values(weights, "bincount")
+    counts = np.bincount(array, given, minlength)
     narrow = given.dtype == np.float32
     return from_array(counts.astype(np.float32 if narrow else np.float64), input.aval.device)
 
@@ -318,13 +358,18 @@ def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:  
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     array = _values(input, "histc").reshape(-1)
     low, high = float(min), float(max)
+    wide = array.dtype in (np.float32, np.float64)
     if low == high and array.size:
-        low, high = float(array.min()), float(array.max())
+        ends = counting.extremes(array) if wide else (array.min(), array.max())
+        low, high = map(float, ends)
     if low == high:
         low, high = low - 1, high + 1
-    if not (np.isfinite(low) and np.isfinite(high)):
-        ends = ", ".join("-nan" if x != x else f"{x:g}" for x in (low, high))
-        raise RuntimeError(f"torch.histc: range of [{ends}] is not finite")
+    if not (math.isfinite(low) and math.isfinite(high)):
+        shown = ", ".join("-nan" if x != x else f"{x:g}" for x in (low, high))
+        raise RuntimeError(f"torch.histc: range of [{shown}] is not finite")
+    if wide:
+        counts = counting.in_bins(array, low, high, bins).astype(array.dtype)
+        return from_array(counts, input.aval.device)
     inside = array[(array >= low) & (array <= high)]
     places = np.floor((inside - low) / (high - low) * bins).astype(np.int64)
     places[places == bins] = bins - 1

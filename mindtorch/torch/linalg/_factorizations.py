@@ -17,7 +17,7 @@ from .._api.out_rules import EIGENVALUES_CASTABLE, EXACT, TORCH_LINALG_CASTABLE,
 from .._api.publish import module_function
 
 
-@module_function(out=Out(EXACT, shown="linalg_cholesky_ex"), autocast=FULL)
+@module_function(out=Out(EXACT, shown="linalg_cholesky_ex"), autocast=FULL, cacheable=True)
 def cholesky(A: Any, *, upper: bool = False) -> Any:  # noqa: N803
     """The triangular ``L`` with ``L L^H = A`` (``U^H U`` for ``upper``)."""
     return _cholesky(A, upper, "linalg.cholesky")[0]
@@ -183,7 +183,7 @@ def ldl_solve(LD: Any, pivots: Any, B: Any, *, hermitian: bool = False) -> Any: 
 # --- QR --------------------------------------------------------------------------------------
 
 
-@module_function(out=Out(EXACT), autocast=FULL)
+@module_function(out=Out(EXACT), autocast=FULL, cacheable=True)
 def qr(A: Any, mode: str = "reduced") -> Any:  # noqa: N803
     """``Q`` with orthonormal columns and upper triangular ``R``, ``Q R = A``.
 
@@ -246,7 +246,7 @@ def _lower(UPLO: Any) -> bool:  # noqa: N803
     return UPLO[:1].upper() == "L"
 
 
-@module_function(out=Out(EXACT, shown="_linalg_eigh"), autocast=FULL)
+@module_function(out=Out(EXACT, shown="_linalg_eigh"), autocast=FULL, cacheable=True)
 def eigh(A: Any, UPLO: str = "L") -> Any:  # noqa: N803
     """Eigenvalues (ascending) and eigenvectors of Hermitian matrices."""
     return return_types.linalg_eigh(*factors.eigh(A, lower=_lower(UPLO), name="linalg.eigh"))
@@ -278,7 +278,7 @@ def _check_driver(driver: str | None) -> None:
         )
 
 
-@module_function(out=Out(EXACT, shown="_linalg_svd"), autocast=FULL, checked=True)
+@module_function(out=Out(EXACT, shown="_linalg_svd"), autocast=FULL, checked=True, cacheable=True)
 def svd(A: Any, full_matrices: bool = True, *, driver: str | None = None) -> Any:  # noqa: N803
     """``U``, singular values, ``V^H``.
 

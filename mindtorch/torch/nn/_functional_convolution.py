@@ -262,7 +262,7 @@ def _convolve_transposed(
     return tape.named(movement.squeeze(result, axes=(0,)), "SqueezeBackward1")
 
 
-@functional(autocast=LOWER, autocast_cuda=LOWER, explained=True)
+@functional(autocast=LOWER, autocast_cuda=LOWER, explained=True, cacheable=True)
 def conv_transpose1d(
     input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0,  # noqa: A002
     output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
@@ -288,7 +288,7 @@ def conv_transpose1d(
     )  # fmt: skip
 
 
-@functional(autocast=LOWER, autocast_cuda=LOWER, explained=True)
+@functional(autocast=LOWER, autocast_cuda=LOWER, explained=True, cacheable=True)
 def conv_transpose2d(
     input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0,  # noqa: A002
     output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
@@ -314,7 +314,7 @@ def conv_transpose2d(
     )  # fmt: skip
 
 
-@functional(autocast=LOWER, autocast_cuda=LOWER, explained=True)
+@functional(autocast=LOWER, autocast_cuda=LOWER, explained=True, cacheable=True)
 def conv_transpose3d(
     input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0,  # noqa: A002
     output_padding: Any = 0, groups: int = 1, dilation: Any = 1,

@@ -26,6 +26,7 @@ from mindtorch.engine.tensor import constant
 from mindtorch.engine.transforms import autocast as casts
 from mindtorch.engine.transforms import vmap
 from mindtorch.engine.transforms.autocast import FULL
+from mindtorch.kernels.cpu import counting
 
 from .._api.arguments import require_tensor
 from .._api.kernel_signatures import Kernel
@@ -425,8 +426,7 @@ def binary_cross_entropy(
         )
     require_floats(input.aval, "binary_cross_entropy")
     for name, each in (("input", input), ("target", target)):
-        values = vmap.values_of_all(each)
-        if values.size and not ((values >= 0) & (values <= 1)).all():
+        if not counting.lie_within(vmap.values_of_all(each), 0, 1):
             raise RuntimeError(f"all elements of {name} should be between 0 and 1")
     loss = special.binary_cross_entropy(input, target)
     loss = reduced(loss if weight is None else loss * weight, reduction)

@@ -7,12 +7,14 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from mindtorch import torch
-from mindtorch.engine import dtypes
+import numpy as np
+
+from mindtorch.engine import dtypes, even_steps
 from mindtorch.engine.autograd import tape
 from mindtorch.engine.devices.device import cpu
 from mindtorch.engine.dtype_support import require_floats
 from mindtorch.engine.ops import sampling
+from mindtorch.engine.tensor import places_of
 from mindtorch.engine.transforms.autocast import FULL, WIDEST
 
 from .._api.kernel_signatures import Kernel, number_of
@@ -163,7 +165,7 @@ def _cubic(x: Any, places: Sequence[Any], padding_mode: str, align: bool) -> Any
 
 
 @functional(
-    autocast=FULL, autocast_cuda=WIDEST, checked=True,
+    autocast=FULL, autocast_cuda=WIDEST, checked=True, cacheable=True,
     kernel=Kernel(
         "grid_sampler", "input grid mode padding_mode align_corners",
         turned={
@@ -239,6 +241,22 @@ def _sampled(input: Any, grid: Any, mode: str, padding_mode: str, align: bool) -
     return _linear(input, places)
 
 
+def _base_grid(lengths: tuple[int, ...], dtype: Any, align: bool) -> Any:
+    """(x, y, 1) or (x, y, z, 1) of each place of an image, as one row each, [1, places, axes]."""
+    axes = []
+    for length in lengths:
+        steps = even_steps.linear(-1, 1, length, dtype).astype(dtype.np, copy=False)
+        if length == 1:
+            steps = steps * dtype.np.type(0)
+        if not align:
+            steps = steps * dtype.np.type(length - 1) / dtype.np.type(length)
+        axes.append(steps)
+    base = np.ones((1, *lengths, len(lengths) + 1), dtype.np)
+    for i, steps in enumerate(axes):
+        base[..., len(axes) - 1 - i] = steps.reshape(-1, *[1] * (len(axes) - 1 - i))
+    return base.reshape(1, -1, len(lengths) + 1)
+
+
 @functional(cacheable=True)
 def affine_grid(theta: Any, size: Sequence[int], align_corners: bool | None = None) -> Any:
     """The grid that makes `grid_sample` turn, scale and shift: theta @ (x, y, 1).
@@ -271,14 +289,7 @@ def affine_grid(theta: Any, size: Sequence[int], align_corners: bool | None = No
             "align_corners=True. This is not an intended use case of affine_grid. See the "
             "documentation of affine_grid for details.",
         )
-    axes = []
-    for length in size[2:]:
-        steps = torch.linspace(-1, 1, length, dtype=theta.dtype, device=theta.device)
-        if length == 1:
-            steps = steps * 0
-        axes.append(steps if align_corners else steps * (length - 1) / length)
-    mesh = torch.meshgrid(*axes, indexing="ij")
-    base = torch.stack([*reversed(mesh), torch.ones_like(mesh[0])], dim=-1)
-    flat = base.reshape(1, -1, spatial + 1).expand(size[0], -1, -1)
+    base = _base_grid(tuple(size[2:]), theta.aval.dtype, bool(align_corners))
+    flat = places_of(base, theta.aval.device).expand(size[0], -1, -1)
     found = (flat @ theta.transpose(1, 2)).reshape(size[0], *size[2:], spatial)
     return tape.named(found, "AffineGridGeneratorBackward0")

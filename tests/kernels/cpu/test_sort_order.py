@@ -35,6 +35,43 @@ def test_sort_leaves_equal_elements_where_torch_does(
     assert str(found.values.tolist()) == str(expected.values.tolist())
 
 
+@pytest.mark.parametrize("length", [8, 40, 128, 129])
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "int64"])
+def test_rows_without_equal_elements_are_ordered(
+    dtype: str, length: int, descending: bool
+) -> None:
+    """Short ones are ranked by counting; one row of them has a pair, and one nan."""
+    values = np.random.default_rng(length).permuted(np.tile(np.arange(length), (4, 1)), axis=1)
+    array = (values - 3).astype(dtype)
+    array[1, 2] = array[1, 5]
+    if dtype == "float32":
+        array[2, 3] = np.nan
+    theirs, mine = torch.from_numpy(array), ours.from_numpy(array.copy())
+    for call in (
+        lambda x: x.sort(1, descending=descending), lambda x: x.topk(5, 1, descending),
+        lambda x: x.kthvalue(3, 1), lambda x: x.median(1), lambda x: x.nanmedian(1),
+    ):  # fmt: skip
+        for found, expected in zip(call(mine), call(theirs), strict=True):
+            np.testing.assert_array_equal(found.numpy(), expected.numpy())
+
+
+@pytest.mark.parametrize("right", [False, True])
+@pytest.mark.parametrize("count", [0, 7, 64, 65])
+def test_places_between_edges_that_are_sorted_and_not(count: int, right: bool) -> None:
+    """Sorted ones are counted where they are few; others are halved as PyTorch halves them."""
+    random = np.random.default_rng(count)
+    values = np.append(random.standard_normal(600), [np.nan, np.inf, -np.inf]).astype(np.float32)
+    edges = np.sort(random.standard_normal(count)).astype(np.float32)
+    nan = np.append(edges, np.float32("nan"))
+    for each in (edges, edges[::-1].copy(), np.repeat(edges, 2), nan):
+        found = ours.searchsorted(ours.from_numpy(each), ours.from_numpy(values), right=right)
+        expected = torch.searchsorted(
+            torch.from_numpy(each), torch.from_numpy(values), right=right
+        )
+        np.testing.assert_array_equal(found.numpy(), expected.numpy())
+
+
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int64"])
 @pytest.mark.parametrize(("length", "k"), [(16, 1), (20, 3), (300, 1), (300, 4), (300, 100)])
 @pytest.mark.parametrize("largest", [False, True])

@@ -178,3 +178,49 @@ def test_low_rank_factors_rebuild_a_matrix_of_low_rank() -> None:
     u, s, v = mt.pca_lowrank(matrix, q=3)
     centered = matrix - matrix.mean(0, keepdim=True)
     np.testing.assert_allclose((u * s @ v.mT).numpy(), centered.numpy(), atol=1e-10)
+
+
+_NEAR = {"float32": 2e-5, "float64": 1e-12}
+
+
+@pytest.mark.parametrize("dtype", _NEAR)
+@pytest.mark.parametrize("batch", [(), (2, 3)])
+@pytest.mark.parametrize("in_columns", [False, True])
+def test_matrices_in_rows_and_in_columns(
+    dtype: str, batch: tuple[int, ...], in_columns: bool
+) -> None:
+    """What LAPACK writes solves the systems that were given, in float64, and lies as torch's."""
+    random = np.random.default_rng(5)
+    square = random.standard_normal((*batch, 5, 5)) + 4 * np.eye(5)
+    tall, right = random.standard_normal((*batch, 7, 5)), random.standard_normal((*batch, 5, 2))
+    positive = square @ square.swapaxes(-1, -2)
+
+    def given(t: Any, array: Any) -> Any:
+        made = t.from_numpy(array.astype(dtype))
+        return made.mT.contiguous().mT if in_columns else made
+
+    def found(t: Any) -> dict[str, Any]:
+        x, y, p, m = (given(t, each) for each in (square, right, positive, tall))
+        q, r = t.linalg.qr(m)
+        u, s, v = t.linalg.svd(m, full_matrices=False)
+        values, vectors = t.linalg.eigh(p)
+        low = t.linalg.cholesky(p)
+        return {
+            "inv": t.linalg.inv(x), "solve": t.linalg.solve(x, y), "low": low, "q": q, "r": r,
+            "u": u, "v": v, "vectors": vectors, "det": t.linalg.det(x),
+            "triangular": t.linalg.solve_triangular(x, y, upper=True),
+            "whole": (low @ low.mT, q @ r, (u * s[..., None, :]) @ v,
+                      (vectors * values[..., None, :]) @ vectors.mT),
+        }  # fmt: skip
+
+    mine, theirs = found(mt), found(torch)
+    for name in ("inv", "solve", "low", "q", "r", "u", "v", "vectors", "triangular"):
+        assert mine[name].stride() == theirs[name].stride(), name
+    exact = {
+        "inv": np.linalg.inv(square), "solve": np.linalg.solve(square, right),
+        "det": np.linalg.det(square), "triangular": np.linalg.solve(np.triu(square), right),
+    }  # fmt: skip
+    for name, value in exact.items():
+        np.testing.assert_allclose(mine[name].numpy(), value, _NEAR[dtype], _NEAR[dtype])
+    for value, whole in zip(mine["whole"], (positive, tall, tall, positive), strict=True):
+        np.testing.assert_allclose(value.numpy(), whole, 5 * _NEAR[dtype], 20 * _NEAR[dtype])

@@ -43,6 +43,7 @@ def test_erfinv_of_draws_has_torchs_bits() -> None:
             erfinv.erfinv32(out, x.numpy(), name)
             assert (np.abs(out[6:] - exact) < 0.55 * unit).all()
         found = mt.erfinv(mt.from_numpy(x.numpy())).numpy()
+        np.testing.assert_array_equal(mt.from_numpy(x.numpy().copy()).erfinv_().numpy(), found)
         np.testing.assert_array_equal(found, by_kernels[processor.mkl_kernels()])
         if torch.backends.mkl.is_available() and "MKL_CBWR" not in os.environ:
             np.testing.assert_array_equal(found, x.erfinv().numpy())
