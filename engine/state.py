@@ -81,6 +81,11 @@ class State(threading.local):
         self.grad_enabled, self.inference = grad, inference
         self.interpreters, self.mode = interpreters, mode
 
+    def record_nothing(self) -> None:
+        """``update(grad=False)``, which functions without gradients do at each call."""
+        self.grad_enabled = False
+        self.mode &= ~(GRAD | RECORDING_CALL)
+
     def cast_inputs_by(self, autocast: Any) -> None:
         """Let ops cast their inputs by ``autocast``; None: leave them."""
         self.autocast = autocast

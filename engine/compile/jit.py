@@ -465,10 +465,9 @@ def _compiled(
             family = None
     except (TypeError, RecursionError, TracingError) as error:
         return str(error)
-    return CompiledCall(
-        capture, recorder.guards, results, lambda leaves: rebuild(returned, leaves, []), backward,
-        family,
-    )  # fmt: skip
+    # of one tensor nothing is to be put together
+    whole = next if returned[0] == "tensor" else lambda leaves: rebuild(returned, leaves, [])
+    return CompiledCall(capture, recorder.guards, results, whole, backward, family)
 
 
 def _after_error(

@@ -76,12 +76,13 @@ class Bundle:
         passing: the memory may be freed between two calls, as that of gradients is: it is not held.
 
     Attributes:
+        held: the memory; weak references to it where it is ``passing``.
         rows: the addresses, a row for each list.
         sizes: elements of the first list's tensors, ``total`` together.
     """
 
     def __init__(self, passing: bool = False) -> None:
-        self._held: list[Any] = []
+        self.held: list[Any] = []
         self._storages: list[Any] = []
         self._passing = passing
         self.rows: Any = np.empty((1, 0), np.int64)
@@ -92,18 +93,23 @@ class Bundle:
         """:attr:`rows` for lists of ``count`` tensors, one after another; made anew when a
         tensor's memory is another than last time."""
         flats = [t.flat for t in tensors]
-        held: Any = self._held
-        if len(flats) == len(held):
+        held: Any = self.held
+        same = len(flats) == len(held)
+        if same:
             if self._passing:
                 held = [reference() for reference in held]
             if all(map(operator.is_, flats, held)):
                 return self.rows
         kernels = _kernels()
         addresses = [kernels.address(flat.dtype)(flat) for flat in flats]
+        if same and self._passing:  # nobody asks for their sizes
+            self.rows[0] = addresses
+            self.held[:] = map(weakref.ref, flats)
+            return self.rows
         self.rows = np.array(addresses, np.int64).reshape(-1, count)
         self.sizes = np.array([flat.size for flat in flats[:count]], np.int64)
         self.total = int(self.sizes.sum())
-        self._held = [weakref.ref(flat) for flat in flats] if self._passing else flats
+        self.held = [weakref.ref(flat) for flat in flats] if self._passing else flats
         self._storages = [] if self._passing else [t._shared for t in tensors]
         return self.rows
 
@@ -152,10 +158,11 @@ _REPEATED = 2  # updates with the same memory, after which it is generated
 
 def _unmoved(
     state: dict[Any, Any], parameters: Sequence[Tensor], names: Sequence[str]
-) -> Callable[[dict[Any, Any], Sequence[Tensor]], bool]:
-    """``f(state, parameters)``: whether these are the same, and they, their gradients, and the
-    tensors that the state holds of them under ``names`` in the same memory as now. One generated
-    expression, since looking at the tensors of a small network takes longer than its update."""
+) -> Callable[[dict[Any, Any], Sequence[Tensor], Sequence[Any]], int]:
+    """``f(state, parameters, gradients)``: whether these are the same, and they and the tensors
+    that the state holds of them under ``names`` in the same memory as now. 2 where their gradients
+    are in the memory that ``gradients`` refers to, too; 1 where these are only as they were. One
+    generated expression: looking at the tensors of a small network takes longer than its update."""
     keys, values = list(state), list(state.values())
     known: dict[str, Any] = {
         "state": state, "keys": keys, "values": values, "own": list(parameters), "is_": operator.is_
@@ -165,6 +172,7 @@ def _unmoved(
         "all(map(is_, now, keys))", "all(map(is_, now.values(), values))",
         "all(map(is_, given, own))",
     ]  # fmt: skip
+    stay = []
 
     def same(expression: str, tensor: Tensor, number: str) -> None:
         known[f"a{number}"], known[f"f{number}"] = tensor.aval, tensor.flat
@@ -174,14 +182,16 @@ def _unmoved(
         known[f"p{i}"], known[f"s{i}"] = p, state.get(p)
         same(f"(t := p{i})", p, f"p{i}")
         gradient: Any = p._grad
-        known[f"ag{i}"], known[f"fg{i}"] = gradient.aval, weakref.ref(gradient.flat)
-        tests.append(f"(t := p{i}._grad).flat is fg{i}() and t.aval is ag{i}")
+        known[f"ag{i}"], known[f"kind{i}"] = gradient.aval, type(gradient)
+        tests.append(f"(t := p{i}._grad).aval is ag{i} and type(t) is kind{i}")
+        stay.append(f"p{i}._grad.flat is gradients[{i}]()")
         for j, name in enumerate(names):
             known[f"t{i}_{j}"] = held = state[p][name]
             tests.append(f"(t := s{i}[{name!r}]) is t{i}_{j}")
             same("t", held, f"{i}_{j}")
-    exec(f"def unmoved(now, given):\n    return {' and '.join(tests)}", known)
-    found: Callable[..., bool] = known.pop("unmoved")  # else it would hold itself, and tensors
+    tests.append(f"(2 if {' and '.join(stay)} else 1)")
+    exec(f"def unmoved(now, given, gradients):\n    return {' and '.join(tests)}", known)
+    found: Callable[..., int] = known.pop("unmoved")  # else it would hold itself, and tensors
     return found
 
 
@@ -197,7 +207,7 @@ class Fused:
         self._update: Any = None
         self._counts: Any = None
         self._repeated = 0  # updates since a tensor's memory has changed
-        self._unmoved: Callable[[dict[Any, Any], Sequence[Tensor]], bool] | None = None
+        self._unmoved: Callable[..., int] | None = None
 
     def unchanged(
         self, update: Update, state: dict[Any, Any], parameters: Sequence[Tensor]
@@ -206,10 +216,15 @@ class Fused:
         so that :meth:`again` may follow; the other arguments are those of :meth:`watch`."""
         if self._unmoved is None or update is not self._made or _made_of_ops():
             return False
+        gradients = self._gradients
         try:
-            return self._unmoved(state, parameters)
+            found = self._unmoved(state, parameters, gradients.held)
+            if found == 1:
+                moved: list[Any] = [p._grad for p in parameters]
+                gradients.of(moved, len(moved))
         except (AttributeError, KeyError, NotImplementedError):  # no gradient, or a sparse one
             return False
+        return bool(found)
 
     def watch(
         self, state: dict[Any, Any], parameters: Sequence[Tensor], names: Sequence[str]
@@ -243,9 +258,9 @@ class Fused:
                 self._update = _group_update(update, avals[0].dtype.np)
         if not self._fits or [g.aval for g in gradients] != self._alike:
             return False
-        before = self._gradients.rows, self._own.rows
-        after = self._gradients.of(gradients, count), self._own.of(own, count)
-        if all(map(operator.is_, before, after)):
+        self._gradients.of(gradients, count)
+        before = self._own.rows
+        if self._own.of(own, count) is before:
             self._repeated += 1
         else:
             self._repeated, self._unmoved = 0, None

@@ -321,7 +321,7 @@ def _suits(
 
 
 def _places(result: Ints) -> int:
-    return result[0] * result[2] * result[3]
+    return result[0] * math.prod(result[2:])
 
 
 def _forward_job(window: Ints, result: Ints, dilation: Ints) -> _Job:

@@ -60,6 +60,7 @@ _STEP = """
 def step(own, gradients, counts, sizes, start, stop, maximize, {settings}):
     sign = kind(-1.0) if maximize else kind(1.0)
     before = 0
+    known = nan
     for t in range(sizes.size):
         skipped = max(start - before, 0)
         n, at = min(stop - before, sizes[t]) - skipped, skipped * {size}
@@ -69,7 +70,9 @@ def step(own, gradients, counts, sizes, start, stop, maximize, {settings}):
             continue
         g = carray(pointer(gradients[t] + at), n)
         {arrays}
-        {numbers}, = numbers(count, {settings})
+        if count != known:
+            known = count
+            {numbers}, = numbers(count, {settings})
         {rounded}
         for i in range(n):
             {elements}, = element({before}, {numbers})
@@ -89,7 +92,8 @@ def _step(update: updates.Update, kind: Any) -> Any:
         before=", ".join([f"{own[0]}[i], g[i] * sign", *(f"{name}[i]" for name in own[1:])]),
     )  # fmt: skip
     names = {
-        "kind": kind, "carray": carray, "counted": _counted, "numbers": kernel(update.numbers),
+        "kind": kind, "nan": np.nan, "carray": carray, "counted": _counted,
+        "numbers": kernel(update.numbers),
         "pointer": pointer32 if kind is np.float32 else pointer64,
         "element": updates.with_operations(update, {"sqrt": np.sqrt, "fma": fma}, kernel),
     }  # fmt: skip

@@ -17,9 +17,10 @@ from mindtorch.kernels.codegen.jit import entry_point, kernel
 from .cat_flip_roll_pad import dense
 from .channels_last import channels_behind, lies_last, writes_channels_last
 from .convolution_tables import grid, three_axes
+from .max_pool_of_four import max_of_four, spread_of_four
 from .max_pool_rows import adaptive_max, greatest_of_rows, max_of_rows
 from .pooling_channels_last import average_last, max_last, scatter_last
-from .simd import BLOCK, keep_largest, largest_of_four
+from .simd import BLOCK, keep_largest
 from .thread_pool import parallel_for
 from .via_float32 import flat, in_float32
 
@@ -74,27 +75,6 @@ def _max(
         for q in range(count):
             result[q] = best[q]
             where[q] = bases[q] + offsets[taps[q]]
-
-
-@functools.cache
-def _max_of_four(width: int) -> Any:
-    largest = largest_of_four(width)
-
-    @kernel
-    def max_of_four(
-        out: Any, places: Any, x: Any, planes: int, height: int, breadth: int, rows: int,
-        columns: int,
-    ) -> None:  # fmt: skip
-        """Windows of 2 by 2 that do not overlap: the last vectors of a row do instead."""
-        for plane in range(planes):
-            for row in range(rows):
-                first = 2 * row * breadth
-                at, to = plane * height * breadth + first, (plane * rows + row) * columns
-                for begin in range(0, columns, width):
-                    c = min(begin, columns - width)
-                    largest(out, places, to + c, x, at + 2 * c, breadth, first + 2 * c)
-
-    return max_of_four
 
 
 @kernel
@@ -227,10 +207,30 @@ def _max_tables(wide: Any, narrow: Any, *window: Any) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-def _halved(values: Any, places: Any, source: Any, shape: Any) -> None:
+_WIDTH = 8
+_HALVES = (2, 2, 2, 2, 0, 0, 1, 1)
+
+
+def _are_halves(wide: Any, narrow: Any) -> bool:
+    """Whether an image has no more than such rows and columns besides windows of 2 by 2."""
+    pairs = zip(narrow[2:], wide[2:], strict=True)
+    return len(wide) == 4 and narrow[-1] >= 4 and all(0 <= m - 2 * n <= 1 for n, m in pairs)
+
+
+def _width(columns: int) -> int:
+    """How many windows of a row are looked at together."""
+    return _WIDTH if columns >= _WIDTH else 4
+
+
+def _spreads(wide: Any, narrow: Any) -> bool:
+    """Whether gradients may be spread over whole windows; of shorter rows that is slower."""
+    return narrow[-1] >= _WIDTH and _are_halves(wide, narrow)
+
+
+def _halved(values: Any, places: Any, source: Any, shape: Any, rectified: bool = False) -> None:
     """Windows of 2 by 2 that do not overlap: nothing but comparisons of neighbours."""
     (height, breadth), (rows, columns) = shape[2:], values.shape[2:]
-    run = _max_of_four(8 if columns >= 8 else 4)
+    run = max_of_four(_width(columns), rectified)
     out, where = values.reshape(-1), places.reshape(-1)
     size, count = height * breadth, rows * columns
 
@@ -285,9 +285,8 @@ def max_pool(
     if lies_last(values):
         _largest_last(values, places, x, kernel_size, stride, padding, dilation)
         return
-    halved = window == (2, 2, 2, 2, 0, 0, 1, 1) and values.shape[-1] >= 4
-    inside = all(2 * n <= m for n, m in zip(values.shape[2:], x.shape[2:], strict=True))
-    if halved and inside and x.dtype.kind == "f":
+    halved = window == _HALVES and _are_halves(x.shape, values.shape)
+    if halved and x.dtype.kind == "f":
         _halved(values, places, flat(x), x.shape)
         return
     along = _along_one(x.shape, values.shape, kernel_size, stride, padding, dilation)
@@ -320,6 +319,17 @@ def max_pool_gradient(out: Any, g: Any, indices: Any) -> None:
     target, slope, places = out.reshape(-1), flat(g), flat(indices)
     planes = max(_planes(out), 1)
     size, count = target.size // planes, slope.size // planes
+    if out.dtype.kind == "f" and _spreads(out.shape, g.shape):
+        spread, sizes, inside = spread_of_four(_WIDTH), (*out.shape[2:], *g.shape[2:]), []
+
+        def spread_part(first: int, last: int) -> None:
+            here = slice(first * count, last * count)
+            planes = target[first * size : last * size]
+            inside.append(spread(planes, slope[here], places[here], last - first, *sizes))
+
+        parallel_for(planes, spread_part, 1 + _SERIAL // max(size, 1))
+        if all(inside):
+            return
 
     def part(first: int, last: int) -> None:
         here = slice(first * count, last * count)
@@ -404,14 +414,8 @@ def _max_plan(
     if name is None:
         return None
     planes, window = wide[0] * wide[1], (*kernel_size, *stride, *padding, *dilation)
-    pairs = zip(narrow[2:], wide[2:], strict=True)
-    if window == (2, 2, 2, 2, 0, 0, 1, 1) and narrow[-1] >= 4 and all(2 * n <= m for n, m in pairs):
-        halves = entry_point(
-            _max_of_four(8 if narrow[-1] >= 8 else 4),
-            f"void({name}[::1], int64[::1], {name}[::1], int64, int64, int64, int64, int64)",
-        )
-        sizes = (*wide[2:], *narrow[2:])
-        return lambda out, places, x: halves(out, places, x, planes, *sizes)
+    if window == _HALVES and _are_halves(wide, narrow):
+        return _halves_plan(name, wide, narrow, False)
     tables = _max_tables(
         wide[2:], narrow[2:], tuple(kernel_size), tuple(stride), tuple(padding), tuple(dilation)
     )
@@ -421,6 +425,33 @@ def _max_plan(
     )  # fmt: skip
     lowest = -math.inf
     return lambda out, places, x: loop(out, places, x, planes, lowest, *tables)
+
+
+def _halves_plan(name: str, wide: Any, narrow: Any, rectified: bool) -> Any:
+    halves = entry_point(
+        max_of_four(_width(narrow[-1]), rectified),
+        f"void({name}[::1], int64[::1], {name}[::1], int64, int64, int64, int64, int64)",
+    )
+    planes, sizes = wide[0] * wide[1], (*wide[2:], *narrow[2:])
+    return lambda out, places, x: halves(out, places, x, planes, *sizes)
+
+
+def rectified_max_pool(
+    outs: Any, ins: Any, *, kernel_size: Any, stride: Any, padding: Any, dilation: Any, **_: Any
+) -> Any:
+    """A plan of :func:`max_pool` of the input's ReLU, in one pass; None where there is none."""
+    wide, narrow = ins[0].shape, outs[0].shape
+    name = _kind(outs, ins, math.inf)
+    window = (*kernel_size, *stride, *padding, *dilation)
+    if name is None or window != _HALVES or not _are_halves(wide, narrow):
+        return None
+    if math.prod(wide) <= _SERIAL:
+        return _halves_plan(name, wide, narrow, True)
+
+    def run(out: Any, places: Any, x: Any) -> None:
+        _halved(out.reshape(narrow), places.reshape(narrow), x, wide, True)
+
+    return run
 
 
 def _along_rows(name: str, planes: int, along: tuple[int, ...]) -> Any:
@@ -464,7 +495,19 @@ def _scatter_plan(outs: Any, ins: Any) -> Any:
     if name is None:
         return None
     loop = entry_point(_scatter, f"void({name}[::1], {name}[::1], int64[::1], int64)")
-    return lambda out, g, places: loop(out, g, places, planes)
+    if not _spreads(outs[0].shape, ins[0].shape):
+        return lambda out, g, places: loop(out, g, places, planes)
+    sizes = (*outs[0].shape[2:], *ins[0].shape[2:])
+    spread = entry_point(
+        spread_of_four(_WIDTH),
+        f"int64({name}[::1], {name}[::1], int64[::1], int64, int64, int64, int64, int64)",
+    )
+
+    def run(out: Any, g: Any, places: Any) -> None:
+        if not spread(out, g, places, planes, *sizes):
+            loop(out, g, places, planes)
+
+    return run
 
 
 def _average_plan(backward: int, adaptive: bool) -> Any:

@@ -15,7 +15,7 @@ __all__ = ["SobolEngine"]
 
 def _direction_numbers(dimension: int, bits: int) -> np.ndarray:
     """Joe and Kuo's direction numbers, scipy's table continued by its recurrences: (dim, bits)."""
-    table = importlib.resources.files("scipy.stats") / "_sobol_direction_numbers.npz"
+    table = importlib.resources.files("scipy") / "stats" / "_sobol_direction_numbers.npz"
     with importlib.resources.as_file(table) as path, np.load(path) as content:
         polynomials, initial = content["poly"][:dimension], content["vinit"][:dimension]
     numbers = np.ones((dimension, bits), np.int64)

@@ -9,6 +9,7 @@ they are checked only when something was set on any module. :mod:`.recorder` fin
 from __future__ import annotations
 
 import collections
+import operator
 import types
 from collections.abc import Callable
 from typing import Any
@@ -114,6 +115,23 @@ def attributes(module: Any) -> tuple[Any, ...]:
     return tuple(found)
 
 
+def _reading(
+    get: Callable[[Any], Any], key: Any, value: Any, number: str, known: dict[str, Any]
+) -> str:  # fmt: skip
+    """``get(key)`` as an expression, without a call where an item or an attribute is read."""
+    owner = getattr(get, "__self__", None)
+    if type(owner) is dict and get == owner.get and value is not None:  # None also where none is
+        known[f"o{number}"], known[f"k{number}"] = owner, key
+        return f"o{number}[k{number}]"
+    known[f"o{number}"] = key
+    if type(get) is operator.attrgetter:
+        name = get.__reduce__()[1][0]
+        if name.isidentifier():
+            return f"o{number}.{name}"
+    known[f"get{number}"] = get
+    return f"get{number}(o{number})"
+
+
 class GuardSet:
     """Everything that must be as it was while a call was traced.
 
@@ -174,6 +192,23 @@ class GuardSet:
         if list(map(len, self._scopes.values())) != self._sizes:
             return "what is set on a class"
         return "an attribute of a function" if any(self.bare_functions) else ""
+
+    def write_tests(self, tests: list[str], known: dict[str, Any]) -> None:
+        """Add what :meth:`broken_value` looks at to the expressions of a generated test, and what
+        these name to ``known``. A test that raises, or fails, leaves the answer to that method."""
+        self._sort()
+        for i, (get, key, value, _) in enumerate(self._identities):
+            known[f"v{i}"] = value
+            tests.append(f"{_reading(get, key, value, str(i), known)} is v{i}")
+        if self._others:
+            known["others"] = [guard.holds for guard in self._others]
+            tests.append("all([holds() for holds in others])")
+        for i, (scope, size) in enumerate(zip(self._scopes.values(), self._sizes, strict=True)):
+            known[f"scope{i}"] = scope
+            tests.append(f"len(scope{i}) == {size}")
+        if self.bare_functions:
+            known["bare"] = self.bare_functions
+            tests.append("not any(bare)")
 
     def _sort(self) -> None:
         """Tell guards that compare identities, which is quick, from the others."""

@@ -18,6 +18,7 @@ from ..ir.verifier import check_graph
 from .cleanup import dead_code, identities, separate_results
 from .fusion import fuse
 from .kernel_substitution import substitute_kernels
+from .rectified_pooling import rectify_pooling
 
 __all__ = ["PASSES", "Pass", "run_passes"]
 
@@ -44,6 +45,7 @@ class Pass(NamedTuple):
 PASSES = (
     Pass("identities", identities),
     Pass("separate results", separate_results),
+    Pass("rectified pooling", rectify_pooling, switch="fusion"),
     Pass("dead code", dead_code),
     Pass("fusion", fuse, switch="fusion"),
     Pass(

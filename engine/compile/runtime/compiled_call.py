@@ -16,6 +16,8 @@ from ..ir.ir import DRAW
 from .compiled_backward import CompiledBackward, CompiledNode, differentiated
 from .partition import ARGUMENT, CAPTURED, MADE, InputSpec, OutputSpec, Partition
 
+_REPEATED = 2  # runs after which the test of all guards is generated
+
 
 class CompiledCall:
     """One way a compiled function runs: for one structure of arguments, while its guards hold.
@@ -51,6 +53,7 @@ class CompiledCall:
         self.grads = capture.grads()
         self.runs = 0
         self.at = 0
+        self._holds: Callable[[list[Tensor]], bool] | None = None
 
     def set_results(self, results: list[Any]) -> None:
         """Note where the results will be."""
@@ -69,6 +72,46 @@ class CompiledCall:
 
     def broken(self, arguments: list[Tensor]) -> str:
         """Which guard does not hold; "" when all do."""
+        if self._holds is not None:
+            try:
+                held = self._holds(arguments) and module_changes.count == self.changes
+            except (AttributeError, KeyError, ValueError):  # something was deleted
+                held = False
+        else:
+            held = False
+            if self.runs == _REPEATED:
+                self._holds = self._test()
+        if not held:
+            found = self._broken_value(arguments)
+            if found:
+                return found
+        if arguments and self._reached(arguments):
+            return "an argument shares memory with a tensor that the call finds by itself"
+        if self.writes and _overlap(arguments):
+            return "two arguments share memory, and the call writes to one"
+        return ""
+
+    def _test(self) -> Callable[[list[Tensor]], bool]:
+        """All that :meth:`_broken_value` looks at, modules apart, as one generated expression."""
+        known: dict[str, Any] = {}
+        tests = []
+        for i, (tensor, described, tracked, kind) in enumerate(self.tensors):
+            known[f"x{i}"], known[f"a{i}"], known[f"t{i}"] = tensor, described, kind
+            tests.append(f"x{i}.aval is a{i} and type(x{i}._node) is t{i}")
+            if tracked and hasattr(kind, "hooks"):
+                tests.append(f"not x{i}._node.hooks")
+        for i, (source, before) in enumerate(self.grads):
+            known[f"g{i}"] = before
+            known[f"l{i}"] = source.key
+            held = f"l{i}" if source.kind == CAPTURED else f"arguments[l{i}]"
+            tests.append(f"{held}._grad is g{i}")
+        self.guards.write_tests(tests, known)
+        exec(f"def holds(arguments):\n    return {' and '.join(tests) or True}", known)
+        found: Callable[[list[Tensor]], bool] = known.pop("holds")  # else it would hold itself
+        return found
+
+    def _broken_value(self, arguments: list[Tensor]) -> str:
+        """Which guard of a tensor, a gradient, a value or a module does not hold."""
         for tensor, described, tracked, kind in self.tensors:
             node = tensor._node
             if tensor.aval is not described or (type(node) is not kind and (
@@ -81,10 +124,6 @@ class CompiledCall:
             leaf: Any = source.tensor(arguments)
             if leaf._grad is not before:
                 return "the gradients that were there before"
-        if arguments and self._reached(arguments):
-            return "an argument shares memory with a tensor that the call finds by itself"
-        if self.writes and _overlap(arguments):
-            return "two arguments share memory, and the call writes to one"
         found = self.guards.broken_value()
         if not found and module_changes.count != self.changes:
             found = self.guards.broken_module()

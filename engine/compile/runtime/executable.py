@@ -203,6 +203,10 @@ class Executable:
             return flat
         return flat[: value.aval.extent].copy()
 
+    def runs_bound(self) -> bool:
+        """Whether its steps are kernels on bound memory, on the CPU."""
+        return not self.refused and not self._on_cuda
+
     def buffers(self) -> list[Buffer]:
         """All of them, each once."""
         return list({id(buffer): buffer for buffer, _ in self.places.values()}.values())
@@ -317,27 +321,32 @@ class Executable:
             if buffer.flat is not flat:
                 buffer.bind(flat)
         results = self.fresh_outputs(reuses, arguments)
-        run_steps(self.steps, self.seconds if timing.on else None)
+        self.run_bound()
         return results
+
+    def run_bound(self) -> None:
+        """Run the kernels on the memory that is bound."""
+        run_steps(self.steps, self.seconds if timing.on else None)
 
     def fresh_outputs(self, reuses: Sequence[Any] = (), arguments: Any = ()) -> list[Any]:
         """New memory for the outputs, but for those whose old one may be filled again."""
-        results = []
-        for buffer, empty, known in zip(
-            self.outputs, self._makers, reuses or self._anew, strict=True
+        known = reuses or self._anew
+        return [self.fresh_output(i, reuse, arguments) for i, reuse in enumerate(known)]
+
+    def fresh_output(self, place: int, known: Any = None, arguments: Any = ()) -> Any:
+        """:meth:`fresh_outputs` for one of them."""
+        buffer = self.outputs[place]
+        flat = buffer.flat
+        # what the last run handed out is the gradient that nobody else holds, or is gone
+        if self._on_cuda or buffer.held < 0 or (
+            (known is None or not known.may_reuse(flat, buffer.held, arguments))
+            and holders(flat) > buffer.held
         ):
-            flat = buffer.flat
-            # what the last run handed out is the gradient that nobody else holds, or is gone
-            if self._on_cuda or buffer.held < 0 or (
-                (known is None or not known.may_reuse(flat, buffer.held, arguments))
-                and holders(flat) > buffer.held
-            ):
-                flat = empty(buffer.size, buffer.dtype)
-                buffer.bind(flat)
-                if buffer.held < 0 and switches.grad_buffer_reuse:
-                    buffer.held = holders(flat)
-            results.append(flat)
-        return results
+            flat = self._makers[place](buffer.size, buffer.dtype)
+            buffer.bind(flat)
+            if buffer.held < 0 and switches.grad_buffer_reuse:
+                buffer.held = holders(flat)
+        return flat
 
     def _order(self) -> None:
         """See to it that what another stream does in the arena is done."""

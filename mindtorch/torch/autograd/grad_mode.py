@@ -98,7 +98,10 @@ class _Fixed(BlockMode):
         def call(*args: Any, **kwargs: Any) -> Any:
             before = state.grad_enabled
             try:
-                state.update(grad=enabled or _dual(function.__module__))
+                if enabled or _dual(function.__module__):
+                    state.update(grad=True)
+                else:
+                    state.record_nothing()
                 return function(*args, **kwargs)
             finally:
                 # nothing is called before it is done: only calls and loops let signals in

@@ -133,7 +133,8 @@ class Optimizer:
 
     def host_guard(self) -> tuple[int, ...]:
         """The identities of the parameters, by which captured calls know the optimizer again."""
-        return tuple([id(p) for group in self.param_groups for p in group["params"]])
+        params = [group["params"] for group in self.param_groups]
+        return tuple(map(id, itertools.chain.from_iterable(params)))
 
     def _reset_hooks(self) -> None:
         self._optimizer_step_pre_hooks: OrderedDict[int, Any] = OrderedDict()
