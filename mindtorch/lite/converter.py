@@ -14,7 +14,7 @@ import mindtorch
 from mindtorch._distribution import install_extra
 
 from .config import Config, read_config
-from .errors import ConvertError
+from .errors import ConvertError, LiteFileError
 from .execution import Program
 from .file import read, write
 from .graph import LiteGraph
@@ -259,9 +259,12 @@ class Converter:
             self.seconds = time.perf_counter() - began
             return
         # what can be written can be run; this compiles the kernels, which are kept
-        program = Program(graph, graph.lengths, {})
-        if self.infer:
-            program.run([np.zeros(a.size, a.dtype.np) for a in program.input_avals])
+        try:
+            program = Program(graph, graph.lengths, {})
+            if self.infer:
+                program.run([np.zeros(a.size, a.dtype.np) for a in program.input_avals])
+        except LiteFileError as error:
+            raise ConvertError(str(error)) from error
         write(graph, with_ending(output_file))
         self.seconds = time.perf_counter() - began
 

@@ -26,6 +26,8 @@ from .sizes import evaluated
 
 __all__ = ["Program", "TypedNodes", "dequantized", "engine_op", "packed"]
 
+MOST_BYTES = 2000 << 20  # of a value that is computed, as in MindSpore Lite
+
 
 class _Followed(GraphOp):
     """A product or convolution, and elementwise ops that are computed in the place of its result.
@@ -164,7 +166,13 @@ class TypedNodes:
         self.held: list[tuple[Value, np.ndarray]] = []
         self._build(constants)
 
-    def _value(self, place: int, described: Aval) -> Value:
+    def _value(self, place: int, described: Aval, is_constant: bool = False) -> Value:
+        size = described.size * described.dtype.itemsize
+        if size > MOST_BYTES and not is_constant:
+            raise LiteFileError(
+                f"the value {self.graph.tensors[place].name!r} has {size} bytes: the most are "
+                f"{MOST_BYTES}"
+            )
         value = self.ir.value(described)
         self.values[place] = value
         return value
@@ -190,7 +198,8 @@ class TypedNodes:
                     constants[place] = dequantized(tensor)
                 array = constants[place]
                 dtype = dtypes.from_numpy(array.dtype)
-                made = self._value(place, aval(array.shape, dtype, None, weak=tensor.weak))
+                described = aval(array.shape, dtype, None, weak=tensor.weak)
+                made = self._value(place, described, is_constant=True)
                 self.held.append((made, array.reshape(-1)))
         for node in graph.nodes:
             self._add(node)
@@ -314,6 +323,9 @@ class Program:
             before = thread_pool.limit_of_this_thread(self.threads)
             try:
                 made = executable.run(flats)
+            except (TypeError, ValueError, AttributeError) as error:
+                # a kernel that looks at its parameters only now
+                raise LiteFileError(f"the graph cannot be run: {error}") from error
             finally:
                 thread_pool.limit_of_this_thread(before)
                 executable.release()

@@ -249,7 +249,7 @@ def test_activations_are_rounded_to_a_scale_of_their_own(
     numbers = generator.integers(-127, 128, (channels, count)).astype(np.int8)
     held = np.zeros((channels, -(-count // 64) * 64), np.int8)
     held[:, :count] = numbers
-    scales, bias = np.float32(generator.uniform(0.01, 1, (2, channels)))
+    scales, bias = generator.uniform(0.01, 1, (2, channels)).astype(np.float32)
     sums = -numbers.sum(axis=1, dtype=np.int32)
     constants = [from_array(each) for each in (held, scales, sums, bias)]
     made = dynamic_quantized_linear(from_array(x), *constants, per_row=per_row).array()

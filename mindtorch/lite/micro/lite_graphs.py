@@ -14,7 +14,8 @@ from ..execution import TypedNodes
 from ..graph import LiteGraph, LiteNode, LiteTensor
 from ..quantization.calibration import examples_of
 from ..quantization.full import corrected_biases
-from .inference import Report, generate
+from .inference import generate
+from .project import Report
 from .writer import identifier
 
 __all__ = ["inference_graph", "write_project"]

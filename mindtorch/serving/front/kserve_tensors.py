@@ -297,7 +297,7 @@ def response_bytes(request: Any, answer: Answer) -> bytes:
         request.model_name, answer.version, request.id,
         tuple([(name, block.dtype, block.rows, block.shape) for name, block in outputs]),
     )  # fmt: skip
-    parts = [head]
+    parts: list[Buffer] = [head]
     for _, block in outputs:
         raw = _raw(block)
         parts += [wire.length_delimited(_RAW_OUTPUT, len(raw)), raw]
