@@ -6,9 +6,10 @@ from mindtorch.engine.kernel_gaps import KERNEL_GAPS, Gap
 
 GAPS: tuple[Gap, ...] = (
     *KERNEL_GAPS,
-    Gap("feature", "mindspore_lite: DYNAMIC_QUANT, mixed bits (bit_num=0), images as examples of "
-        "calibration, dequant_strategy", "all",
-        "the settings are refused by name; examples are files of float32 (docs/lite.md)"),
+    Gap("feature", "mindspore_lite: settings dequant_strategy, enable_encode=false, smooth_alpha, "
+        "[registry], [ascend_context] and those of C code on several cores, of several models or "
+        "shapes", "all",
+        "refused by name; dynamic quantisation is of products and embeddings (docs/lite.md)"),
     Gap("feature", "mindspore_lite: quantised convolutions of several groups that are not one for "
         "each channel, sums and means of 8 bits", "all",
         "such convolutions, sums and means are of float32"),

@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--modelFile", required=True, help="the model")
     add("--outputFile", required=True, help='where the result goes; ".ms" is added')
     add("--weightFile", default="", help="the weights of a model of Caffe (caffemodel)")
-    add("--configFile", default="", help="INI sections of quantisation")
+    add("--configFile", default="", help="INI sections of quantisation and of C code")
     add("--inputShape", default="", help='of open inputs: "a:1,3,32,32;b:1,8"')
     add("--fp16", choices=_ON, default="off", help="keep weights in 16 bits (off)")
     add("--optimize", default="general", help="general: folding and fusion (general), or none")

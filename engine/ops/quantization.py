@@ -1,7 +1,8 @@
 """Ops on quantised tensors: products and convolutions of 8 bits whose results are float32.
 
-Both take ``x`` (float32, quantised on the way by ``scale`` and ``zero``), ``weight`` (int8, a row
-for each channel), ``scales``, ``offsets`` (``-zero * sum of the row``) and ``bias``.
+They take ``x`` (float32, quantised on the way by ``scale`` and ``zero``), ``weight`` (int8, a row
+for each channel), ``scales``, ``offsets`` (``-zero * sum of the row``) and ``bias``. The dynamic
+one finds scale and zero point in ``x``; its offsets are those of a zero point of 1.
 """
 
 from __future__ import annotations
@@ -19,7 +20,10 @@ from ..tensor import as_array
 from .base import Elementwise
 from .convolution import output_length
 
-__all__ = ["ROW", "quantize_levels", "quantized_convolution", "quantized_linear"]
+__all__ = [
+    "ROW", "dynamic_quantized_linear", "quantize_levels", "quantized_convolution",
+    "quantized_linear",
+]  # fmt: skip
 
 ROW = 64  # rows of weights are filled up to multiples of it, with zeros
 
@@ -27,7 +31,7 @@ ROW = 64  # rows of weights are filled up to multiples of it, with zeros
 quantize_levels = Elementwise("quantize_levels", (None,) * 5)
 
 
-def _check(x: Aval, weight: Aval, others: Any, scale: Any, zero: Any) -> None:
+def _check_constants(x: Aval, weight: Aval, others: Any) -> None:
     rows, count = weight.shape if weight.ndim == 2 else (0, 0)
     if x.dtype is not dtypes.float32 or weight.dtype is not dtypes.int8 or not rows:
         raise ValueError("a quantised product takes float32 and rows of int8")
@@ -37,6 +41,10 @@ def _check(x: Aval, weight: Aval, others: Any, scale: Any, zero: Any) -> None:
             raise ValueError("a quantised product has a scale, an offset and a bias for each row")
     if not all(a.contiguous for a in (weight, *others)) or count >= 1 << 16:
         raise ValueError("the constants of a quantised product lie in C order")
+
+
+def _check(x: Aval, weight: Aval, others: Any, scale: Any, zero: Any) -> None:
+    _check_constants(x, weight, others)
     if not isinstance(scale, float) or not math.isfinite(scale) or scale <= 0:
         raise ValueError(f"{scale!r} is no scale")
     if type(zero) is not int or not 0 <= zero <= 255:
@@ -47,9 +55,22 @@ def _linear_aval(
     x: Aval, weight: Aval, scales: Aval, offsets: Aval, bias: Aval, *, scale: float, zero: int
 ) -> Aval:
     _check(x, weight, (scales, offsets, bias), scale, zero)
+    return _product_aval(x, weight)
+
+
+def _product_aval(x: Aval, weight: Aval) -> Aval:
     if not x.ndim or x.shape[-1] > weight.shape[1]:
         raise ValueError(f"rows of {x.shape[-1:]} do not fit those of {weight.shape[1]}")
     return aval((*x.shape[:-1], weight.shape[0]), x.dtype)
+
+
+def _dynamic_aval(
+    x: Aval, weight: Aval, scales: Aval, offsets: Aval, bias: Aval, *, per_row: bool
+) -> Aval:
+    _check_constants(x, weight, (scales, offsets, bias))
+    if type(per_row) is not bool:
+        raise ValueError(f"{per_row!r} is not True or False")
+    return _product_aval(x, weight)
 
 
 def _convolution_aval(
@@ -96,6 +117,11 @@ def _of_view(run: Callable[..., Any], x: Aval) -> Callable[..., Any]:
 
 # x @ weight^T + bias
 quantized_linear = _QuantizedOp("quantized_linear", _linear_aval, "quantized.linear")
+
+# the same; the numbers of each row of x, or all of them, have the smallest scale that reaches them
+dynamic_quantized_linear = _QuantizedOp(
+    "dynamic_quantized_linear", _dynamic_aval, "quantized.dynamic_linear"
+)
 
 # over two axes, of one group or one for each channel; ``window`` is the kernel's height and width
 quantized_convolution = _QuantizedOp(

@@ -4,6 +4,7 @@
     weight   signed, symmetric: -127 to 127, a scale for each row
     out[o]   (sum over k of (q[k] - zero) * weight[o, k]) * scale * scales[o] + bias[o]
 
+Scale and zero point are known beforehand, or those that reach the least and the greatest number.
 Rows of a weight may be longer than those that it is multiplied with; what is behind is zero. Sums
 are exact, so that results hang on no order: 2^16 products of 255 and 127 fit 32 bits.
 """
@@ -23,7 +24,7 @@ from .packed_dot import dot_code
 from .simd import vector_bytes
 from .thread_pool import parallel_for
 
-__all__ = ["convolution", "linear"]
+__all__ = ["convolution", "dynamic_linear", "linear"]
 
 _TILE = 4  # rows and channels whose sums are in registers at once
 _FEW = 16_000_000  # multiplications that one thread does sooner than two
@@ -32,12 +33,14 @@ _BYTE = np.dtype(np.uint8)
 
 @kernel
 def _quantize_rows(
-    out: Any, x: Any, rows: int, count: int, pitch: int, inverse: Any, zero: Any
+    out: Any, x: Any, rows: int, count: int, pitch: int, inverses: Any, zeros: Any, step: int
 ) -> None:
-    """Rows of ``count`` numbers, filled up with ``zero`` to ``pitch``."""
+    """Rows of ``count`` numbers, filled up to ``pitch``; row ``r`` has the zero point ``zeros[r *
+    step]``."""
     for r in range(rows):
         into = out[r * pitch : (r + 1) * pitch]
         given = x[r * count : (r + 1) * count]
+        inverse, zero = inverses[r * step], np.float32(zeros[r * step])
         for i in range(count):
             q = np.rint(given[i] * inverse) + zero
             into[i] = np.uint8(min(max(q, np.float32(0)), np.float32(255)))
@@ -93,8 +96,9 @@ def _product() -> Any:
 
     @kernel
     def product(
-        out: Any, rows: Any, weight: Any, scales: Any, offsets: Any, bias: Any, count: int,
-        size: int, first: int, last: int, row_step: int, channel_step: int, scale: Any,
+        out: Any, rows: Any, weight: Any, scales: Any, offsets: Any, bias: Any, row_scales: Any,
+        row_zeros: Any, step: int, count: int, size: int, first: int, last: int, row_step: int,
+        channel_step: int,
     ) -> None:  # fmt: skip
         """``out[r * row_step + o * channel_step]`` for ``count`` rows, channels first to last."""
         sums = np.empty(_TILE * _TILE, np.int32)
@@ -114,11 +118,11 @@ def _product() -> Any:
                 else:
                     one(to, x + r * size, w + o * size, size)
                 for c in range(channels):
-                    factor, offset, b = scales[o + c] * scale, offsets[o + c], bias[o + c]
+                    own, offset, b = scales[o + c], offsets[o + c], bias[o + c]
                     for j in range(together):
-                        at = (r + j) * row_step + (o + c) * channel_step
-                        total = sums[j * channels + c]
-                        out[at] = np.float32(np.int32(total + offset)) * factor + b
+                        at, k = (r + j) * row_step + (o + c) * channel_step, (r + j) * step
+                        total = np.int32(sums[j * channels + c] + np.int32(row_zeros[k] * offset))
+                        out[at] = np.float32(total) * (own * row_scales[k]) + b
                 r += together
             o += channels
 
@@ -127,26 +131,29 @@ def _product() -> Any:
 
 @kernel
 def _short_product(
-    out: Any, rows: Any, weight: Any, scales: Any, offsets: Any, bias: Any, count: int,
-    size: int, first: int, last: int, row_step: int, channel_step: int, scale: Any,
+    out: Any, rows: Any, weight: Any, scales: Any, offsets: Any, bias: Any, row_scales: Any,
+    row_zeros: Any, step: int, count: int, size: int, first: int, last: int, row_step: int,
+    channel_step: int,
 ) -> None:  # fmt: skip
     """The same for rows that fill no vectors."""
     for o in range(first, last):
         w = weight[o * size : (o + 1) * size]
-        factor, offset, b = scales[o] * scale, offsets[o], bias[o]
+        own, offset, b = scales[o], offsets[o], bias[o]
         for r in range(count):
             x = rows[r * size : (r + 1) * size]
             total = np.int32(0)
             for k in range(size):
                 total = np.int32(total + np.int32(x[k]) * np.int32(w[k]))
             at = r * row_step + o * channel_step
-            out[at] = np.float32(np.int32(total + offset)) * factor + b
+            total = np.int32(total + np.int32(row_zeros[r * step] * offset))
+            out[at] = np.float32(total) * (own * row_scales[r * step]) + b
 
 
 _TYPES = {
     "f": "float32[::1]", "u": "uint8[::1]", "b": "int8[::1]", "w": "int32[::1]",
     "p": "int64[::1]", "i": "int64", "s": "float32",
 }  # fmt: skip
+_ONE = np.ones(1, np.int32)  # zero points, where they are part of the offsets
 
 
 def _entry(loop: Any, kinds: str) -> Any:
@@ -155,16 +162,16 @@ def _entry(loop: Any, kinds: str) -> Any:
 
 def _multiply(
     out: Any, rows: Any, weight: Any, scales: Any, offsets: Any, bias: Any, count: int,
-    pitch: int, row_step: int, channel_step: int, scale: Any,
+    pitch: int, row_step: int, channel_step: int, row_scales: Any, row_zeros: Any = _ONE,
 ) -> None:  # fmt: skip
     whole = pitch % vector_bytes() == 0
-    loop = _entry(_product() if whole else _short_product, "fubfwf" + "i" * 6 + "s")
-    channels = scales.size
+    loop = _entry(_product() if whole else _short_product, "fubfwffw" + "i" * 7)
+    channels, step = scales.size, int(row_scales.size > 1)
 
     def part(first: int, last: int) -> None:
         loop(
-            out, rows, weight, scales, offsets, bias, count, pitch, first, last, row_step,
-            channel_step, scale,
+            out, rows, weight, scales, offsets, bias, row_scales, row_zeros, step, count, pitch,
+            first, last, row_step, channel_step,
         )  # fmt: skip
 
     if channels * count * pitch < _FEW:
@@ -179,14 +186,39 @@ def linear(outs: Any, ins: Any, *, scale: float, zero: int) -> Any:
     count, pitch = x.shape[-1], weight.shape[1]
     rows = int(np.prod(x.shape[:-1]))
     channels = weight.shape[0]
-    inverse, origin, factor = np.float32(1 / scale), np.float32(zero), np.float32(scale)
-    quantize = _entry(_quantize_rows, "ufiiiss")
+    inverse, origin = np.array([1 / scale], np.float32), np.array([zero], np.int32)
+    factor, quantize = np.array([scale], np.float32), _entry(_quantize_rows, "ufiiifwi")
 
     def run(out: Any, x: Any, weight: Any, scales: Any, offsets: Any, bias: Any) -> None:
         held = workspace(rows * pitch, _BYTE, "quantized rows")
-        quantize(held, x, rows, count, pitch, inverse, origin)
+        quantize(held, x, rows, count, pitch, inverse, origin, 0)
+        _multiply(out, held, weight, scales, offsets, bias, rows, pitch, channels, 1, factor)
+
+    return run
+
+
+def dynamic_linear(outs: Any, ins: Any, *, per_row: bool) -> Any:
+    """As :func:`linear`, with the scale and the zero point of the numbers that are given, of each
+    row or of all; ``offsets`` are those of a zero point of 1."""
+    (x, weight, *_) = ins
+    count, pitch = x.shape[-1], weight.shape[1]
+    rows = int(np.prod(x.shape[:-1]))
+    channels = weight.shape[0]
+    shape = (rows, count) if per_row else (1, rows * count)
+    quantize = _entry(_quantize_rows, "ufiiifwi")
+
+    def run(out: Any, x: Any, weight: Any, scales: Any, offsets: Any, bias: Any) -> None:
+        held = workspace(rows * pitch, _BYTE, "quantized rows")
+        given = x.reshape(shape)
+        low, high = given.min(1, initial=0), given.max(1, initial=0)
+        factors = (high - low) / np.float32(255)
+        factors[factors == 0] = 1
+        with np.errstate(invalid="ignore", divide="ignore"):  # of inf and nan, whose result is nan
+            zeros = np.nan_to_num(np.rint(-low / factors)).astype(np.int32)
+            inverses = np.float32(1) / factors
+        quantize(held, x, rows, count, pitch, inverses, zeros, int(factors.size > 1))
         _multiply(
-            out, held, weight, scales, offsets, bias, rows, pitch, channels, 1, factor
+            out, held, weight, scales, offsets, bias, rows, pitch, channels, 1, factors, zeros
         )
 
     return run
@@ -203,7 +235,7 @@ def convolution(
     (top, left), made, pitch = padding, out.shape[3], weight.shape[1]
     places, made_channels = out.shape[2] * out.shape[3], out.shape[1]
     steps = np.array([*stride, *dilation], np.int64)
-    inverse, origin, factor = np.float32(1 / scale), np.float32(zero), np.float32(scale)
+    inverse, origin, factor = np.float32(1 / scale), np.float32(zero), np.array([scale], np.float32)
     quantize, cut = _entry(_quantize_image, "ufiiiiiss"), _entry(_windows, "uu" + "i" * 9 + "pi")
     padded = (height + 2 * top) * (width + 2 * left) * channels
     together = max(4, min(places, (1 << 18) // pitch // 4 * 4))

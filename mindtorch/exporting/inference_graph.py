@@ -42,6 +42,7 @@ class InferenceGraph:
         constants: by the number of the value, the tensors that the model holds.
         weights: by the number of the value, the names of the model's own parameters and buffers.
         sizes: what lengths that are open hang on, of :func:`trace_for_sizes`.
+        input_names: where the graph knows them.
     """
 
     nodes: list[Any]
@@ -52,6 +53,7 @@ class InferenceGraph:
     sizes: Any
     constants: dict[int, Tensor] = field(default_factory=dict)
     weights: dict[int, str] = field(default_factory=dict)
+    input_names: list[str] = field(default_factory=list)
 
     def used(self) -> set[int]:
         """The numbers of the values that nodes and outputs read."""

@@ -14,7 +14,7 @@ import mindtorch
 from mindtorch._distribution import install_extra
 
 from .config import Config, read_config
-from .errors import ConvertError
+from .errors import ConvertError, LiteFileError
 from .execution import Program
 from .file import read, write
 from .graph import LiteGraph
@@ -100,7 +100,10 @@ def finished(
         raise ConvertError(f"optimize {optimize!r} is not supported: only 'none' and 'general'")
     if optimize == "general":
         graph.information["passes"] = run_passes(graph)
-    if config is not None:
+    if fp16 and config is not None:
+        if config.quant_type == "DYNAMIC_QUANT" or config.enable_micro:
+            raise ConvertError("fp16: DYNAMIC_QUANT and C code compute in float32")
+    if config is not None and not config.enable_micro:
         quantize(graph, config)
     if fp16:
         store_half(graph)
@@ -201,9 +204,10 @@ class Converter:
         Args:
             fmk_type: what the file is: MINDIR, ONNX, TFLITE or CAFFE.
             model_file: the model; Caffe's description of it (prototxt).
-            output_file: where the result goes; ".ms" is added where it has no ending.
+            output_file: where the result goes; ".ms" is added where it has no ending. The folder
+                of the C project, where the settings ask for one.
             weight_file: Caffe's weights (caffemodel).
-            config_file: INI sections of quantisation.
+            config_file: INI sections of quantisation and of C code.
 
         Raises:
             ConvertError: the model cannot be converted, or an option is not supported.
@@ -223,7 +227,7 @@ class Converter:
             fmk, model_file, self.input_shape, config, self.optimize, self.weight_fp16,
             self._key(), self.decrypt_mode, weight_file,
         )  # fmt: skip
-        self._save(graph, output_file, began)
+        self._save(graph, config, output_file, began)
 
     def convert_module(
         self, model: Any, inputs: Sequence[Any], output_file: str, config_file: str = "",
@@ -242,13 +246,25 @@ class Converter:
         config = read_config(config_file) if config_file else None
         graph = _reader("PYTORCH").from_model(model, inputs, open_batch)
         graph.information["fmk"] = "PYTORCH"
-        self._save(finished(graph, config, self.optimize, self.weight_fp16), output_file, began)
+        made = finished(graph, config, self.optimize, self.weight_fp16)
+        self._save(made, config, output_file, began)
 
-    def _save(self, graph: LiteGraph, output_file: str, began: float) -> None:
+    def _save(
+        self, graph: LiteGraph, config: Config | None, output_file: str, began: float
+    ) -> None:
+        if config is not None and config.enable_micro:
+            # with all writers of C, which files do not need
+            code = importlib.import_module(f"{__package__}.micro.lite_graphs")
+            code.write_project(graph, config, output_file)
+            self.seconds = time.perf_counter() - began
+            return
         # what can be written can be run; this compiles the kernels, which are kept
-        program = Program(graph, graph.lengths, {})
-        if self.infer:
-            program.run([np.zeros(a.size, a.dtype.np) for a in program.input_avals])
+        try:
+            program = Program(graph, graph.lengths, {})
+            if self.infer:
+                program.run([np.zeros(a.size, a.dtype.np) for a in program.input_avals])
+        except LiteFileError as error:
+            raise ConvertError(str(error)) from error
         write(graph, with_ending(output_file))
         self.seconds = time.perf_counter() - began
 

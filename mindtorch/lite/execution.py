@@ -24,7 +24,9 @@ from .errors import LiteFileError
 from .graph import LiteGraph, LiteNode, LiteTensor, Size, Then
 from .sizes import evaluated
 
-__all__ = ["Program", "dequantized", "engine_op", "packed"]
+__all__ = ["Program", "TypedNodes", "dequantized", "engine_op", "packed"]
+
+MOST_BYTES = 2000 << 20  # of a value that is computed, as in MindSpore Lite
 
 
 class _Followed(GraphOp):
@@ -140,6 +142,89 @@ def unpacked(data: np.ndarray, bits: int, shape: Any) -> np.ndarray:
     return numbers.reshape(shape)
 
 
+class TypedNodes:
+    """The engine's nodes of a Lite graph for given lengths; what they make is derived by their ops.
+
+    Args:
+        graph: of a file.
+        lengths: of the open axes.
+        constants: dequantised arrays of tensors by their places, which are filled.
+
+    Attributes:
+        ir: the nodes, their inputs and outputs.
+        held: (value, flat array) of each constant that is read.
+
+    Raises:
+        LiteFileError: the nodes do not fit together.
+    """
+
+    def __init__(self, graph: LiteGraph, lengths: Sequence[int], constants: dict[Any, Any]) -> None:
+        self.graph = graph
+        self._numbers = evaluated(graph.sizes, lengths)
+        self.values: dict[int, Value] = {}
+        self.ir = Graph()
+        self.held: list[tuple[Value, np.ndarray]] = []
+        self._build(constants)
+
+    def _value(self, place: int, described: Aval, is_constant: bool = False) -> Value:
+        size = described.size * described.dtype.itemsize
+        if size > MOST_BYTES and not is_constant:
+            raise LiteFileError(
+                f"the value {self.graph.tensors[place].name!r} has {size} bytes: the most are "
+                f"{MOST_BYTES}"
+            )
+        value = self.ir.value(described)
+        self.values[place] = value
+        return value
+
+    def plain(self, value: Any) -> Any:
+        """A parameter for the lengths."""
+        if isinstance(value, Size):
+            return self._numbers[value.place]
+        if isinstance(value, tuple):
+            return tuple(self.plain(each) for each in value)
+        return value
+
+    def _build(self, constants: dict[Any, Any]) -> None:
+        graph, ir = self.graph, self.ir
+        for place in graph.inputs:
+            tensor = graph.tensors[place]
+            described = aval(self.plain(tensor.shape), dtypes.by_name(tensor.dtype))
+            ir.inputs.append(self._value(place, described))
+        read = {i for node in graph.nodes for i in node.reads()} | set(graph.outputs)
+        for place, tensor in enumerate(graph.tensors):
+            if tensor.data is not None and place in read:
+                if place not in constants:
+                    constants[place] = dequantized(tensor)
+                array = constants[place]
+                dtype = dtypes.from_numpy(array.dtype)
+                described = aval(array.shape, dtype, None, weak=tensor.weak)
+                made = self._value(place, described, is_constant=True)
+                self.held.append((made, array.reshape(-1)))
+        for node in graph.nodes:
+            self._add(node)
+        ir.outputs = [self.values[i] for i in graph.outputs]
+
+    def _add(self, node: LiteNode) -> None:
+        """Append a node, whose results have the avals that its op derives."""
+        inputs = tuple(None if i is None else self.values[i] for i in node.inputs)
+        params = {name: self.plain(value) for name, value in node.params.items()}
+        op = engine_op(node.op)
+        if node.then:
+            then = tuple(Then(t.op, t.inputs, t.params) for t in node.then)
+            op = _Followed(LiteNode(node.op, node.inputs, node.outputs, {}, then), len(inputs))
+            inputs += tuple(self.values[i] for t in then for i in t.inputs if i >= 0)
+        try:
+            derived = op.aval(*[None if v is None else v.aval for v in inputs], **params)
+        except Exception as error:
+            raise LiteFileError(f"the node {node.name!r} is not legal: {error}") from error
+        avals = derived if isinstance(derived, tuple) else (derived,)
+        if len(avals) != len(node.outputs):
+            raise LiteFileError(f"the node {node.name!r} has {len(avals)} results")
+        outputs = tuple(self._value(i, a) for i, a in zip(node.outputs, avals, strict=True))
+        self.ir.nodes.append(Node(op, inputs, params, outputs, node.name))
+
+
 class Program:
     """A graph for given lengths, bound to memory.
 
@@ -165,69 +250,15 @@ class Program:
     ) -> None:  # fmt: skip
         self.threads = threads
         self.graph = graph
-        self._numbers = evaluated(graph.sizes, lengths)
-        self._values: dict[int, Value] = {}
-        self._ir = Graph()
         try:
-            self._build(constants)
+            typed = TypedNodes(graph, lengths, constants)
+            self._ir, self._values, self._constants = typed.ir, typed.values, typed.held
             self._in_threads(lambda: self._bind(arena, fuses, constants))
         except LiteFileError:
             raise
         except (TypeError, ValueError, RuntimeError, IndexError, KeyError, ArithmeticError,
                 AttributeError, MemoryError, NotImplementedError) as error:  # fmt: skip
             raise LiteFileError(f"the graph cannot be run: {error}") from error
-
-    def _value(self, place: int, described: Aval) -> Value:
-        value = self._ir.value(described)
-        self._values[place] = value
-        return value
-
-    def plain(self, value: Any) -> Any:
-        """A parameter for the lengths."""
-        if isinstance(value, Size):
-            return self._numbers[value.place]
-        if isinstance(value, tuple):
-            return tuple(self.plain(each) for each in value)
-        return value
-
-    def _build(self, constants: dict[Any, Any]) -> None:
-        graph, ir = self.graph, self._ir
-        for place in graph.inputs:
-            tensor = graph.tensors[place]
-            described = aval(self.plain(tensor.shape), dtypes.by_name(tensor.dtype))
-            ir.inputs.append(self._value(place, described))
-        self._constants = []
-        read = {i for node in graph.nodes for i in node.reads()} | set(graph.outputs)
-        for place, tensor in enumerate(graph.tensors):
-            if tensor.data is not None and place in read:
-                if place not in constants:
-                    constants[place] = dequantized(tensor)
-                array = constants[place]
-                dtype = dtypes.from_numpy(array.dtype)
-                made = self._value(place, aval(array.shape, dtype, None, weak=tensor.weak))
-                self._constants.append((made, array.reshape(-1)))
-        for node in graph.nodes:
-            self._add(node)
-        ir.outputs = [self._values[i] for i in graph.outputs]
-
-    def _add(self, node: LiteNode) -> None:
-        """Append a node, whose results have the avals that its op derives."""
-        inputs = tuple(None if i is None else self._values[i] for i in node.inputs)
-        params = {name: self.plain(value) for name, value in node.params.items()}
-        op = engine_op(node.op)
-        if node.then:
-            then = tuple(Then(t.op, t.inputs, t.params) for t in node.then)
-            op = _Followed(LiteNode(node.op, node.inputs, node.outputs, {}, then), len(inputs))
-            inputs += tuple(self._values[i] for t in then for i in t.inputs if i >= 0)
-        try:
-            derived = op.aval(*[None if v is None else v.aval for v in inputs], **params)
-        except Exception as error:
-            raise LiteFileError(f"the node {node.name!r} is not legal: {error}") from error
-        avals = derived if isinstance(derived, tuple) else (derived,)
-        if len(avals) != len(node.outputs):
-            raise LiteFileError(f"the node {node.name!r} has {len(avals)} results")
-        outputs = tuple(self._value(i, a) for i, a in zip(node.outputs, avals, strict=True))
-        self._ir.nodes.append(Node(op, inputs, params, outputs, node.name))
 
     def _bind(self, arena: SharedArena | None, fuses: bool, constants: dict[Any, Any]) -> None:
         ir = self._ir
@@ -292,6 +323,9 @@ class Program:
             before = thread_pool.limit_of_this_thread(self.threads)
             try:
                 made = executable.run(flats)
+            except (TypeError, ValueError, AttributeError) as error:
+                # a kernel that looks at its parameters only now
+                raise LiteFileError(f"the graph cannot be run: {error}") from error
             finally:
                 thread_pool.limit_of_this_thread(before)
                 executable.release()

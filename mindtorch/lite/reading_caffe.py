@@ -55,7 +55,7 @@ def graph_of_file(
         return from_model(module, examples, names=names, output_names=module.outputs)
     except ConvertError:
         raise
-    except (RuntimeError, ValueError, TypeError, IndexError, KeyError, MemoryError) as error:
+    except Exception as error:  # a damaged file asks layers for what they do not do
         raise ConvertError(f"the layers of {os.fspath(path)} do not fit: {error}") from error
 
 

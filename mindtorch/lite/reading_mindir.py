@@ -31,10 +31,15 @@ def graph_of_file(
     except (MindIRError, ValueError, NotImplementedError) as error:
         raise ConvertError(str(error)) from error
     names = [name for name, _, _ in graph.inputs]
-    examples = [
-        np.zeros(chosen_shape(name, shape, shapes, names), numpy_type(number))
-        for name, shape, number in graph.inputs
-    ]
-    cell = GraphCell(graph)
-    cell.set_train(False)
-    return from_model(cell, examples, names=names, output_names=graph.output_names)
+    try:
+        examples = [
+            np.zeros(chosen_shape(name, shape, shapes, names), numpy_type(number))
+            for name, shape, number in graph.inputs
+        ]
+        cell = GraphCell(graph)
+        cell.set_train(False)
+        return from_model(cell, examples, names=names, output_names=graph.output_names)
+    except ConvertError:
+        raise
+    except Exception as error:  # a damaged file asks primitives for what they do not do
+        raise ConvertError(f"the graph of {os.fspath(path)} cannot be run: {error}") from error

@@ -32,12 +32,12 @@ def graph_of_file(
     except ONNXError as error:
         raise ConvertError(str(error)) from error
     names, examples = list(module.input_names), []
-    for name in names:
-        tensor = described[name].tensor_type
-        dims = [each.dim_value or each.dim_param for each in tensor.shape.dim]
-        dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)
-        examples.append(np.zeros(chosen_shape(name, dims, shapes, names), dtype))
     try:
+        for name in names:
+            tensor = described[name].tensor_type
+            dims = [each.dim_value or each.dim_param for each in tensor.shape.dim]
+            dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)
+            examples.append(np.zeros(chosen_shape(name, dims, shapes, names), dtype))
         return from_model(module, examples, names=names, output_names=module.output_names)
     except ConvertError:
         raise

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -28,23 +27,51 @@ _NAMES = {np.dtype(name): name for name in ITEM_SIZES}
 Buffer: TypeAlias = "bytes | bytearray | memoryview"
 
 
-@dataclass(slots=True)
 class Block:
     """Rows of one type and one shape, one after another.
+
+    Args:
+        data: their bytes; an array (rows, bytes of a row) of those that do not lie together.
 
     Attributes:
         dtype: numpy's name of the type; "str" or "bytes" for texts.
         shape: of one row; texts have `()`.
         rows: how many there are.
-        data: their bytes.
         lengths: of the texts; empty for numbers.
     """
 
-    dtype: str
-    shape: tuple[int, ...]
-    rows: int
-    data: Buffer
-    lengths: list[int] = field(default_factory=list)
+    __slots__ = ("_data", "dtype", "lengths", "rows", "shape")
+
+    def __init__(
+        self, dtype: str, shape: tuple[int, ...], rows: int, data: Buffer | np.ndarray[Any, Any],
+        lengths: list[int] | None = None,
+    ) -> None:  # fmt: skip
+        self.dtype = dtype
+        self.shape = shape
+        self.rows = rows
+        self.lengths = [] if lengths is None else lengths
+        self._data: Any = data
+
+    @property
+    def data(self) -> Buffer:
+        """The bytes of all rows."""
+        if isinstance(self._data, np.ndarray):
+            self._data = np.ascontiguousarray(self._data).reshape(-1).data
+        held: Buffer = self._data
+        return held
+
+    @property
+    def size(self) -> int:
+        """How many bytes there are."""
+        held = self._data
+        return held.size if isinstance(held, np.ndarray) else len(held)
+
+    def write(self, memory: memoryview) -> None:
+        """Copy the bytes to memory of their size."""
+        if isinstance(self._data, np.ndarray):
+            np.frombuffer(memory, np.uint8).reshape(self._data.shape)[:] = self._data
+        else:
+            memory[:] = self._data
 
     def part(self, first: int, last: int) -> Block:
         """The rows from `first` to before `last`."""
@@ -56,10 +83,11 @@ class Block:
                 starts.append(starts[-1] + length)
             data = memoryview(self.data)[starts[first] : starts[last]]
             return Block(self.dtype, (), last - first, data, self.lengths[first:last])
+        if isinstance(self._data, np.ndarray):
+            return Block(self.dtype, self.shape, last - first, self._data[first:last])
         size = row_size(self.dtype, self.shape)
         data = memoryview(self.data)[first * size : last * size]
         return Block(self.dtype, self.shape, last - first, data)
-
 
     def copy(self) -> Block:
         """The same rows in memory of their own."""

@@ -48,14 +48,14 @@ class Slots:
 
     def put(self, columns: Mapping[str, Column]) -> int:
         """Copy columns into a free slot; gives back which, -1: none is free or large enough."""
-        blocks = [block.data for column in columns.values() for block in column]
-        if not self._free or sum(map(_room, map(len, blocks))) > SLOT_BYTES:
+        blocks = [block for column in columns.values() for block in column]
+        if not self._free or sum([_room(block.size) for block in blocks]) > SLOT_BYTES:
             return -1
         slot = self._free.pop()
         at = slot * SLOT_BYTES
-        for data in blocks:
-            size = len(data)
-            self._memory[at : at + size] = data
+        for block in blocks:
+            size = block.size
+            block.write(self._memory[at : at + size])
             at += _room(size)
         return slot
 
@@ -87,7 +87,7 @@ def encode(
     buffers: list[Any] = []
     for name, column in (columns or {}).items():
         described[name] = [
-            (block.dtype, block.shape, block.rows, len(block.data), block.lengths)
+            (block.dtype, block.shape, block.rows, block.size, block.lengths)
             for block in column
         ]
         if sent:

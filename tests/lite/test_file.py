@@ -131,6 +131,23 @@ def test_hostile_graphs_with_right_checksums_are_refused_or_run(path: Path) -> N
     assert refused > 100
 
 
+def test_values_of_gigabytes_are_refused(path: Path) -> None:
+    graph = read(path)
+    with pytest.raises(LiteFileError, match=r"the value 'input' has \d+ bytes: the most are"):
+        Program(graph, [1 << 20], {})
+
+
+def test_a_parameter_that_a_kernel_looks_at_when_it_runs(tmp_path: Path) -> None:
+    net = torch.nn.Sequential(torch.nn.LayerNorm(6), torch.nn.Linear(6, 6))
+    stored, weights = sections(converted(net.eval(), [np.ones((2, 6), "float32")], tmp_path))
+    (norm,) = [node for node in stored["nodes"] if node["op"] == "native_layer_norm"]
+    norm["params"]["eps"] = "float64"
+    graph = graph_of(_signed(json.dumps(stored).encode(), weights))
+    with pytest.raises(LiteFileError, match="cannot be run"):
+        program = Program(graph, graph.lengths, {})
+        program.run([np.zeros(a.size, a.dtype.np) for a in program.input_avals])
+
+
 def test_files_of_version_1_run(tmp_path: Path) -> None:
     """A convolution and two products with weights of 4 bits, packed, and what they gave then."""
     x = np.linspace(-1, 1, 32, dtype="float32").reshape(1, 2, 4, 4)

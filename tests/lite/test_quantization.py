@@ -8,13 +8,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 from sklearn.datasets import load_digits
 
 from mindtorch import lite, torch
+from mindtorch.engine.ops.quantization import dynamic_quantized_linear
+from mindtorch.engine.tensor import from_array
 from mindtorch.kernels.cpu import quantized
+from mindtorch.lite.config import read_config
 from mindtorch.lite.execution import packed, unpacked
 from mindtorch.lite.file import read
 from mindtorch.lite.quantization.calibration import Range
+from mindtorch.lite.quantization.images import image_of
 from mindtorch.lite.quantization.weights import quantized_weight
 from mindtorch.torch import nn
 
@@ -184,11 +189,184 @@ def test_a_named_node_stays(digits: Any, tmp_path: Path) -> None:
     assert [kept[name] is None for name in names] == [True, False]
 
 
+@pytest.mark.parametrize("budget", [0.1, 0.02, 0.005])
+@pytest.mark.parametrize("per_channel", [True, False])
+def test_mixed_bits_keep_the_mean_relative_error_of_channels(
+    budget: float, per_channel: bool
+) -> None:
+    weight = np.random.default_rng(0).normal(0.1, 1, (24, 3, 5, 5))
+    weight *= np.random.default_rng(1).uniform(0.1, 3, (24, 1, 1, 1))
+    numbers, made = quantized_weight(weight, 0, per_channel, budget=budget)
+    shape = (-1, 1, 1, 1)
+    shown = (numbers - made.zero_points.reshape(shape)) * made.scales.reshape(shape)
+    lost = np.sqrt(((shown - weight) ** 2).sum((1, 2, 3)) / (weight**2).sum((1, 2, 3)))
+    assert budget * 0.95 < lost.mean() <= budget * 1.0001
+    assert numbers.min() >= -(2 ** (made.bits - 1))
+    assert numbers.max() <= 2 ** (made.bits - 1) - 1
+
+
+def test_mixed_bits_on_digits(digits: Any, tmp_path: Path) -> None:
+    """About as small as 6 or 7 bits, as MindSpore's document says of the budget of 0.02."""
+    net, _, x, y = digits
+    common, sizes = f"{_COMMON}quant_type=WEIGHT_QUANT\n", {}
+    for bits in (0, 5, 7):
+        path = converted(net, [x[:1]], tmp_path, f"{common}bit_num={bits}\n")
+        sizes[bits] = _stored(path)
+        if bits == 0:
+            chosen = {t.quantization.bits for t in read(path).tensors if t.quantization}
+            lost = _accuracy(eager(net, x), y) - _accuracy(predicted(loaded(path), x), y)
+    assert sizes[5] < sizes[0] < sizes[7]
+    assert len(chosen) > 1
+    assert lost <= 0.005
+
+
+def test_the_budget_is_tuned_by_the_outputs(digits: Any, tmp_path: Path) -> None:
+    net, _, x, _ = digits
+    found = {}
+    for auto in ("true", "false"):
+        path = converted(net, [x[:1]], tmp_path, (
+            f"{_COMMON}quant_type=WEIGHT_QUANT\nbit_num=0\n[mixed_bit_weight_quant_param]\n"
+            f"auto_tune={auto}\n"
+        ))  # fmt: skip
+        given = np.random.default_rng(2).standard_normal(x[:100].shape).astype(np.float32)
+        a, b = eager(net, given).ravel(), predicted(loaded(path), given).ravel()
+        found[auto] = float(a @ b / np.sqrt((a @ a) * (b @ b)))
+    assert 0.985 < found["true"] < 0.9995 < found["false"]
+
+
+def _ragged(rows: int, count: int) -> np.ndarray:
+    """Rows of sizes of their own, the first of zeros."""
+    made = np.random.default_rng(count).normal(0.3, 1, (rows, count))
+    return (made * np.arange(rows)[:, None]).astype(np.float32)
+
+
+@pytest.mark.parametrize("per_row", [True, False])
+@pytest.mark.parametrize(("rows", "count", "channels"), [(1, 64, 3), (5, 70, 9), (3, 17, 1)])
+def test_activations_are_rounded_to_a_scale_of_their_own(
+    rows: int, count: int, channels: int, per_row: bool
+) -> None:
+    generator, x = np.random.default_rng(0), _ragged(rows, count)
+    numbers = generator.integers(-127, 128, (channels, count)).astype(np.int8)
+    held = np.zeros((channels, -(-count // 64) * 64), np.int8)
+    held[:, :count] = numbers
+    scales, bias = generator.uniform(0.01, 1, (2, channels)).astype(np.float32)
+    sums = -numbers.sum(axis=1, dtype=np.int32)
+    constants = [from_array(each) for each in (held, scales, sums, bias)]
+    made = dynamic_quantized_linear(from_array(x), *constants, per_row=per_row).array()
+    axes = 1 if per_row else None
+    low = np.minimum(x.min(axis=axes, keepdims=True), 0).astype(np.float64)
+    step = (np.maximum(x.max(axis=axes, keepdims=True), 0) - low) / 255
+    step = np.where(step == 0, 1, step)
+    q = np.clip(np.rint(x / step) + np.rint(-low / step), 0, 255) - np.rint(-low / step)
+    exact = q @ numbers.T.astype(np.float64) * step * scales + bias
+    # a number in the middle between two levels may go to either
+    assert np.abs(made - exact).max() <= (step * scales * 127).max() * 2 + 1e-5
+    assert np.abs(made - exact).mean() <= 1e-5 * np.abs(exact).max()
+    x[-1, 0] = np.inf
+    with np.errstate(all="ignore"):
+        lost = dynamic_quantized_linear(from_array(x), *constants, per_row=per_row).array()
+    assert not np.isfinite(lost[-1]).any()
+
+
+@pytest.mark.parametrize("strategy", ["ALWC", "ACWL"])
+def test_dynamic_quantisation_of_a_transformer(strategy: str, tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(64, 4, 128, dropout=0.0, batch_first=True)
+    net = nn.Sequential(nn.Embedding(50, 64), layer, nn.Linear(64, 7)).eval()
+    x = np.random.default_rng(0).integers(0, 50, (4, 9))
+    whole = converted(net, [x], tmp_path).stat().st_size
+    (tmp_path / "words").mkdir()
+    x.tofile(tmp_path / "words" / "0.bin")
+    path = converted(net, [x], tmp_path, (
+        f"[common_quant_param]\nquant_type=DYNAMIC_QUANT\ndebug_info_save_path={tmp_path}\n"
+        f"[dynamic_quant_param]\nquant_strategy={strategy}\n"
+        f"[data_preprocess_param]\ncalibrate_path=input:{tmp_path}/words\ncalibrate_size=1\n"
+    ))  # fmt: skip
+    kinds = [node.op for node in read(path).nodes]
+    assert kinds.count("dynamic_quantized_linear") == 5
+    assert "linear" not in kinds
+    assert path.stat().st_size < 0.35 * whole
+    exact = eager(net, x)
+    found = predicted(loaded(path), x)
+    assert np.linalg.norm(found - exact) < 0.03 * np.linalg.norm(exact)
+    with open(tmp_path / "quantization_report.csv", newline="") as file:
+        lines = list(csv.DictReader(file))
+    assert [line["op"] for line in lines] == ["linear"] * 5 + ["embedding"]
+    assert all(float(line["result_snr_db"]) > 25 for line in lines)
+
+
+@pytest.mark.parametrize(("settings", "expected"), [
+    ("", lambda rgb: rgb[::-1]),
+    ("image_to_format=RGB\n", lambda rgb: rgb),
+    ("image_to_format=GRAY\nnormalize_mean=[100]\nnormalize_std=[50]\n",
+     lambda rgb: (np.rint(np.tensordot([0.299, 0.587, 0.114], rgb, 1))[None] - 100) / 50),
+    ("image_to_format=RGB\nnormalize_mean=1,2,3\nnormalize_std=2,4,8\ncenter_crop_width=4\n"
+     "center_crop_height=3\n",
+     lambda rgb: ((rgb - [[[1]], [[2]], [[3]]]) / [[[2]], [[4]], [[8]]])[:, 1:4, 2:6]),
+    ("image_to_format=RGB\nresize_width=16\nresize_height=12\nresize_method=NEAREST\n",
+     lambda rgb: rgb.repeat(2, 1).repeat(2, 2)),
+    ("image_to_format=RGB\nresize_width=4\nresize_height=3\nresize_method=LINEAR\n",
+     lambda rgb: rgb.reshape(3, 3, 2, 4, 2).mean((2, 4))),
+])  # fmt: skip
+def test_images_as_examples(settings: str, expected: Any, tmp_path: Path) -> None:
+    rgb = np.random.default_rng(0).integers(0, 256, (6, 8, 3)).astype(np.uint8)
+    file = tmp_path / "one.png"
+    Image.fromarray(rgb).save(file)
+    (tmp_path / "settings").write_text(
+        f"[common_quant_param]\nquant_type=FULL_QUANT\n[data_preprocess_param]\n{settings}"
+        f"calibrate_path=x:{tmp_path}\ncalibrate_size=1\ninput_type=IMAGE\n"
+    )
+    found = image_of(str(file), read_config(tmp_path / "settings"))
+    wanted = expected(np.moveaxis(rgb, -1, 0).astype(np.float64))
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-4)
+
+
+def test_eight_bits_by_images(tmp_path: Path) -> None:
+    folder = tmp_path / "images"
+    folder.mkdir()
+    generator = np.random.default_rng(0)
+    for number in range(4):
+        pixels = generator.integers(0, 256, (10, 12, 3)).astype(np.uint8)
+        Image.fromarray(pixels).save(folder / f"{number}.png")
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Conv2d(3, 20, 3), nn.ReLU(), nn.Flatten(), nn.Linear(720, 5)).eval()
+    x = np.zeros((1, 3, 8, 8), np.float32)
+    settings = (
+        f"{_COMMON}quant_type=FULL_QUANT\n[data_preprocess_param]\ncalibrate_path=input:{folder}\n"
+        "calibrate_size=4\ninput_type=IMAGE\nimage_to_format=RGB\nnormalize_mean=127.5,127.5,127.5\n"
+        "normalize_std=127.5,127.5,127.5\ncenter_crop_height=8\ncenter_crop_width=%d\n"
+    )
+    path = converted(net, [x], tmp_path, settings % 8)
+    inputs = generator.uniform(-1, 1, x.shape).astype(np.float32)
+    exact = eager(net, inputs)
+    assert np.linalg.norm(predicted(loaded(path), inputs) - exact) < 0.05 * np.linalg.norm(exact)
+    with pytest.raises(lite.ConvertError, match=r"image of \[1, 3, 8, 7\]"):
+        converted(net, [x], tmp_path, settings % 7)
+    with pytest.raises(lite.ConvertError, match="fewer than 8 x 13"):
+        converted(net, [x], tmp_path, settings % 13)
+    (folder / "0.png").write_bytes(b"no picture")
+    with pytest.raises(lite.ConvertError, match="cannot be read as an image"):
+        converted(net, [x], tmp_path, settings % 8)
+
+
 @pytest.mark.parametrize(("text", "said"), [
-    ("[common_quant_param]\nquant_type=DYNAMIC_QUANT\n", "must be one of WEIGHT_QUANT, FULL_QUANT"),
-    ("[common_quant_param]\nquant_type=WEIGHT_QUANT\nbit_num=17\n", "must be from 1 to 16"),
+    ("[common_quant_param]\nquant_type=QUANT_ALL\n", "must be one of WEIGHT_QUANT, FULL_QUANT"),
+    ("[common_quant_param]\nquant_type=DYNAMIC_QUANT\nbit_num=4\n", "DYNAMIC_QUANT must be 8"),
+    ("[common_quant_param]\nquant_type=WEIGHT_QUANT\nbit_num=17\n", "must be from 0 to 16"),
     ("[common_quant_param]\nquant_type=WEIGHT_QUANT\nbits=8\n", "bits of .* is not supported"),
-    ("[micro_param]\nenable_micro=true\n", r"section \[micro_param\] is not supported"),
+    ("[common_quant_param]\nquant_type=WEIGHT_QUANT\n[mixed_bit_weight_quant_param]\n"
+     "auto_tune=true\n", "auto_tune is of WEIGHT_QUANT with bit_num=0"),
+    ("[mixed_bit_weight_quant_param]\ninit_scale=1\n", "must be between 0 and 1"),
+    ("[dynamic_quant_param]\nquant_strategy=BOTH\n", "must be one of ALWC, ACWL"),
+    ("[data_preprocess_param]\nresize_width=8\n", "resize_width is of images"),
+    ("[data_preprocess_param]\ninput_type=IMAGE\nresize_width=8\n", "belong together"),
+    ("[data_preprocess_param]\ninput_type=IMAGE\nnormalize_mean=1\nnormalize_std=2\n",
+     "must have 3 numbers"),
+    ("[micro_param]\nenable_micro=true\nsupport_parallel=true\n", "only false is supported"),
+    ("[micro_param]\nenable_micro=true\n[common_quant_param]\nquant_type=WEIGHT_QUANT\n",
+     "C code is of float32 or, with FULL_QUANT, of int8"),
+    ("[registry]\ndisable_fusion=on\n", r"section \[registry\] is not supported"),
     ("[common_quant_param]\nquant_type=FULL_QUANT\n", "needs calibrate_path"),
     ("[common_quant_param]\nbit_num=8\n", "has no quant_type"),
     ("nonsense", "settings.cfg"),

@@ -218,6 +218,16 @@ def test_bad_files_are_refused(tmp_path: Path) -> None:
         bad.write_bytes(numbers.tobytes())
         with contextlib.suppress(lite.ConvertError):
             converted("TFLITE", bad)
+    content = quantized_network(tmp_path)[0].read_bytes()
+    for length in range(60, len(content), 75):  # some end within an operator's options
+        bad.write_bytes(content[:length])
+        with contextlib.suppress(lite.ConvertError):
+            converted("TFLITE", bad)
+    file = TFLiteFile()
+    x, y = file.tensor((1, 4, 4, 1)), file.tensor((1, 2, 2, 1))
+    file.operator("MAX_POOL_2D", [x], [y], "Pool2DOptions", StrideH=0, FilterHeight=2)
+    with pytest.raises(lite.ConvertError, match="do not fit"):
+        converted("TFLITE", file.save(bad, [x], [y]))
     file = TFLiteFile()
     x, y = file.tensor((1, 4)), file.tensor((1, 4))
     file.operator("CUMSUM", [x], [y])

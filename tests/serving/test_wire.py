@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from google.protobuf.message import DecodeError
 from mindtorch.serving.columns import Block, Column
 from mindtorch.serving.errors import ServingError
 from mindtorch.serving.front import wire
-from mindtorch.serving.front.kserve_tensors import columns_of_message, infer_of
+from mindtorch.serving.front.kserve_tensors import columns_of_message, infer_of, response_bytes
 from mindtorch.serving.front.mindspore_messages import columns_of_instances, predict_of, reply_of
 from mindtorch.serving.front.requests import Answer
 from mindtorch.serving.proto.kserve import MESSAGES
@@ -96,15 +97,14 @@ def _same(data: bytes) -> None:
     assert mine == whole
 
 
-def test_damaged_requests_mean_what_protobuf_says() -> None:
+def _damaged(good: list[bytes], count: int) -> Iterator[bytes]:
+    """Messages with bytes that are others, are missing or were put in between."""
     chosen = random.Random(0)
-    good = [each.SerializeToString() for each in
-            (_request(4, ("x", "int8", (3,)), ("y", "bool", (2,))), *_odd().values())]  # fmt: skip
-    for _ in range(3000):
+    for _ in range(count):
         data = bytearray(chosen.choice(good))
         for _ in range(chosen.randint(1, 3)):
             place = chosen.randrange(len(data))
-            kind = chosen.randrange(3)
+            kind = chosen.choice((0, 0, 1, 2))
             if kind == 0:
                 others = (0, 1, 2, 8, 10, 18, 26, 34, 0x80, 0xFF, data[place] ^ 1)
                 data[place] = chosen.choice(others)
@@ -114,7 +114,39 @@ def test_damaged_requests_mean_what_protobuf_says() -> None:
                 data[place:place] = bytes(chosen.randrange(256) for _ in range(2))
             if not data:
                 break
-        _same(bytes(data))
+        yield bytes(data)
+
+
+def test_damaged_requests_mean_what_protobuf_says() -> None:
+    good = [each.SerializeToString() for each in
+            (_request(4, ("x", "int8", (3,)), ("y", "bool", (2,))), *_odd().values())]  # fmt: skip
+    for data in _damaged(good, 3000):
+        _same(data)
+
+
+def _outcome(columns: Callable[[bytes], Any], data: bytes) -> Any:
+    try:
+        found, rows = columns(data)
+        return _plain(found), rows
+    except (DecodeError, ServingError) as error:
+        return type(error), str(error) if isinstance(error, ServingError) else ""
+
+
+def test_damaged_requests_of_kserve_mean_what_protobuf_says() -> None:
+    kind = MESSAGES["ModelInferRequest"]
+    request = kind(model_name="net", model_version="1")
+    for name, dtype, shape in (("x", "FP32", [2, 3]), ("y", "BYTES", [2]), ("z", "BOOL", [2])):
+        request.inputs.add(name=name, datatype=dtype, shape=shape)
+    request.raw_input_contents.extend([bytes(24), b"\1\0\0\0a\0\0\0\0", b"\0\1"])
+    good = request.SerializeToString()
+
+    def whole(data: bytes) -> Any:
+        message = kind.FromString(data)
+        return columns_of_message(message, message.raw_input_contents)
+
+    for data in _damaged([good], 2000):
+        for each in (good, data):
+            assert _outcome(lambda x: infer_of(x).columns(), each) == _outcome(whole, each)
 
 
 def test_raw_contents_of_kserve_are_read_without_a_copy() -> None:
@@ -128,10 +160,72 @@ def test_raw_contents_of_kserve_are_read_without_a_copy() -> None:
     assert (found.model_name, found.message.id) == ("net", "7")
     assert all(isinstance(each, memoryview) and each.obj is data for each in found.raw)
     whole = columns_of_message(request, request.raw_input_contents)
-    columns, rows = columns_of_message(found.message, found.raw)
+    columns, rows = found.columns()
     assert (_plain(columns), rows) == (_plain(whole[0]), whole[1])
     with pytest.raises(DecodeError):
         infer_of(data[:-1])
+
+
+def test_a_request_that_came_before_has_its_own_numbers(monkeypatch: Any) -> None:
+    first, second = (_request(3, ("x", "float32", (3, 5)), ("y", "bool", (7,))) for _ in range(2))
+    for instance in second.instances:
+        instance.items["x"].data = np.full(15, 7, np.float32).tobytes()
+    predict_of(first.SerializeToString())
+    wanted = _plain(columns_of_instances(second.instances))
+    other = _request(3, ("x", "float32", (5, 3)), ("y", "bool", (7,)))  # of as many bytes
+    assert len(other.SerializeToString()) == len(second.SerializeToString())
+    _same(other.SerializeToString())
+    predict_of(first.SerializeToString())
+    monkeypatch.delattr("mindtorch.serving.front.mindspore_messages._form_of")
+    found = predict_of(second.SerializeToString())
+    assert (found.spec, _plain(found.columns())) == (second.servable_spec, wanted)
+
+
+def test_a_request_of_kserve_that_came_before(monkeypatch: Any) -> None:
+    given = []
+    for name, shape in (("x", [3, 4]), ("x", [3, 4]), ("x", [4, 3]), ("y", [3, 4])):
+        request = MESSAGES["ModelInferRequest"](model_name="net")
+        request.inputs.add(name=name, datatype="FP32", shape=shape)
+        request.raw_input_contents.append(np.random.default_rng().bytes(48))
+        given.append(request)
+    for request in (*given, *given[1:]):
+        whole = columns_of_message(request, request.raw_input_contents)
+        columns, rows = infer_of(request.SerializeToString()).columns()
+        assert (_plain(columns), rows) == (_plain(whole[0]), whole[1])
+    infer_of(given[0].SerializeToString()).columns()
+    monkeypatch.delattr("mindtorch.serving.front.kserve_tensors.columns_of_message")
+    again, _ = infer_of(given[1].SerializeToString()).columns()
+    assert bytes(again["x"][0].data) == given[1].raw_input_contents[0]
+    wrong = MESSAGES["ModelInferRequest"].FromString(given[1].SerializeToString())
+    wrong.inputs[0].shape[:] = [3, 5]
+    monkeypatch.undo()
+    monkeypatch.setattr(wire, "LEAST", 0)
+    for _ in range(2):
+        with pytest.raises(ServingError, match="48 bytes do not match the shape"):
+            infer_of(wrong.SerializeToString()).columns()
+
+
+@pytest.mark.parametrize("rows", [1, 2, 9])
+def test_replies_of_kserve_are_what_protobuf_reads(rows: int) -> None:
+    request = MESSAGES["ModelInferRequest"](model_name="net", id="seven")
+    scores = np.random.default_rng(0).random((rows, 40)).astype(np.float32)
+    columns = {
+        "scores": [Block("float32", (40,), rows, memoryview(scores.tobytes()))],
+        "nothing": [Block("int8", (0,), rows, b"")],
+        "text": [Block("str", (), rows, b"ab" * rows, [2] * rows)],
+    }  # fmt: skip
+    for wanted in ((), ("text", "scores")):
+        for name in wanted:
+            request.outputs.add(name=name)
+        data = response_bytes(request, Answer(columns, {}, rows, tuple(columns), version=3))
+        reply = MESSAGES["ModelInferResponse"].FromString(data)
+        names = wanted or tuple(columns)
+        assert (reply.model_name, reply.model_version, reply.id) == ("net", "3", "seven")
+        assert tuple(output.name for output in reply.outputs) == names
+        assert all(output.shape[0] == rows for output in reply.outputs)
+        raw = dict(zip(names, reply.raw_output_contents, strict=True))
+        assert raw["scores"] == scores.tobytes()
+        assert raw["text"] == b"\x02\0\0\0ab" * rows
 
 
 @pytest.mark.parametrize("rows", [1, 2, 9])

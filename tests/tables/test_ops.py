@@ -48,7 +48,10 @@ WITHOUT_ROW: dict[str, str] = {
     "split": "the tape's node of several views, never run; test_views.py compares its gradients",
     "split_with_sizes": "as split",
     **dict.fromkeys(
-        ("quantize_levels", "quantized_linear", "quantized_convolution"),
+        (
+            "quantize_levels", "quantized_linear", "dynamic_quantized_linear",
+            "quantized_convolution",
+        ),
         "of quantised tensors; tests/torch/quantization and tests/lite compare them",
     ),
     "merge_keys": "of sparse tensors; test_sparse_tensors.py compares their sums",

@@ -55,7 +55,7 @@ def title_of(model: Any) -> str:
 def graph_of(model: Any, example_inputs: Any) -> tuple[InferenceGraph, list[str]]:
     """The inference graph of a module (or the graph that is given), and its inputs' names."""
     if isinstance(model, InferenceGraph):
-        return model, [str(i) for i in range(len(model.inputs))]
+        return model, model.input_names or [str(i) for i in range(len(model.inputs))]
     call = model.forward if isinstance(model, Module) else model
     inputs = example_inputs if isinstance(example_inputs, (tuple, list)) else (example_inputs,)
     given = Arguments(call, tuple(inputs), {})
@@ -106,7 +106,7 @@ def example_main(program: Program, function: CFunction) -> str:
 
 def generate(
     model: Any, example_inputs: Any, folder: str | os.PathLike[str], name: str = "model",
-    calibration: Iterable[Any] | None = None,
+    calibration: Iterable[Any] | None = None, title: str = "",
 ) -> Report:  # fmt: skip
     """Write a C99 project that computes a model's forward, in float32 or int8.
 
@@ -123,6 +123,7 @@ def generate(
             then: weights with a scale for each channel, activations with a scale and a zero point
             from the largest and smallest number that the samples give (MAX_MIN). Inputs and outputs
             stay float; ops that have no int8 form are computed in float in between.
+        title: what the header says that the model is; the name of its class where it is empty.
 
     Returns:
         what was written, with the bytes of memory that it needs.
@@ -137,7 +138,7 @@ def generate(
     scales = None if calibration is None else calibrate(graph, calibration)
     function = forward_function(program, graph, names, scales=scales)
     return write(
-        program, [function], folder, title=title_of(model),
+        program, [function], folder, title=title or title_of(model),
         macros=size_macros(function.parameters), example=example_main(program, function),
     )  # fmt: skip
 

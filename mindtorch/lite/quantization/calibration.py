@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -101,7 +102,7 @@ def examples_of(graph: LiteGraph, config: Config) -> list[list[np.ndarray]]:
     """For each example the arrays of all inputs, from the folders that the settings name.
 
     Raises:
-        ConvertError: a folder is missing or has too few files, or a file another size.
+        ConvertError: a folder is missing or has too few files, or a file another size or no image.
     """
     columns = []
     numbers = Program(graph, graph.lengths, {})
@@ -116,22 +117,39 @@ def examples_of(graph: LiteGraph, config: Config) -> list[list[np.ndarray]]:
                 f"calibrate_path: {folder} has {len(files)} files, calibrate_size is "
                 f"{config.calibrate_size}"
             )
-        column = []
-        for each in files:
-            with open(os.path.join(folder, each), "rb") as file:
-                content = file.read()
-            if len(content) != described.size * described.dtype.itemsize:
-                raise ConvertError(
-                    f"{os.path.join(folder, each)} has {len(content)} bytes, the input {name!r} "
-                    f"has {described.size * described.dtype.itemsize}"
-                )
-            array = np.frombuffer(content, described.dtype.np)
-            column.append(array.reshape(described.shape))
-        columns.append(column)
+        read = _of_image if config.input_type == "IMAGE" else _of_bytes
+        columns.append(
+            [read(graph, config, os.path.join(folder, each), name, described) for each in files]
+        )
     unknown = sorted(set(config.calibrate_path) - {graph.tensors[i].name for i in graph.inputs})
     if unknown:
         raise ConvertError(f"calibrate_path: the model has no input {unknown[0]!r}")
     return [list(row) for row in zip(*columns, strict=True)]
+
+
+def _of_bytes(graph: LiteGraph, config: Config, path: str, name: str, described: Any) -> np.ndarray:
+    with open(path, "rb") as file:
+        content = file.read()
+    if len(content) != described.size * described.dtype.itemsize:
+        raise ConvertError(
+            f"{path} has {len(content)} bytes, the input {name!r} has "
+            f"{described.size * described.dtype.itemsize}"
+        )
+    return np.frombuffer(content, described.dtype.np).reshape(described.shape)
+
+
+def _of_image(graph: LiteGraph, config: Config, path: str, name: str, described: Any) -> np.ndarray:
+    # with what resizes them, which other settings do not need
+    images = importlib.import_module(f"{__package__}.images")
+    pixels: np.ndarray = images.image_of(path, config)[None]
+    if graph.information.get("fmk") == "TFLITE":
+        pixels = np.ascontiguousarray(np.moveaxis(pixels, 1, -1))
+    if described.shape != pixels.shape or described.dtype.np != pixels.dtype:
+        raise ConvertError(
+            f"{path} is an image of {list(pixels.shape)} in float32, the input {name!r} takes "
+            f"{described.dtype.name} {list(described.shape)}"
+        )
+    return pixels
 
 
 def observed(
@@ -160,6 +178,8 @@ def ranges(
 ) -> dict[int, Range]:
     """What is known of tensors over the examples."""
     found = {place: Range() for place in places}
+    if not found:
+        return found
     for act in ("extend", "count"):
         for arrays in observed(graph, places, examples):
             for place, array in zip(places, arrays, strict=True):

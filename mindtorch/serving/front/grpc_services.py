@@ -13,7 +13,7 @@ import mindtorch
 from mindtorch.serving.errors import FAILED, INVALID, NOT_FOUND, ServingError
 from mindtorch.serving.proto.kserve import MESSAGES
 
-from .kserve_tensors import Infer, columns_of_message, infer_of, method_of, response_message
+from .kserve_tensors import Infer, infer_of, method_of, response_bytes
 from .mindspore_messages import error_reply, predict_of, reply_of
 from .model_pages import model_metadata
 from .service import Call, Service
@@ -59,7 +59,7 @@ def add_services(server: Any, service: Service, health_service: Health) -> None:
     predict = unary(_predict(service))
     kserve = {
         name: unary(_handler(parse, act, service),
-                    response_serializer=lambda reply: reply.SerializeToString())
+                    response_serializer=None if name == "ModelInfer" else _serialized)
         for name, (parse, act) in _KSERVE.items()
     }  # fmt: skip
     server.add_generic_rpc_handlers((
@@ -68,6 +68,11 @@ def add_services(server: Any, service: Service, health_service: Health) -> None:
         ),
         grpc.method_handlers_generic_handler("inference.GRPCInferenceService", kserve),
     ))  # fmt: skip
+
+
+def _serialized(reply: Any) -> bytes:
+    data: bytes = reply.SerializeToString()
+    return data
 
 
 async def _abort(context: Any, error: ServingError) -> None:
@@ -145,8 +150,8 @@ async def _infer(service: Service, infer: Infer, context: Any) -> Any:
                 version_of(request.model_version), method_of(request.parameters),
                 context.time_remaining())  # fmt: skip
     service.find(call)
-    columns, rows = columns_of_message(request, infer.raw)
-    return response_message(request, await service.infer(call, columns, rows))
+    columns, rows = infer.columns()
+    return response_bytes(request, await service.infer(call, columns, rows))
 
 
 async def _live(service: Service, request: Any, context: Any) -> Any:

@@ -5,10 +5,10 @@ The first axis of every tensor counts the instances.
 
 from __future__ import annotations
 
+import functools
 import math
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from mindtorch.serving.columns import (
     ITEM_SIZES,
     TEXT_TYPES,
     Block,
+    Buffer,
     Column,
     checked_block,
     join,
@@ -38,8 +39,8 @@ __all__ = [
     "columns_of_message",
     "infer_of",
     "method_of",
+    "response_bytes",
     "response_json",
-    "response_message",
 ]
 
 DATATYPES = {"bool": "BOOL", "float16": "FP16", "float32": "FP32", "float64": "FP64",
@@ -47,7 +48,9 @@ DATATYPES = {"bool": "BOOL", "float16": "FP16", "float32": "FP32", "float64": "F
              **{name: name.upper() for name in ITEM_SIZES if "int" in name}}  # fmt: skip
 _NUMPY = {wire: name for name, wire in DATATYPES.items()}  # BYTES: bytes
 _REQUEST = MESSAGES["ModelInferRequest"]
+_RESPONSE = MESSAGES["ModelInferResponse"]
 _RAW = _REQUEST.DESCRIPTOR.fields_by_name["raw_input_contents"].number
+_RAW_OUTPUT = _RESPONSE.DESCRIPTOR.fields_by_name["raw_output_contents"].number
 _LENGTH = struct.Struct("<I")
 _CONTENTS = {
     "bool": "bool_contents", "int8": "int_contents", "int16": "int_contents",
@@ -135,22 +138,48 @@ def _one_count(columns: dict[str, Column], counts: Mapping[str, int]) -> int:
 # -- gRPC
 
 
-@dataclass(frozen=True)
 class Infer:
     """A `ModelInferRequest`.
 
-    Attributes:
+    Args:
         message: the message, perhaps without its raw contents.
         raw: these.
+
+    Attributes:
+        forms: type, rows and shape of a row of each input, by name, once they are known; of
+            numbers, one for each of the raw contents.
     """
 
-    message: Any
-    raw: Sequence[bytes | memoryview]
+    def __init__(self, message: Any, raw: Sequence[bytes | memoryview]) -> None:
+        self.message = message
+        self.raw = raw
+        self.forms: dict[str, tuple[str, int, tuple[int, ...]]] = {}
 
     @property
     def model_name(self) -> str:
         name: str = self.message.model_name
         return name
+
+    def columns(self) -> tuple[dict[str, Column], int]:
+        """The inputs by name, and the number of instances.
+
+        Raises:
+            ServingError: something in them is wrong.
+        """
+        if not self.forms:
+            columns, rows = columns_of_message(self.message, self.raw)
+            blocks = {name: column[0] for name, column in columns.items()}
+            if self.raw and not any(block.dtype in TEXT_TYPES for block in blocks.values()):
+                self.forms.update({n: (b.dtype, b.rows, b.shape) for n, b in blocks.items()})
+            return columns, rows
+        columns = {
+            name: [Block(dtype, shape, rows, data)]
+            for (name, (dtype, rows, shape)), data in zip(self.forms.items(), self.raw, strict=True)
+        }
+        return columns, next(iter(self.forms.values()))[1]
+
+
+_known = wire.Known()
 
 
 def infer_of(data: bytes) -> Infer:
@@ -162,11 +191,22 @@ def infer_of(data: bytes) -> Infer:
     Raises:
         DecodeError: they are none.
     """
-    parts = wire.without_field(data, _RAW) if len(data) >= wire.LEAST else None
-    if parts is not None:
-        return Infer(_REQUEST.FromString(parts[0]), parts[1])
-    message = _REQUEST.FromString(data)
-    return Infer(message, message.raw_input_contents)
+    if len(data) < wire.LEAST:
+        message = _REQUEST.FromString(data)
+        return Infer(message, message.raw_input_contents)
+    known = _known.find(data)
+    if known is None:
+        parts = wire.without_field(data, _RAW)
+        if parts is None:
+            message = _REQUEST.FromString(data)
+            return Infer(message, message.raw_input_contents)
+        forms: dict[str, tuple[str, int, tuple[int, ...]]] = {}
+        known = _REQUEST.FromString(parts[0]), parts[1], forms
+        _known.keep(data, parts[1], known)
+    view = memoryview(data)
+    made = Infer(known[0], [view[at:after] for at, after in known[1]])
+    made.forms = known[2]  # which the first of these requests fills
+    return made
 
 
 def columns_of_message(
@@ -231,9 +271,9 @@ def _outputs(answer: Answer, wanted: Sequence[str]) -> list[tuple[str, Block]]:
     return found
 
 
-def _raw(block: Block) -> bytes:
+def _raw(block: Block) -> Buffer:
     if block.dtype not in TEXT_TYPES:
-        return bytes(block.data)
+        return block.data
     parts: list[bytes | memoryview] = []
     start, data = 0, memoryview(block.data)
     for length in block.lengths:
@@ -242,8 +282,8 @@ def _raw(block: Block) -> bytes:
     return b"".join(parts)
 
 
-def response_message(request: Any, answer: Answer) -> Any:
-    """The `ModelInferResponse` to a request.
+def response_bytes(request: Any, answer: Answer) -> bytes:
+    """The `ModelInferResponse` to a request, as bytes.
 
     Args:
         request: the message.
@@ -252,15 +292,26 @@ def response_message(request: Any, answer: Answer) -> Any:
     Raises:
         ServingError: a row failed, or an output cannot be told.
     """
-    response = MESSAGES["ModelInferResponse"](
-        model_name=request.model_name, model_version=str(answer.version), id=request.id
-    )
-    for name, block in _outputs(answer, [output.name for output in request.outputs]):
-        response.outputs.add(
-            name=name, datatype=DATATYPES[block.dtype], shape=[block.rows, *block.shape]
-        )
-        response.raw_output_contents.append(_raw(block))
-    return response
+    outputs = _outputs(answer, [output.name for output in request.outputs])
+    head = _head(
+        request.model_name, answer.version, request.id,
+        tuple([(name, block.dtype, block.rows, block.shape) for name, block in outputs]),
+    )  # fmt: skip
+    parts: list[Buffer] = [head]
+    for _, block in outputs:
+        raw = _raw(block)
+        parts += [wire.length_delimited(_RAW_OUTPUT, len(raw)), raw]
+    return b"".join(parts)
+
+
+@functools.lru_cache(wire.KEPT)
+def _head(model: str, version: int, number: str, forms: Any) -> bytes:
+    """A `ModelInferResponse` without its raw contents."""
+    response = _RESPONSE(model_name=model, model_version=str(version), id=number)
+    for name, dtype, rows, shape in forms:
+        response.outputs.add(name=name, datatype=DATATYPES[dtype], shape=[rows, *shape])
+    data: bytes = response.SerializeToString()
+    return data
 
 
 # -- REST

@@ -30,6 +30,7 @@ class Metrics:
         self.registry = CollectorRegistry()
         labels = ("servable", "version")
         prefix = "mindtorch_serving"
+        self._answered: dict[tuple[Any, ...], Any] = {}
         self.requests = Counter(
             f"{prefix}_requests", "Requests by how they ended.",
             ("servable", "version", "method", "protocol", "status"), registry=self.registry,
@@ -61,6 +62,17 @@ class Metrics:
         self.workers = Gauge(
             f"{prefix}_workers", "Workers that are ready.", labels, registry=self.registry
         )
+
+    def answered(self, *ended: Any) -> None:
+        """Count a request of a version that is there.
+
+        Args:
+            *ended: its servable, version, method and protocol, and how it ended.
+        """
+        counter = self._answered.get(ended)
+        if counter is None:
+            counter = self._answered[ended] = self.requests.labels(*map(str, ended))
+        counter.inc()
 
     def of_version(self, name: str, number: int) -> VersionMetrics:
         """Those of one version.

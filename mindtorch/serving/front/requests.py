@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 
 from mindtorch.serving import columns as column_functions
 from mindtorch.serving.columns import Column
-from mindtorch.serving.errors import ServingError
+from mindtorch.serving.errors import TIMEOUT, ServingError
 
-__all__ = ["Answer", "Part", "Request"]
+__all__ = ["Answer", "Deadlines", "Part", "Request"]
 
 
 @dataclass
@@ -127,3 +127,41 @@ class Part:
     def fail(self, error: ServingError) -> None:
         """All rows have this error."""
         self.done({}, dict.fromkeys(range(self.rows), error))
+
+
+class Deadlines:
+    """Gives up requests whose time is over, with one timer for all of them."""
+
+    def __init__(self) -> None:
+        self._ends: dict[Request, float] = {}
+        self._timer: asyncio.TimerHandle | None = None
+
+    def add(self, request: Request, seconds: float) -> None:
+        """Give a request so much time."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + seconds
+        self._ends[request] = end
+        if self._timer is None or end < self._timer.when():
+            self._wait(loop, end)
+
+    def discard(self, request: Request) -> None:
+        """Nobody waits for it any more."""
+        self._ends.pop(request, None)
+
+    def _wait(self, loop: asyncio.AbstractEventLoop, end: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = loop.call_at(end, self._look)
+
+    def _look(self) -> None:
+        loop, self._timer = asyncio.get_running_loop(), None
+        now = loop.time()
+        for request, end in list(self._ends.items()):
+            if end <= now:
+                del self._ends[request]
+                request.fail(ServingError(TIMEOUT, "the request was not answered in its time"))
+        if self._ends:
+            self._wait(loop, max(min(self._ends.values()), now + _COARSE))
+
+
+_COARSE = 0.001  # seconds that timers of a loop may come too early

@@ -81,10 +81,9 @@ class Service:
         version, method = self.find(call)
         answer = await version.run(method, columns, rows, call.seconds)
         failed = next(iter(answer.errors.values())).kind.name if answer.errors else "ok"
-        number = str(version.config.number)
-        self.metrics.requests.labels(
-            call.servable, number, method.name, call.protocol, failed
-        ).inc()
+        self.metrics.answered(
+            call.servable, version.config.number, method.name, call.protocol, failed
+        )
         if self.log.is_on:
             self.log.write(
                 protocol=call.protocol, peer=call.peer, servable=call.servable,

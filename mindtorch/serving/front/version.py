@@ -25,7 +25,7 @@ from mindtorch.serving.errors import (
 )
 
 from .metrics import Metrics
-from .requests import Answer, Part, Request
+from .requests import Answer, Deadlines, Part, Request
 from .worker import COLLECT, Batch, Worker, WorkerStartError
 
 __all__ = ["Limits", "MethodInfo", "TensorInfo", "Version", "VersionConfig"]
@@ -146,6 +146,7 @@ class Version:
         self._ending: asyncio.Task[None] | None = None
         self._queue: deque[Part] = deque()
         self._requests: set[Request] = set()
+        self._deadlines = Deadlines()
         self._dispatching = False
         self._arrivals = 0
         self._restarting: set[asyncio.Task[None]] = set()
@@ -301,13 +302,12 @@ class Version:
         self._queue.extend(request.parts)
         self._arrivals += 1
         self._soon()
+        self._deadlines.add(request, limit if seconds is None else min(seconds, limit))
         try:
-            async with asyncio.timeout(limit if seconds is None else min(seconds, limit)):
-                answer = await request.future
-        except TimeoutError:
-            raise ServingError(TIMEOUT, "the request was not answered in its time") from None
+            answer = await request.future
         finally:
             self._requests.discard(request)
+            self._deadlines.discard(request)
             request.future.cancel()
         answer.outputs = method.output_names
         answer.version = self.config.number

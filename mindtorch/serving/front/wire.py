@@ -11,10 +11,15 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["LEAST", "MALFORMED", "Rows", "bytes_field", "fields", "without_field"]
+__all__ = [
+    "LEAST", "MALFORMED", "MOST_KEPT", "Known", "Rows", "bytes_field", "fields", "keep",
+    "length_delimited", "without_field",
+]  # fmt: skip
 
 LEAST = 1 << 15  # bytes of a message, below which protobuf alone is as fast
 MALFORMED = (ValueError, IndexError, KeyError)
+KEPT = 64  # messages whose meaning is known
+MOST_KEPT = 1 << 16  # bytes of one outside of its tensors
 _VARINT, _LENGTH_DELIMITED = 0, 2
 _SIZES = {1: 8, 5: 4}  # of numbers of other kinds
 
@@ -69,8 +74,23 @@ def fields(data: Any, start: int, end: int) -> Iterator[tuple[int, int, int, int
         start = after
 
 
-def without_field(data: bytes, number: int) -> tuple[bytes, list[memoryview]] | None:
-    """A message without one of its fields of bytes, and the contents of that field.
+def length_delimited(number: int, size: int) -> bytes:
+    """What stands before the content of a text, bytes or message.
+
+    Args:
+        number: of the field, less than 16.
+        size: of the content.
+    """
+    made = bytearray([number << 3 | _LENGTH_DELIMITED])
+    while size > 0x7F:
+        made.append(size & 0x7F | 0x80)
+        size >>= 7
+    made.append(size)
+    return bytes(made)
+
+
+def without_field(data: bytes, number: int) -> tuple[bytes, list[Span]] | None:
+    """A message without one of its fields of bytes, and where the contents of that field lie.
 
     Args:
         data: the message.
@@ -81,11 +101,52 @@ def without_field(data: bytes, number: int) -> tuple[bytes, list[memoryview]] | 
         for each, tag, at, after in fields(data, 0, len(data)):
             if each == number:
                 kept.append(view[end:tag])
-                found.append(view[at:after])
+                found.append((at, after))
                 end = after
     except MALFORMED:
         return None
     return b"".join([*kept, view[end:]]), found
+
+
+class Known:
+    """What messages mean that came before: clients send the same one again, with other numbers.
+
+    Whatever stands outside of the tensors' bytes is compared, so that a message which is found
+    here has been parsed, but for these.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[int, tuple[list[tuple[int, int, bytes]], Any]] = {}
+
+    def find(self, data: bytes) -> Any:
+        """The meaning of a message; None: it did not come before."""
+        pieces, meaning = self._kept.get(len(data), ((), None))
+        for start, end, piece in pieces:
+            if data[start:end] != piece:
+                return None
+        return meaning
+
+    def keep(self, data: bytes, holes: Sequence[Span], meaning: Any) -> None:
+        """Note the meaning of a message.
+
+        Args:
+            data: the message.
+            holes: where the bytes of its tensors stand.
+            meaning: what :meth:`find` gives for it.
+        """
+        pieces, end = [], 0
+        for at, after in [*holes, (len(data), 0)]:
+            pieces.append((end, at, data[end:at]))
+            end = after
+        if sum(end - start for start, end, _ in pieces) <= MOST_KEPT:
+            keep(self._kept, len(data), (pieces, meaning))
+
+
+def keep(known: dict[Any, Any], key: Any, value: Any) -> None:
+    """Note a value; the oldest one goes where there are many."""
+    if len(known) >= KEPT and key not in known:
+        del known[next(iter(known))]
+    known[key] = value
 
 
 def bytes_field(data: Any, span: Span, path: Sequence[int]) -> list[Span]:
@@ -115,8 +176,10 @@ class Rows:
     """
 
     def __init__(self, first: Any, holes: Sequence[Span]) -> None:
-        self.first = np.frombuffer(first, np.uint8)
+        self.first = np.array(np.frombuffer(first, np.uint8))
         self.holes = list(holes)
+        for at, after in self.holes:
+            self.first[at:after] = 0
 
     def read(self, data: bytes, start: int) -> list[Array] | None:
         """What stands in the holes, an array (rows, bytes) for each.
