@@ -118,6 +118,22 @@ def share(g: Any, first: int, last: int, i: int) -> Any:
     return out_at, a_at, b_at, 0, m, n
 
 
+@kernel
+def next_block(g: Any, n: int, q: int, v0: int, width: int) -> Any:
+    """Where the block of the right operand begins that follows one, how long its rows or columns
+    are, whichever are in order, how many there are, and how far apart."""
+    q += g[DEPTH]
+    if q >= g[K]:
+        q, v0 = 0, v0 + g[BREADTH]
+    columns, count = min(g[BREADTH] * width, n - v0 * width), min(g[DEPTH], g[K] - q)
+    if columns <= 0 or g[DIVIDED] == BATCH:
+        return 0, 0, 0, 0
+    at = q * g[B_DOWN] + v0 * width * g[B_ALONG]
+    if g[B_ALONG] == 1:
+        return at, columns, count, g[B_DOWN]
+    return at, count, columns, g[B_ALONG]
+
+
 def _pack_panel(width: int) -> Any:
     pack_rows = _pack_rows(width)
 
@@ -160,6 +176,8 @@ def _tiles(rows: int, vectors: int, width: int, dtype: Any) -> Any:
                 narrow, wider = divmod(min(breadth, across - v0), panels)
                 for q in range(0, k, depth):
                     count, i, turned_row = min(depth, k - q), 0, -2 * _ROWS
+                    next_at, length, pieces, apart = next_block(g, n, q, v0, width)
+                    soon, soon_step = b_data + (b_at + next_at) * size, length * size // count
                     if by_rows:
                         pack_rows(packed, aligned, b, b_at + q * b_down + v0 * width, b_down,
                                   n - v0 * width, panels, narrow, wider, count)
@@ -188,8 +206,17 @@ def _tiles(rows: int, vectors: int, width: int, dtype: Any) -> Any:
                                                room // width, count)  # fmt: skip
                                 right, right_down = packed_data + packed_at * size, room
                                 packed_at += room * count
+                            # a row of the left operand's next tile is fetched meanwhile, and a
+                            # row or column of the right one's next block
+                            below, below_step = left, 0
+                            if a_along == 1 and i + high + p < m:
+                                below, below_step = left + (high + p) * a_down * size, size
+                            if pieces <= 0:
+                                soon, soon_step = left, 0
                             tile(high, room // width, count, left, left_down, left_along, right,
-                                 right_down, target, pitch, columns, held, held_down)
+                                 right_down, target, pitch, columns, held, held_down, below,
+                                 below_step, soon, soon_step)  # fmt: skip
+                            soon, pieces = soon + apart * size, pieces - 1
                             j, target = j + room, target + room * size
                             held += room * size if q or g[OFFSET] else 0
                         i += high
