@@ -20,6 +20,7 @@ from .product_tile import (
     tiles_of,
 )
 from .simd import transpose_block
+from .turned_lines import turn_of, turned_terms
 
 _LINE = 64  # bytes of a cache line, where packed panels begin
 # what a product's numbers are, by their places in an array; sizes and steps of a batch follow
@@ -78,24 +79,32 @@ def _pack_left() -> Any:
     return pack
 
 
-@kernel
-def _pack(
-    packed: Any, to: int, b: Any, at: int, down: int, across: int, columns: int, width: int,
-    count: int,
-) -> None:  # fmt: skip
-    """``packed[to + q * width + j] = b[at + q * down + j * across]``, 0 from ``columns`` on."""
-    even, whole = 0, 0
-    if down == 1:
-        even, whole = columns // 8 * 8, count // 8 * 8
-    for j in range(0, even, 8):
-        for q in range(0, whole, 8):
-            transpose_block(packed, to + q * width + j, width, b, at + j * across + q, across)
-    for q in range(count):
-        for j in range(even if q < whole else 0, width):
-            value = packed.dtype.type(0)
-            if j < columns:
-                value = b[np.uint64(at + q * down + j * across)]
-            packed[np.uint64(to + q * width + j)] = value
+def _pack_columns(width: int, dtype: Any) -> Any:
+    turn, terms = turn_of(width, dtype), turned_terms(dtype)
+
+    @kernel
+    def pack(
+        packed: Any, to: int, b: Any, at: int, down: int, across: int, columns: int, room: int,
+        count: int,
+    ) -> None:  # fmt: skip
+        """``packed[to + q * room + j] = b[at + q * down + j * across]``, 0 from ``columns`` on."""
+        even, whole, full = 0, 0, columns // width * width
+        if down == 1:
+            even, whole = columns // 8 * 8, count // terms * terms
+        for j in range(0, even, width):
+            for q in range(0, whole if j < full else 0, terms):
+                turn(packed, to + q * room + j, room, b, at + j * across + q, across)
+        for j in range(full, even, 8):  # where 8 are less than a vector
+            for q in range(0, whole, 8):
+                transpose_block(packed, to + q * room + j, room, b, at + j * across + q, across)
+        for q in range(count):
+            for j in range(even if q < whole else 0, room):
+                value = packed.dtype.type(0)
+                if j < columns:
+                    value = b[np.uint64(at + q * down + j * across)]
+                packed[np.uint64(to + q * room + j)] = value
+
+    return pack
 
 
 @kernel
@@ -134,8 +143,8 @@ def next_block(g: Any, n: int, q: int, v0: int, width: int) -> Any:
     return at, count, columns, g[B_ALONG]
 
 
-def _pack_panel(width: int) -> Any:
-    pack_rows = _pack_rows(width)
+def _pack_panel(width: int, dtype: Any) -> Any:
+    pack_rows, pack_columns = _pack_rows(width), _pack_columns(width, dtype)
 
     @kernel
     def pack(
@@ -146,14 +155,15 @@ def _pack_panel(width: int) -> Any:
         if across == 1:
             pack_rows(packed, to, b, at, down, columns, 1, wide, 0, count)
         else:
-            _pack(packed, to, b, at, down, across, columns, wide * width, count)
+            pack_columns(packed, to, b, at, down, across, columns, wide * width, count)
 
     return pack
 
 
 def _tiles(rows: int, vectors: int, width: int, dtype: Any) -> Any:
     tile, size = tiles_of(rows, vectors, width, dtype), dtype.itemsize
-    pack_rows, pack_panel, pack_left = _pack_rows(width), _pack_panel(width), _pack_left()
+    pack_rows, pack_panel = _pack_rows(width), _pack_panel(width, dtype)
+    pack_left = _pack_left()
     line, height = _LINE // size, np.array(heights(rows))
 
     @kernel
