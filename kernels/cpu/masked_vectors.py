@@ -26,9 +26,9 @@ class MaskedVectors(Vectors):
         """The place of vector ``number`` from ``data`` on."""
         return self.builder.gep(data, [long_of(number * self.width)])
 
-    def prefetch(self, place: Any) -> None:
-        """Have the cache line of a place fetched meanwhile."""
-        flags = [ir.Constant(_WORD, value) for value in (0, 3, 1)]  # to read, to stay, data
+    def prefetch(self, place: Any, cache: int = 1, writes: bool = False) -> None:
+        """Have the line of memory of a place fetched meanwhile, to be written if ``writes``."""
+        flags = [ir.Constant(_WORD, value) for value in (int(writes), 4 - cache, 1)]  # 1: data
         call(self.builder, "llvm.prefetch.p0", ir.VoidType(), [place, *flags])
 
     def first_lanes(self, count: Any) -> Any:

@@ -14,6 +14,8 @@ from . import simd
 from .product_tile import address_of, heights, tile_shape, tiles_of
 from .simd import transpose_block
 
+_LINE = 64  # bytes of a line of memory
+
 
 class Panels(NamedTuple):
     """Kernels for vectors of one width.
@@ -62,8 +64,10 @@ def _product(rows: int, vectors: int, width: int) -> Any:
         j = 0
         for p in range(panels):
             wide = narrow + (p < wider)
-            room, i = wide * width, 0
+            room, i, line = wide * width, 0, 0
             down = right_down if right_down else room
+            # of the next panel, which lies behind this one, each tile fetches two vectors a row
+            soon = right_data + (right_at + down * count) * size
             while i < m:
                 high = height[min(m - i, 2 * rows)]
                 at = out_at + i * out_down + j
@@ -71,8 +75,9 @@ def _product(rows: int, vectors: int, width: int) -> Any:
                 begun = target if adds else address_of(nothing)
                 tile(high, wide, count, left_data + (left_at + i * left_down) * size, left_down,
                      left_along, right_data + right_at * size, down, target, out_down,
-                     min(room, n - j), begun, start_down)  # fmt: skip
-                i += high
+                     min(room, n - j), begun, start_down, soon + line % wide * _LINE, down * size,
+                     soon + (line + 1) % wide * _LINE, down * size)  # fmt: skip
+                i, line = i + high, line + 2
             j += room
             right_at += room if right_down else room * count
             if j >= limit:

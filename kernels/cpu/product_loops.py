@@ -20,6 +20,7 @@ from .product_tile import (
     tiles_of,
 )
 from .simd import transpose_block
+from .turned_lines import turn_of, turned_terms
 
 _LINE = 64  # bytes of a cache line, where packed panels begin
 # what a product's numbers are, by their places in an array; sizes and steps of a batch follow
@@ -78,24 +79,32 @@ def _pack_left() -> Any:
     return pack
 
 
-@kernel
-def _pack(
-    packed: Any, to: int, b: Any, at: int, down: int, across: int, columns: int, width: int,
-    count: int,
-) -> None:  # fmt: skip
-    """``packed[to + q * width + j] = b[at + q * down + j * across]``, 0 from ``columns`` on."""
-    even, whole = 0, 0
-    if down == 1:
-        even, whole = columns // 8 * 8, count // 8 * 8
-    for j in range(0, even, 8):
-        for q in range(0, whole, 8):
-            transpose_block(packed, to + q * width + j, width, b, at + j * across + q, across)
-    for q in range(count):
-        for j in range(even if q < whole else 0, width):
-            value = packed.dtype.type(0)
-            if j < columns:
-                value = b[np.uint64(at + q * down + j * across)]
-            packed[np.uint64(to + q * width + j)] = value
+def _pack_columns(width: int, dtype: Any) -> Any:
+    turn, terms = turn_of(width, dtype), turned_terms(dtype)
+
+    @kernel
+    def pack(
+        packed: Any, to: int, b: Any, at: int, down: int, across: int, columns: int, room: int,
+        count: int,
+    ) -> None:  # fmt: skip
+        """``packed[to + q * room + j] = b[at + q * down + j * across]``, 0 from ``columns`` on."""
+        even, whole, full = 0, 0, columns // width * width
+        if down == 1:
+            even, whole = columns // 8 * 8, count // terms * terms
+        for j in range(0, even, width):
+            for q in range(0, whole if j < full else 0, terms):
+                turn(packed, to + q * room + j, room, b, at + j * across + q, across)
+        for j in range(full, even, 8):  # where 8 are less than a vector
+            for q in range(0, whole, 8):
+                transpose_block(packed, to + q * room + j, room, b, at + j * across + q, across)
+        for q in range(count):
+            for j in range(even if q < whole else 0, room):
+                value = packed.dtype.type(0)
+                if j < columns:
+                    value = b[np.uint64(at + q * down + j * across)]
+                packed[np.uint64(to + q * room + j)] = value
+
+    return pack
 
 
 @kernel
@@ -118,8 +127,24 @@ def share(g: Any, first: int, last: int, i: int) -> Any:
     return out_at, a_at, b_at, 0, m, n
 
 
-def _pack_panel(width: int) -> Any:
-    pack_rows = _pack_rows(width)
+@kernel
+def next_block(g: Any, n: int, q: int, v0: int, width: int) -> Any:
+    """Where the block of the right operand begins that follows one, how long its rows or columns
+    are, whichever are in order, how many there are, and how far apart."""
+    q += g[DEPTH]
+    if q >= g[K]:
+        q, v0 = 0, v0 + g[BREADTH]
+    columns, count = min(g[BREADTH] * width, n - v0 * width), min(g[DEPTH], g[K] - q)
+    if columns <= 0 or g[DIVIDED] == BATCH:
+        return 0, 0, 0, 0
+    at = q * g[B_DOWN] + v0 * width * g[B_ALONG]
+    if g[B_ALONG] == 1:
+        return at, columns, count, g[B_DOWN]
+    return at, count, columns, g[B_ALONG]
+
+
+def _pack_panel(width: int, dtype: Any) -> Any:
+    pack_rows, pack_columns = _pack_rows(width), _pack_columns(width, dtype)
 
     @kernel
     def pack(
@@ -130,14 +155,15 @@ def _pack_panel(width: int) -> Any:
         if across == 1:
             pack_rows(packed, to, b, at, down, columns, 1, wide, 0, count)
         else:
-            _pack(packed, to, b, at, down, across, columns, wide * width, count)
+            pack_columns(packed, to, b, at, down, across, columns, wide * width, count)
 
     return pack
 
 
 def _tiles(rows: int, vectors: int, width: int, dtype: Any) -> Any:
     tile, size = tiles_of(rows, vectors, width, dtype), dtype.itemsize
-    pack_rows, pack_panel, pack_left = _pack_rows(width), _pack_panel(width), _pack_left()
+    pack_rows, pack_panel = _pack_rows(width), _pack_panel(width, dtype)
+    pack_left = _pack_left()
     line, height = _LINE // size, np.array(heights(rows))
 
     @kernel
@@ -160,6 +186,8 @@ def _tiles(rows: int, vectors: int, width: int, dtype: Any) -> Any:
                 narrow, wider = divmod(min(breadth, across - v0), panels)
                 for q in range(0, k, depth):
                     count, i, turned_row = min(depth, k - q), 0, -2 * _ROWS
+                    next_at, length, pieces, apart = next_block(g, n, q, v0, width)
+                    soon, soon_step = b_data + (b_at + next_at) * size, length * size // count
                     if by_rows:
                         pack_rows(packed, aligned, b, b_at + q * b_down + v0 * width, b_down,
                                   n - v0 * width, panels, narrow, wider, count)
@@ -188,8 +216,17 @@ def _tiles(rows: int, vectors: int, width: int, dtype: Any) -> Any:
                                                room // width, count)  # fmt: skip
                                 right, right_down = packed_data + packed_at * size, room
                                 packed_at += room * count
+                            # a row of the left operand's next tile is fetched meanwhile, and a
+                            # row or column of the right one's next block
+                            below, below_step = left, 0
+                            if a_along == 1 and i + high + p < m:
+                                below, below_step = left + (high + p) * a_down * size, size
+                            if pieces <= 0:
+                                soon, soon_step = left, 0
                             tile(high, room // width, count, left, left_down, left_along, right,
-                                 right_down, target, pitch, columns, held, held_down)
+                                 right_down, target, pitch, columns, held, held_down, below,
+                                 below_step, soon, soon_step)  # fmt: skip
+                            soon, pieces = soon + apart * size, pieces - 1
                             j, target = j + room, target + room * size
                             held += room * size if q or g[OFFSET] else 0
                         i += high

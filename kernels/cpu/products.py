@@ -84,11 +84,12 @@ def block_of(k: int) -> int:
     return min(k, most)
 
 
-def _breadth(n: int, k: int, dtype: Any) -> int:
+def _breadth(n: int, k: int, dtype: Any, in_rows: bool) -> int:
     """How many vectors wide packed blocks of ``n`` columns are: alike, two fifths of the second
-    cache at most."""
+    cache at most; half of it where the right operand's rows are in order on Intel's processors."""
     across, vectors = -(-n // simd.lanes(dtype)), tile_shape(simd.vector_bytes())[1]
-    most = cache_bytes(2) * 2 // 5 // (block_of(k) * simd.vector_bytes())
+    held = cache_bytes(2) * (5 if in_rows and instruction_set() == _INTEL else 4) // 10
+    most = held // (block_of(k) * simd.vector_bytes())
     blocks = -(-across // (max(most // vectors, 1) * vectors))
     return min(-(-across // (blocks * vectors)) * vectors, across)
 
@@ -120,7 +121,7 @@ def _numbers(
         divided, unit, shares = loops.ROWS, rows, -(-m // rows)
     axes = [0] if batch is None else [len(batch.shape), *batch.shape, *batch.a, *batch.b]
     given = [m, n, k, *a, *b, *(start or (0, 0)), form, int(turned), block_of(k)]
-    given += [_breadth(n, k, dtype), divided, unit, *axes]
+    given += [_breadth(n, k, dtype, b.across == 1), divided, unit, *axes]
     return np.array(given, np.int64), shares
 
 
