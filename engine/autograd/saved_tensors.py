@@ -92,7 +92,8 @@ def kept(tensors: Any, places: Any, order: Any = None) -> list[Any]:
     found = list(tensors)
     for at in (range(len(found)) if order is None else order) if hooks else ():
         if found[at] is not None and not found[at].aval.weak:
-            found[at] = PackedTensor(found[at], *places[at], hooks[-1])
+            node, index = places[at]
+            found[at] = PackedTensor(found[at], node, index, hooks[-1])
     return found
 
 
@@ -101,9 +102,7 @@ class SavedTensor:
 
     def __init__(self, node: Any = None, place: int = 0) -> None:
         if node is None:
-            raise RuntimeError(
-                "Trying to create a SavedTensor object from Python is forbidden."
-            )
+            raise RuntimeError("Trying to create a SavedTensor object from Python is forbidden.")
         self._node, self._place = node, place
 
     def register_hooks(self, pack_hook: Any, unpack_hook: Any) -> None:

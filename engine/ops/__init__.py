@@ -72,8 +72,7 @@ detection            nms roi_align roi_align_backward roi_pool roi_pool_backward
                      deform_conv2d_backward box_iou_rotated
 histogram            histogram
 sparse_indices       merge_keys
-quantization         quantize_levels quantized_linear dynamic_quantized_linear
-                     quantized_convolution
+quantization         quantize_levels quantized_linear dynamic_quantized_linear quantized_convolution
 """
 
 from ..devices import cuda as cuda

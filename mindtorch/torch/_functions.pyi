@@ -168,6 +168,7 @@ from mindtorch.torch._compat.runtime_checks import sym_not as sym_not
 from mindtorch.torch._compat.runtime_checks import sym_sqrt as sym_sqrt
 from mindtorch.torch._compat.runtime_checks import sym_sum as sym_sum
 from mindtorch.torch._higher_order_ops.cond import cond as cond
+from mindtorch.torch._higher_order_ops.while_loop import while_loop as while_loop
 from mindtorch.torch._quantized._creation import quantize_per_channel as quantize_per_channel
 from mindtorch.torch._quantized._creation import quantize_per_tensor as quantize_per_tensor
 from mindtorch.torch._quantized._creation import quantize_per_tensor_dynamic as quantize_per_tensor_dynamic
@@ -304,40 +305,40 @@ __all__ = [
     "error", "exp", "exp2", "exp2_", "exp_", "expand_copy", "expm1", "expm1_", "export", "eye",
     "fake_quantize_per_channel_affine", "fake_quantize_per_tensor_affine", "feature_alpha_dropout",
     "feature_alpha_dropout_", "feature_dropout", "feature_dropout_", "fft", "fill", "fill_", "fix",
-    "fix_", "flatten", "flip", "fliplr", "flipud", "float8_e4m3fn", "float8_e4m3fnuz",
-    "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "float_power", "float_power_", "floor",
-    "floor_", "floor_divide", "floor_divide_", "fmax", "fmin", "fmod", "fmod_", "frac", "frac_",
-    "frexp", "frobenius_norm", "from_dlpack", "from_file", "from_numpy", "frombuffer", "full",
-    "full_like", "func", "functional", "functions", "fused_moving_avg_obs_fake_quant", "futures",
-    "fx", "gather", "gcd", "gcd_", "ge", "ge_", "geqrf", "ger", "get_autocast_cpu_dtype",
-    "get_autocast_dtype", "get_autocast_gpu_dtype", "get_autocast_ipu_dtype",
-    "get_autocast_xla_dtype", "get_device", "gradient", "greater", "greater_", "greater_equal",
-    "greater_equal_", "grid_sampler", "grid_sampler_2d", "grid_sampler_3d", "group_norm", "gru",
-    "gru_cell", "gt", "gt_", "hamming_window", "hann_window", "hardshrink", "hash_tensor",
-    "heaviside", "heaviside_", "hinge_embedding_loss", "histc", "histogram", "histogramdd", "hsmm",
-    "hsplit", "hspmm", "hstack", "hub", "hypot", "hypot_", "i0", "i0_", "igamma", "igamma_",
-    "igammac", "igammac_", "imag", "index_add", "index_add_", "index_copy", "index_copy_",
-    "index_fill", "index_fill_", "index_put", "index_put_", "index_reduce", "index_reduce_",
-    "index_select", "indices_copy", "info", "init_num_threads", "inner", "instance_norm", "int1",
-    "int2", "int3", "int4", "int5", "int6", "int7", "int_repr", "inverse",
-    "is_autocast_cache_enabled", "is_autocast_cpu_enabled", "is_autocast_enabled",
-    "is_autocast_ipu_enabled", "is_autocast_xla_enabled", "is_complex", "is_conj", "is_distributed",
-    "is_floating_point", "is_inference", "is_neg", "is_nonzero", "is_same_size", "is_signed",
-    "is_storage", "is_tensor", "is_vulkan_available", "isclose", "isfinite", "isin", "isinf",
-    "isnan", "isneginf", "isposinf", "isreal", "istft", "jit", "kaiser_window", "kl_div", "kron",
-    "kthvalue", "layer_norm", "lcm", "lcm_", "ldexp", "ldexp_", "le", "le_", "lerp", "less",
-    "less_", "less_equal", "less_equal_", "lgamma", "lgamma_", "library", "linspace", "load",
-    "lobpcg", "log", "log10", "log10_", "log1p", "log1p_", "log2", "log2_", "log_", "log_softmax",
-    "logaddexp", "logaddexp2", "logcumsumexp", "logdet", "logical_and", "logical_and_",
-    "logical_not", "logical_not_", "logical_or", "logical_or_", "logical_xor", "logical_xor_",
-    "logit", "logit_", "logspace", "logsumexp", "lstm", "lstm_cell", "lstsq", "lt", "lt_", "lu",
-    "lu_solve", "lu_unpack", "margin_ranking_loss", "masked", "masked_fill", "masked_fill_",
-    "masked_scatter", "masked_scatter_", "masked_select", "matmul", "matrix_exp", "matrix_power",
-    "matrix_rank", "max", "max_pool1d", "max_pool1d_with_indices", "max_pool2d", "max_pool3d",
-    "maximum", "mean", "median", "meshgrid", "min", "minimum", "mm", "mode", "moveaxis", "movedim",
-    "mps", "msort", "mtia", "mul", "mul_", "multinomial", "multiply", "multiply_",
-    "multiprocessing", "mv", "mvlgamma", "mvlgamma_", "nan_to_num", "nan_to_num_", "nanmean",
-    "nanmedian", "nanquantile", "nansum", "narrow", "narrow_copy", "native_batch_norm",
+    "fix_", "flatten", "flip", "fliplr", "flipud", "float4_e2m1fn_x2", "float8_e4m3fn",
+    "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "float_power",
+    "float_power_", "floor", "floor_", "floor_divide", "floor_divide_", "fmax", "fmin", "fmod",
+    "fmod_", "frac", "frac_", "frexp", "frobenius_norm", "from_dlpack", "from_file", "from_numpy",
+    "frombuffer", "full", "full_like", "func", "functional", "functions",
+    "fused_moving_avg_obs_fake_quant", "futures", "fx", "gather", "gcd", "gcd_", "ge", "ge_",
+    "geqrf", "ger", "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype",
+    "get_autocast_ipu_dtype", "get_autocast_xla_dtype", "get_device", "gradient", "greater",
+    "greater_", "greater_equal", "greater_equal_", "grid_sampler", "grid_sampler_2d",
+    "grid_sampler_3d", "group_norm", "gru", "gru_cell", "gt", "gt_", "hamming_window",
+    "hann_window", "hardshrink", "hash_tensor", "heaviside", "heaviside_", "hinge_embedding_loss",
+    "histc", "histogram", "histogramdd", "hsmm", "hsplit", "hspmm", "hstack", "hub", "hypot",
+    "hypot_", "i0", "i0_", "igamma", "igamma_", "igammac", "igammac_", "imag", "index_add",
+    "index_add_", "index_copy", "index_copy_", "index_fill", "index_fill_", "index_put",
+    "index_put_", "index_reduce", "index_reduce_", "index_select", "indices_copy", "info",
+    "init_num_threads", "inner", "instance_norm", "int1", "int2", "int3", "int4", "int5", "int6",
+    "int7", "int_repr", "inverse", "is_autocast_cache_enabled", "is_autocast_cpu_enabled",
+    "is_autocast_enabled", "is_autocast_ipu_enabled", "is_autocast_xla_enabled", "is_complex",
+    "is_conj", "is_distributed", "is_floating_point", "is_inference", "is_neg", "is_nonzero",
+    "is_same_size", "is_signed", "is_storage", "is_tensor", "is_vulkan_available", "isclose",
+    "isfinite", "isin", "isinf", "isnan", "isneginf", "isposinf", "isreal", "istft", "jit",
+    "kaiser_window", "kl_div", "kron", "kthvalue", "layer_norm", "lcm", "lcm_", "ldexp", "ldexp_",
+    "le", "le_", "lerp", "less", "less_", "less_equal", "less_equal_", "lgamma", "lgamma_",
+    "library", "linspace", "load", "lobpcg", "log", "log10", "log10_", "log1p", "log1p_", "log2",
+    "log2_", "log_", "log_softmax", "logaddexp", "logaddexp2", "logcumsumexp", "logdet",
+    "logical_and", "logical_and_", "logical_not", "logical_not_", "logical_or", "logical_or_",
+    "logical_xor", "logical_xor_", "logit", "logit_", "logspace", "logsumexp", "lstm", "lstm_cell",
+    "lstsq", "lt", "lt_", "lu", "lu_solve", "lu_unpack", "margin_ranking_loss", "masked",
+    "masked_fill", "masked_fill_", "masked_scatter", "masked_scatter_", "masked_select", "matmul",
+    "matrix_exp", "matrix_power", "matrix_rank", "max", "max_pool1d", "max_pool1d_with_indices",
+    "max_pool2d", "max_pool3d", "maximum", "mean", "median", "meshgrid", "min", "minimum", "mm",
+    "mode", "moveaxis", "movedim", "mps", "msort", "mtia", "mul", "mul_", "multinomial", "multiply",
+    "multiply_", "multiprocessing", "mv", "mvlgamma", "mvlgamma_", "nan_to_num", "nan_to_num_",
+    "nanmean", "nanmedian", "nanquantile", "nansum", "narrow", "narrow_copy", "native_batch_norm",
     "native_channel_shuffle", "native_dropout", "native_group_norm", "native_layer_norm", "ne",
     "ne_", "neg", "neg_", "negative", "negative_", "nested", "nextafter", "nextafter_", "nn",
     "nonzero", "nonzero_static", "norm", "norm_except_dim", "normal", "not_equal", "not_equal_",
@@ -378,8 +379,8 @@ __all__ = [
     "unfold_copy", "unique", "unique_consecutive", "unravel_index", "unsafe_chunk", "unsafe_split",
     "unsafe_split_with_sizes", "unsqueeze", "unsqueeze_copy", "utils", "values_copy", "vander",
     "var", "var_mean", "vdot", "view_as_complex", "view_as_complex_copy", "view_as_real",
-    "view_as_real_copy", "view_copy", "vmap", "vsplit", "vstack", "warning", "where", "xlogy",
-    "xlogy_", "xpu", "zero_", "zeros", "zeros_like",
+    "view_as_real_copy", "view_copy", "vmap", "vsplit", "vstack", "warning", "where", "while_loop",
+    "xlogy", "xlogy_", "xpu", "zero_", "zeros", "zeros_like",
 ]
 
 BFloat16Storage: _Any
@@ -1331,7 +1332,7 @@ def digamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def digamma_(input: Tensor) -> Tensor:
     """:func:`digamma` of the tensor, written over it; its type stays."""
 
-def dist(input: Tensor, other: Tensor, p: _float | _complex = 2, *, out: Tensor | None = None) -> Tensor:
+def dist(input: Tensor, other: Tensor, p: _float | _complex = 2) -> Tensor:
     """The norm of ``input - other``."""
 
 @_overload
@@ -1480,6 +1481,8 @@ def fliplr(input: Tensor) -> Tensor:
 
 def flipud(input: Tensor) -> Tensor:
     """``input`` with axis 0 reversed."""
+
+float4_e2m1fn_x2: _DType
 
 float8_e4m3fn: _DType
 
@@ -2900,7 +2903,7 @@ def unique(input: Tensor, sorted: _bool = True, return_inverse: _bool = False, r
 def unique_consecutive(input: Tensor, return_inverse: _bool = False, return_counts: _bool = False, dim: _int | None = None) -> _Any:
     """Runs of equal elements (slices along ``dim``) made one."""
 
-def unravel_index(indices: _Any, shape: _Any, *, out: Tensor | None = None) -> _Any:
+def unravel_index(indices: _Any, shape: _Any) -> _Any:
     """The coordinates, in a tensor of ``shape``, of places in it written as a line."""
 
 def unsafe_chunk(input: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:

@@ -297,7 +297,7 @@ class Methods:
     @_overload
     def bernoulli_(self, p: _float = 0.5, *, generator: _Generator | None = None) -> Tensor: ...
 
-    def bfloat16(self, *, memory_format: _Any = None, _dtype: _Any = ..., _name: _str = 'bfloat16') -> _Any:
+    def bfloat16(self, *, memory_format: _memory_format | None = None) -> Tensor:
         """The tensor as torch.bfloat16, laid out in ``memory_format``."""
 
     def bincount(self, weights: Tensor | None = None, minlength: _int = 0) -> _Any:
@@ -369,13 +369,10 @@ class Methods:
     @_overload
     def bitwise_xor_(self, other: _float | _complex) -> Tensor: ...
 
-    @_overload
     def bmm(self, mat2: Tensor) -> Tensor:
         """The products of matrices in two batches."""
-    @_overload
-    def bmm(self, mat2: Tensor, out_dtype: _DType | type) -> Tensor: ...
 
-    def bool(self, *, memory_format: _Any = None, _dtype: _Any = ..., _name: _str = 'bool') -> _Any:
+    def bool(self, *, memory_format: _memory_format | None = None) -> Tensor:
         """The tensor as torch.bool, laid out in ``memory_format``."""
 
     @_overload
@@ -384,7 +381,7 @@ class Methods:
     @_overload
     def broadcast_to(self, *size: _int) -> Tensor: ...
 
-    def byte(self, *, memory_format: _Any = None, _dtype: _Any = ..., _name: _str = 'byte') -> _Any:
+    def byte(self, *, memory_format: _memory_format | None = None) -> Tensor:
         """The tensor as torch.uint8, laid out in ``memory_format``."""
 
     def cauchy_(self, median: _float = 0, sigma: _float = 1, *, generator: _Generator | None = None) -> Tensor:
@@ -396,7 +393,7 @@ class Methods:
     def cdist(self, x2: _Any, p: _float = ..., compute_mode: _str = 'use_mm_for_euclid_dist_if_necessary') -> _Any:
         """The distance of order ``p`` between all pairs of rows of two (batches of) matrices."""
 
-    def cdouble(self, *, memory_format: _Any = None, _dtype: _Any = ..., _name: _str = 'cdouble') -> _Any:
+    def cdouble(self, *, memory_format: _memory_format | None = None) -> Tensor:
         """The tensor as torch.complex128, laid out in ``memory_format``."""
 
     def ceil(self) -> Tensor:
@@ -405,7 +402,7 @@ class Methods:
     def ceil_(self) -> Tensor:
         """:func:`ceil` of the tensor, written over it; its type stays."""
 
-    def cfloat(self, *, memory_format: _Any = None, _dtype: _Any = ..., _name: _str = 'cfloat') -> _Any:
+    def cfloat(self, *, memory_format: _memory_format | None = None) -> Tensor:
         """The tensor as torch.complex64, laid out in ``memory_format``."""
 
     def chain_matmul(self) -> _Any:
@@ -414,7 +411,7 @@ class Methods:
     def chalf(self, *, memory_format: _memory_format | None = None) -> Tensor:
         """``input`` as complex32."""
 
-    def char(self, *, memory_format: _Any = None, _dtype: _Any = ..., _name: _str = 'char') -> _Any:
+    def char(self, *, memory_format: _memory_format | None = None) -> Tensor:
         """The tensor as torch.int8, laid out in ``memory_format``."""
 
     def cholesky(self, upper: _bool = False) -> Tensor:
@@ -572,11 +569,8 @@ class Methods:
     def dense_dim(self) -> _int:
         """How many axes are stored densely: all of a strided tensor's."""
 
-    @_overload
     def dequantize(self) -> Tensor:
         """The numbers that levels stand for; of a tensor that is not quantised, float32 of it."""
-    @_overload
-    def dequantize(self) -> Tensor: ...
 
     def det(self) -> Tensor:
         """The determinant."""
@@ -650,7 +644,7 @@ class Methods:
     def dot(self, tensor: Tensor) -> Tensor:
         """The sum of products of two vectors."""
 
-    def double(self, *, memory_format: _Any = None, _dtype: _Any = ..., _name: _str = 'double') -> _Any:
+    def double(self, *, memory_format: _memory_format | None = None) -> Tensor:
         """The tensor as torch.float64, laid out in ``memory_format``."""
 
     @_overload
@@ -751,7 +745,7 @@ class Methods:
     def flipud(self) -> Tensor:
         """``input`` with axis 0 reversed."""
 
-    def float(self, *, memory_format: _Any = None, _dtype: _Any = ..., _name: _str = 'float') -> _Any:
+    def float(self, *, memory_format: _memory_format | None = None) -> Tensor:
         """The tensor as torch.float32, laid out in ``memory_format``."""
 
     @_overload
@@ -877,7 +871,7 @@ class Methods:
     @_overload
     def gt_(self, other: _float | _complex) -> Tensor: ...
 
-    def half(self, *, memory_format: _Any = None, _dtype: _Any = ..., _name: _str = 'half') -> _Any:
+    def half(self, *, memory_format: _memory_format | None = None) -> Tensor:
         """The tensor as torch.float16, laid out in ``memory_format``."""
 
     def hardshrink(self, lambd: _float | _complex = 0.5) -> Tensor:
@@ -981,7 +975,7 @@ class Methods:
     def inner(self, other: Tensor) -> Tensor:
         """The sums of products over the last axes."""
 
-    def int(self, *, memory_format: _Any = None, _dtype: _Any = ..., _name: _str = 'int') -> _Any:
+    def int(self, *, memory_format: _memory_format | None = None) -> Tensor:
         """The tensor as torch.int32, laid out in ``memory_format``."""
 
     def int_repr(self) -> _Any:
@@ -1179,7 +1173,7 @@ class Methods:
     def logsumexp(self, dim: _Sequence[_int] | _int, keepdim: _bool = False) -> Tensor:
         """``log(sum(exp(input)))``."""
 
-    def long(self, *, memory_format: _Any = None, _dtype: _Any = ..., _name: _str = 'long') -> _Any:
+    def long(self, *, memory_format: _memory_format | None = None) -> Tensor:
         """The tensor as torch.int64, laid out in ``memory_format``."""
 
     def lstsq(self, A: _Any, *, out: Tensor | None = None) -> _Any:
@@ -1206,7 +1200,7 @@ class Methods:
     def map2_(self, x: _Any, y: _Any, callable: _Any) -> Tensor:
         """Replace each element ``a`` by ``callable(a, b, c)`` (slow)."""
 
-    def map_(self, tensor: _Any, callable: _Any) -> Tensor:
+    def map_(self, other: Tensor, callable: _Any) -> Tensor:
         """Replace each element ``a`` by ``callable(a, b)``, ``b`` that of ``tensor`` (slow)."""
 
     @_overload
@@ -1273,11 +1267,8 @@ class Methods:
     def minimum(self, other: Tensor) -> Tensor:
         """Of elements x of ``input`` and y of ``other``: the lesser of both; nan if one is nan."""
 
-    @_overload
     def mm(self, mat2: Tensor) -> Tensor:
         """The product of two matrices."""
-    @_overload
-    def mm(self, mat2: Tensor, out_dtype: _DType | type) -> Tensor: ...
 
     def mode(self, dim: _int = -1, keepdim: _bool = False) -> _return_types.mode:
         """The commonest value along ``dim`` and its last place."""
@@ -1708,7 +1699,7 @@ class Methods:
     def sgn_(self) -> Tensor:
         """:func:`sgn` of the tensor, written over it; its type stays."""
 
-    def short(self, *, memory_format: _Any = None, _dtype: _Any = ..., _name: _str = 'short') -> _Any:
+    def short(self, *, memory_format: _memory_format | None = None) -> Tensor:
         """The tensor as torch.int16, laid out in ``memory_format``."""
 
     def sigmoid(self) -> Tensor:

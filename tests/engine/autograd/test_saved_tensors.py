@@ -320,7 +320,8 @@ def test_a_full_backward_hook_sees_no_second_derivative():
 @pytest.mark.parametrize("call", [
     lambda t, a, b: a * b, lambda t, a, b: a / b, lambda t, a, b: a @ b.T, lambda t, a, b: a**b,
     lambda t, a, b: t.maximum(a, b), lambda t, a, b: t.outer(a[0], b[:, 0]),
-    lambda t, a, b: t.nn.functional.conv1d(a[None], b[:, :1, None]), lambda t, a, b: t.lerp(a, b, a),
+    lambda t, a, b: t.nn.functional.conv1d(a[None], b[:, :1, None]),
+    lambda t, a, b: t.lerp(a, b, a),
 ])  # fmt: skip
 def test_hooks_see_what_is_saved_in_torchs_order(call: Callable[..., Any]) -> None:
     """The second factor of a product first, in both passes."""

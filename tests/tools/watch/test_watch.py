@@ -49,7 +49,7 @@ def train(model: Any, steps: int = 2, rate: float = 0.01, scale: float = 1.0) ->
         optimizer.step()  # of all
 
 
-def seen(check: str, work: Callable[[], None], **options: Any) -> Hit:
+def seen(check: str, work: Callable[[], object], **options: Any) -> Hit:
     """The first hit of a check."""
     with watch(check, on_hit="collect", **options) as found:
         work()

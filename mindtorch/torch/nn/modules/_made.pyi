@@ -9,7 +9,8 @@ Made by `python -m mindtorch.tools.docs.stubs`.
 from mindtorch.torch._tensor.tensor import Tensor as Tensor
 from mindtorch.torch.nn.modules.padding import _CircularPadNd as _CircularPadNd
 from mindtorch.torch.nn.modules.padding import _ConstantPadNd as _ConstantPadNd
-from mindtorch.torch.nn.modules.padding import _Pad as _Pad
+from mindtorch.torch.nn.modules.padding import _ReflectionPadNd as _ReflectionPadNd
+from mindtorch.torch.nn.modules.padding import _ReplicationPadNd as _ReplicationPadNd
 from mindtorch.torch.nn.modules.padding import _ZeroPadNd as _ZeroPadNd
 from mindtorch.torch.nn.modules.pooling import _AdaptiveAvgPoolNd as _AdaptiveAvgPoolNd
 from mindtorch.torch.nn.modules.pooling import _AdaptiveMaxPoolNd as _AdaptiveMaxPoolNd
@@ -90,22 +91,22 @@ class MaxUnpool2d(_MaxUnpoolNd):
 class MaxUnpool3d(_MaxUnpoolNd):
     """The inverse of max pooling, over 3 spatial axes."""
 
-class ReflectionPad1d(_Pad):
+class ReflectionPad1d(_ReflectionPadNd):
     """Padding (reflect) of the last 1 axes."""
 
-class ReflectionPad2d(_Pad):
+class ReflectionPad2d(_ReflectionPadNd):
     """Padding (reflect) of the last 2 axes."""
 
-class ReflectionPad3d(_Pad):
+class ReflectionPad3d(_ReflectionPadNd):
     """Padding (reflect) of the last 3 axes."""
 
-class ReplicationPad1d(_Pad):
+class ReplicationPad1d(_ReplicationPadNd):
     """Padding (replicate) of the last 1 axes."""
 
-class ReplicationPad2d(_Pad):
+class ReplicationPad2d(_ReplicationPadNd):
     """Padding (replicate) of the last 2 axes."""
 
-class ReplicationPad3d(_Pad):
+class ReplicationPad3d(_ReplicationPadNd):
     """Padding (replicate) of the last 3 axes."""
 
 class ZeroPad1d(_ZeroPadNd):
