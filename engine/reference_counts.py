@@ -18,8 +18,8 @@ compiled call                         the executable itself has of it
 the same, where it is a leaf's        besides: the variable of who asks for the executable, the
 ``grad`` (``grad_buffer_reuse.py``)   gradient's slot, and the slot of the gradient's storage
 that ``grad``                         the leaf's slot and the asker's variable
-both, where a call is run often        the same, without the asker's variable where there is none
-(``repeated_run.py``)
+these three, in a call that is run    as many, less the variable of who asks for the executable
+often (``repeated_run.py``)
 the storage of that ``grad``          the gradient's slot and the asker's variable
 the array that owns the memory of     the base of the storage's own array, and the asker's
 a storage (``numpy_aliases.py``)      variable
