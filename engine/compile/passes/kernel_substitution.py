@@ -19,12 +19,19 @@ class SubstitutedOp(GraphOp):
 
     The kernel is a function that makes plans, ``make(outs, ins, **params)``, of layouts: None where
     the kernel does not suit, else a function of flat arrays that says whether it did its work.
+
+    Args:
+        before: an op of one input whose result is the op's, where the kernel computes that too. It
+            has to suit then, and to do all work.
     """
 
-    def __init__(self, op: Op, kernel: str) -> None:
+    def __init__(self, op: Op, kernel: str, before: Op | None = None) -> None:
         self.op = op
         self.kernel = kernel
+        self.before = before
         self.name = f"{op.name} by {kernel.partition('.')[0]}"
+        if before is not None:
+            self.name = f"{before.name}+{op.name}"
         self.defaults = op.defaults  # type: ignore[misc]
         self.aval = op.aval
 
@@ -38,6 +45,8 @@ class SubstitutedOp(GraphOp):
         quick = self.suits(own, params)
         if quick is None:
             return own
+        if self.before is not None:
+            return self.plan(inputs, own.avals, quick)
 
         def run(*flats: Any) -> None:
             if not quick(*flats):
@@ -46,6 +55,8 @@ class SubstitutedOp(GraphOp):
         return self.plan(inputs, own.avals, run)
 
     def __call__(self, *inputs: Any, **params: Any) -> Any:
+        if self.before is not None:
+            inputs = (self.before(*inputs),)
         return self.op(*inputs, **params)
 
 

@@ -12,29 +12,12 @@ from __future__ import annotations
 from typing import Any
 
 from ...devices.device import cpu
-from ...op import Plan
 from ...ops.activations import relu, threshold_gradient
 from ...ops.pooling import max_pool, max_pool_gradient
 from ..ir.ir import Graph, Node
 from .kernel_substitution import SubstitutedOp
 
-
-class RectifiedMaxPool(SubstitutedOp):
-    """Max pooling of the input's ReLU, by a kernel that suits."""
-
-    def __init__(self) -> None:
-        super().__init__(max_pool, "pooling.rectified_max_pool")
-        self.name = "relu+max_pool"
-
-    def plan_for(self, inputs: Any, params: dict[str, Any]) -> Plan:
-        own = max_pool.plan_for(inputs, params)
-        return self.plan(inputs, own.avals, self.suits(own, params))
-
-    def __call__(self, *inputs: Any, **params: Any) -> Any:
-        return max_pool(relu(*inputs), **params)
-
-
-_RECTIFIED = RectifiedMaxPool()
+_RECTIFIED = SubstitutedOp(max_pool, "pooling.rectified_max_pool", relu)
 
 
 def rectify_pooling(graph: Graph) -> int:
