@@ -112,7 +112,7 @@ def test_a_signal_anywhere_in_a_step_leaves_gradients_on() -> None:
 
     def interrupt(frame: FrameType, event: str, _: Any) -> None:
         nonlocal calls
-        if event == "call" and frame.f_code.co_name == "update":
+        if event == "call" and frame.f_code.co_name in ("update", "record_nothing"):
             calls -= 1
             if not calls:
                 sys.setprofile(None)
