@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -284,9 +285,14 @@ def _suits_product(node: Any, given: Any, made: Any, arrays: Arrays) -> bool:
         return x.ndim == 2
     if x.ndim != 4 or node.params.get("transposed"):
         return False
+    window = node.params["window"] if node.op.startswith("quantized") else weight.shape[2:]
+    if made.shape[0] * math.prod(made.shape[2:]) * math.prod(window) > _MOST_PLACES:
+        return False
     groups = node.params.get("groups", 1)
     return groups == 1 or groups == x.shape[1] == weight.shape[0]
 
+
+_MOST_PLACES = 1 << 26  # of a convolution's windows that are listed
 
 # in multiplications of one channel with one channel: a weight comes from memory (12 fitted an AMD
 # EPYC, 45 an Intel Xeon of the Emerald Rapids); a number is turned

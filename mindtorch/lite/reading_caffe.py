@@ -42,8 +42,8 @@ def graph_of_file(
     except (DecodeError, RuntimeError) as error:
         raise ConvertError(f"{os.fspath(weight_file)} is no file of weights: {error}") from error
     layers = [each for each in (*net.layers, *net.layer) if _runs(each)]
-    given = _inputs(net, layers)
     try:
+        given = _inputs(net, layers)
         weights = {each.name: _arrays(each) for each in (*held.layers, *held.layer) if each.blobs}
         module = CaffeModule(layers, weights, list(given)).eval()
         names = list(given)

@@ -147,6 +147,7 @@ def test_layers_as_they_were_written_first(tmp_path: Path) -> None:
     (("dim: 12 dim: 12", "dim: 15 dim: 12"), "do not fit"),
     (('name: "ip2"', 'name: "ip3"'), "layer 'ip3' has no weights"),
     (('type: "Input"', 'type: "Silence"'), "names no inputs"),
+    (("shape { dim: 1 dim: 1 dim: 12 dim: 12 }", ""), "do not fit: list index out of range"),
 ])  # fmt: skip
 def test_what_is_wrong_is_named(change: Any, message: str, tmp_path: Path) -> None:
     w = {"conv1": [_numbers(4, 1, 3, 3), _numbers(4)], "ip1": [_numbers(6, 100), _numbers(6)],

@@ -1,12 +1,13 @@
 """Models that real torch exports to ONNX, run by mindtorch.onnx, exported again and run again.
 
-    python -m tests.programs.onnx_models [NAME ...] [--folder FOLDER]
+    python -m tests.programs.onnx_models [NAME ...] [--folder FOLDER] [--dynamo]
 
 Without names: 30 of torchvision's classification models, with weights as they are initialized.
 "timm/NAME" is one of timm's models, "transformers/KIND" a small one of transformers' (bert,
-distilbert, roberta, gpt2, vit, t5), where these libraries are installed. In
-FOLDER the files stay, NAME.onnx of torch's and NAME.again.onnx of ours, and NAME.npz with the input
-and torch's output, for another program to run them.
+distilbert, roberta, gpt2, vit, t5), where these libraries are installed. With --dynamo torch's
+newer exporter writes the files, which needs onnxscript. In FOLDER the files stay, NAME.onnx of
+torch's and NAME.again.onnx of ours, and NAME.npz with the input and torch's output, for another
+program to run them.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ def made(name: str) -> tuple[Any, tuple[Any, ...]]:
     )
 
 
-def there_and_back(name: str, folder: Path) -> tuple[float, float]:
+def there_and_back(name: str, folder: Path, dynamo: bool = False) -> tuple[float, float]:
     """The distances from torch's output: of what torch exported, and of what we exported again."""
     torch.manual_seed(0)
     model, (x,) = made(name)
@@ -106,7 +107,8 @@ def there_and_back(name: str, folder: Path) -> tuple[float, float]:
         expected = model(x).numpy()
     name = name.replace("/", "_")
     file, again = folder / f"{name}.onnx", folder / f"{name}.again.onnx"
-    torch.onnx.export(model, (x,), str(file), dynamo=False, opset_version=17)
+    how = {"dynamo": True} if dynamo else {"dynamo": False, "opset_version": 17}
+    torch.onnx.export(model, (x,), str(file), **how)
     np.savez(folder / f"{name}.npz", x=x.numpy(), y=expected)
     given = mindtorch.torch.from_numpy(x.numpy())
     loaded = mindtorch.onnx.load(file)
@@ -121,6 +123,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--folder", type=Path)
+    parser.add_argument("--dynamo", action="store_true")
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
     failed = []
@@ -130,7 +133,7 @@ def main(arguments: list[str] | None = None) -> int:
         for name in options.names or NAMES:
             began = time.perf_counter()
             try:
-                first, second = there_and_back(name, folder)
+                first, second = there_and_back(name, folder, options.dynamo)
             except Exception as error:
                 text = str(error).strip().partition("\n")[0]
                 print(f"{name:20} {type(error).__name__}: {text}", flush=True)
