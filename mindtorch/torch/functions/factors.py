@@ -43,6 +43,12 @@ def slogdet(input: Any) -> Any:  # noqa: A002
 @function(out=Out(cast=CASTABLE, c_order=True), autocast=FULL, checked=True)
 def cholesky(input: Any, upper: bool = False) -> Any:  # noqa: A002
     """The Cholesky factor."""
+    ops.check_square("cholesky", input.aval)
+    if upper:
+        low = ops.cholesky_info(input, check="cholesky", upper=True)[0]
+        found = ops.by_columns(ops.adjoint(low))
+    else:
+        found = ops.cholesky(input, check="cholesky")
     warn_of_older(
         "cholesky", "cholesky and",
         "L = torch.cholesky(A)\n"
@@ -55,11 +61,7 @@ def cholesky(input: Any, upper: bool = False) -> Any:  # noqa: A002
         "This transform will produce equivalent results for all valid (symmetric positive "
         "definite) inputs.",
     )  # fmt: skip
-    ops.check_square("cholesky", input.aval)
-    if upper:
-        low = ops.cholesky_info(input, check="cholesky", upper=True)[0]
-        return tape.named(ops.by_columns(ops.adjoint(low)), "CholeskyBackward0")
-    return tape.named(ops.cholesky(input, check="cholesky"), "CholeskyBackward0")
+    return tape.named(found, "CholeskyBackward0")
 
 
 @function(out=Out(EXACT, shown="linalg_qr"), autocast=FULL)
