@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
 
+import numba
 import numpy as np
+from numba import types
+from numba.extending import intrinsic
 
 from mindtorch.kernels.codegen.jit import entry_point, kernel
 
+from . import simd
 from .cat_flip_roll_pad import dense
+from .masked_vectors import MaskedVectors
+from .product_tile import address_of
+from .simd import long_of
 from .thread_pool import parallel_for
 from .via_float32 import flat, in_float32
 
@@ -120,19 +128,71 @@ gather_rows.plan, scatter_add_rows.plan = _gather_plan, _scatter_plan
 # --- bags: bag ``b`` is places ``starts[b]`` to ``starts[b + 1]`` ---------------------------------
 
 
-@kernel
-def _add_fours(
-    target: Any, weight: Any, indices: Any, first: int, last: int, n: int
-) -> int:
-    """Add rows in turn, four in each walk over the target; the first place that is left."""
-    while last - first >= 4:
-        at = indices[first : first + 4]
-        p, q, r, s = at[0] * n, at[1] * n, at[2] * n, at[3] * n
-        a, b, c, d = weight[p : p + n], weight[q : q + n], weight[r : r + n], weight[s : s + n]
-        for j in range(n):
-            target[j] = (((target[j] + a[j]) + b[j]) + c[j]) + d[j]
-        first += 4
-    return first
+@functools.cache
+def _added_rows(vectors: int, width: int, dtype: Any) -> Any:
+    """``add(out, weight, indices, count, n)``, on addresses: the sum of ``count`` rows of ``n``, of
+    each the first ``vectors`` of ``width`` numbers, kept in registers."""
+    kind = numba.from_dtype(dtype)
+
+    @intrinsic
+    def add(context: Any, out: Any, weight: Any, indices: Any, count: Any, n: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            form = MaskedVectors(builder, kind, width)
+            kinds = (form.kind.element, form.kind.element, long_of(0).type)
+            out, weight, indices = (
+                builder.inttoptr(address, kind.as_pointer())
+                for address, kind in zip(arguments[:3], kinds, strict=True)
+            )
+
+            def step(i: Any, sums: Any) -> Any:
+                at = builder.mul(builder.load(builder.gep(indices, [i])), arguments[4])
+                row = builder.gep(weight, [at])
+                return [[
+                    builder.fadd(total, form.load(form.at(row, v)))
+                    for v, total in enumerate(sums[0])
+                ]]  # fmt: skip
+
+            sums = form.sum_over(arguments[3], [[form.zero] * vectors], step)
+            for v, total in enumerate(sums[0]):
+                form.store(total, form.at(out, v))
+            return context.get_dummy_value()
+
+        return types.void(*[types.int64] * 5), generate
+
+    return add
+
+
+@functools.cache
+def _bag_rows(dtype: Any) -> Any:
+    """``run(out, weight, indices, starts, n, first, last)``: the sums of rows of some bags."""
+    width, size = simd.lanes(dtype), dtype.itemsize
+    add_four, add_one = (_added_rows(vectors, width, dtype) for vectors in (4, 1))
+
+    @kernel
+    def rows(
+        out: Any, weight: Any, indices: Any, starts: Any, n: int, first: int, last: int
+    ) -> None:
+        whole = n // width * width
+        for b in range(first, last):
+            begin, count = starts[b], starts[b + 1] - starts[b]
+            places, j = address_of(indices) + begin * 8, 0
+            to, source = address_of(out) + b * n * size, address_of(weight)
+            while j < whole:
+                if j + 4 * width <= whole:
+                    add_four(to + j * size, source + j * size, places, count, n)
+                    j += 4 * width
+                else:
+                    add_one(to + j * size, source + j * size, places, count, n)
+                    j += width
+            for j in range(whole, n):
+                total = out.dtype.type(0)
+                for i in range(begin, begin + count):
+                    total += weight[indices[i] * n + j]
+                out[b * n + j] = total
+
+    name = dtype.name
+    arrays = f"{name}[::1], {name}[::1], int64[::1], int64[::1]"
+    return entry_point(rows, f"void({arrays}, int64, int64, int64)")
 
 
 @kernel
@@ -144,10 +204,7 @@ def _bag_sum(
         target = out[b * n : (b + 1) * n]
         for j in range(n):
             target[j] = 0
-        begin = starts[b]
-        if skipped < 0 and not factors.size:
-            begin = _add_fours(target, weight, indices, begin, starts[b + 1], n)
-        for i in range(begin, starts[b + 1]):
+        for i in range(starts[b], starts[b + 1]):
             if indices[i] == skipped:
                 continue
             source = weight[indices[i] * n : (indices[i] + 1) * n]
@@ -240,18 +297,18 @@ def bag_sum(
     """``out[b]`` = the sum over places i of bag b of ``factors[i] * weight[indices[i]]``."""
     places = _checked(indices, weight.shape[0])
     arrays = (out.reshape(-1), flat(weight), places, flat(starts), _factors(factors, out.dtype))
-    _divided(_bag_sum, arrays, *out.shape, _skipped(padding_idx))
+    count, n = out.shape
+    _divided(_bag_sum, (*arrays, n, _skipped(padding_idx)), count, places.size * n)
 
 
-def _divided(add: Callable[..., None], arrays: Any, count: int, n: int, skipped: int) -> None:
-    """Add up ``count`` bags, on several threads where they hold enough elements."""
-    size = arrays[2].size * n
+def _divided(add: Callable[..., None], given: Any, count: int, size: int) -> None:
+    """Add up ``count`` bags of ``size`` elements, on several threads where these are enough."""
     if size < _SERIAL:
-        add(*arrays, n, skipped, 0, count)
+        add(*given, 0, count)
         return
 
     def part(first: int, last: int) -> None:
-        add(*arrays, n, skipped, first, last)
+        add(*given, first, last)
 
     parallel_for(count, part, smallest=max(1, _SERIAL * count // size))
 
@@ -262,18 +319,19 @@ def _bag_sum_plan(outs: Any, ins: Any, *, padding_idx: int | None, **params: Any
     if name is None or factors is not None or not dense(starts) or starts.dtype != np.int64:
         return None
     outside = entry_point(_outside, "int64(int64[::1], int64)")
-    add = entry_point(
-        _bag_sum,
-        f"void({name}[::1], {name}[::1], int64[::1], int64[::1], {name}[::1], int64, int64, int64, "
-        "int64)",
-    )
-    count, n, skipped = out.shape[0], out.shape[1], _skipped(padding_idx)
-    none = np.empty(0, out.dtype)
+    count, n = out.shape
+    more: tuple[Any, ...] = (n,)
+    if padding_idx is None:
+        add = _bag_rows(out.dtype)
+    else:
+        arrays = f"{name}[::1], {name}[::1], int64[::1], int64[::1], {name}[::1]"
+        add = entry_point(_bag_sum, f"void({arrays}, int64, int64, int64, int64)")
+        more = np.empty(0, out.dtype), n, padding_idx
 
     def run(out: Any, weight: Any, indices: Any, starts: Any, factors: Any = None) -> None:
         if outside(indices, rows):
             _checked(indices, rows)
-        _divided(add, (out, weight, indices, starts, none), count, n, skipped)
+        _divided(add, (out, weight, indices, starts, *more), count, indices.size * n)
 
     return run
 

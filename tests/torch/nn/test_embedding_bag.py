@@ -47,6 +47,22 @@ def test_bags_and_gradients_are_torchs(options: Any, factors: bool, dtype: str) 
         np.testing.assert_allclose(a, e, rtol=16 * unit, atol=16 * unit * np.abs(e).max())
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_rows_of_any_width_are_added_in_turn(dtype: str) -> None:
+    """Whole vectors and a rest: the bits of rows added one after another."""
+    random = np.random.RandomState(2)
+    for width in (1, 15, 16, 64, 70, 133):
+        table = random.randn(7, width).astype(dtype)
+        found = ours.nn.functional.embedding_bag(
+            ours.tensor(INDICES), ours.tensor(table), ours.tensor(OFFSETS), mode="sum"
+        )
+        for bag, first, last in zip(found, OFFSETS, [*OFFSETS[1:], 30], strict=True):
+            expected = np.zeros(width, dtype)
+            for row in INDICES[first:last]:
+                expected += table[row]
+            np.testing.assert_array_equal(bag.numpy(), expected)
+
+
 def test_rows_are_renormalised() -> None:
     """max_norm scales the rows that are looked up, in place, as torch does."""
 
