@@ -328,6 +328,20 @@ def _require_outs(public: Public, result: Any, out: Any, kwargs: dict[str, Any])
         require_dtype(public.out or ANY, result.aval.dtype, out)
 
 
+def _texts_of(public: Public, name: str, method: bool, takes_out: bool) -> Callable[..., Any]:
+    """A function that says what torch says of a wrong call."""
+    kernel = public.kernel
+
+    def error_of(args: Any, kwargs: Any, error: Any = None) -> Exception | None:
+        if kernel is not None:
+            return kernel.error_of_call(public.body, error, args, kwargs)
+        if not (public.explained or takes_out):
+            return None
+        return wrong_call(name, args[1:] if method else args, kwargs, method)
+
+    return error_of
+
+
 def _staged(public: Public, name: str, method: bool, takes_out: bool) -> Callable[..., Any]:
     """A function or a method with any of the stages."""
     body, synonyms, kernel = public.called, public.synonyms, public.kernel
@@ -337,13 +351,7 @@ def _staged(public: Public, name: str, method: bool, takes_out: bool) -> Callabl
     not_none = method and public.not_none
     plain = not (method or takes_out or kernel)
 
-    def error_of(args: Any, kwargs: Any, error: Any = None) -> Exception | None:
-        if kernel is not None:
-            return kernel.error_of_call(public.body, error, args, kwargs)
-        if not (public.explained or takes_out):
-            return None
-        return wrong_call(name, args[1:] if method else args, kwargs, method)
-
+    error_of = _texts_of(public, name, method, takes_out)
     check = each_kind_once(error_of) if public.checked else None
     check_out = each_kind_once(error_of) if takes_out and kernel is None else None
 

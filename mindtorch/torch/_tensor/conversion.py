@@ -335,12 +335,12 @@ def _define_casts() -> None:
     for name, dtype in names.items():
 
         def method(
-            self: Any = None, *rest: Any, memory_format: Any = None, _dtype: DType = dtype,
+            self: Any = None, *args: Any, memory_format: Any = None, _dtype: DType = dtype,
             _name: str = name,
         ) -> Any:  # fmt: skip
-            if rest or not isinstance(self, EngineTensor):
-                given = () if self is None else (self, *rest)
-                raise unbound(_name, given) or wrong_call(_name, rest, {}, True) or TypeError(_name)
+            if args or not isinstance(self, EngineTensor):
+                given = () if self is None else (self, *args)
+                raise unbound(_name, given) or wrong_call(_name, args, {}, True) or TypeError(_name)
             if memory_format is not None:
                 if not isinstance(memory_format, MemoryFormat):
                     raise TypeError(

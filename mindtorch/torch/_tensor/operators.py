@@ -13,6 +13,7 @@ from mindtorch.engine.dispatch import call_of
 from mindtorch.engine.implementations import Implementations
 from mindtorch.engine.ops import comparison as comparisons
 from mindtorch.engine.ops import elementwise as pointwise
+from mindtorch.engine.ops.movement import contiguous
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant, from_array
 
@@ -67,6 +68,17 @@ def _reflected_operator(op: Any, numbers: bool) -> Callable[[Any, Any], Tensor]:
                 return NotImplemented
             self = constant(self)
         return call(other, self)
+
+    return method
+
+
+def _power_of(base_to: Callable[[Any, Any], Tensor]) -> Callable[[Any, Any], Tensor]:
+    """``number ** self``, which torch computes in C order."""
+
+    def method(self: Any, other: Any = None) -> Any:
+        if isinstance(self, EngineTensor) and not isinstance(other, EngineTensor):
+            self = contiguous(self)
+        return base_to(self, other)
 
     return method
 
@@ -154,7 +166,7 @@ class Operators(EngineTensor):
     def __delitem__(self, item: Any) -> None:
         raise TypeError("Tensor does not support deleting items")
 
-    __rpow__ = _reflected_operator(pointwise.power, numbers=True)
+    __rpow__ = _power_of(_reflected_operator(pointwise.power, numbers=True))
     __eq__ = _is_equal
     __ne__ = _operator(comparisons.not_equal, "__ne__")  # type: ignore[assignment]
     __lt__ = _operator(comparisons.less, "__lt__")

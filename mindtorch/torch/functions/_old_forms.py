@@ -1,4 +1,4 @@
-"""Forms of calls that torch has deprecated and still takes: the factors before the tensors."""
+"""Old forms of calls: deprecated ones that torch still takes, and a removed one."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
+from .._api.publish import function
 from .._api.signatures import is_number, wrong_call
 from .._api.warn_caller import warn_caller_once
 
@@ -81,3 +82,21 @@ def old_sum(
             new.append(f"Tensor input, {pair}, torch.dtype out_dtype, *, {scales}{end}")
         _tell(name, f"Number beta, Tensor input, {alpha}{pair}, *{end}", *new)
     return tensors, numbers[0], numbers[1] if len(numbers) == 2 else 1
+
+
+@function(namespace=False)
+def reinforce(self: Any, reward: Any) -> Any:
+    """Removed from torch: use ``torch.distributions``; ``reward`` has no effect."""
+    raise RuntimeError(
+        "reinforce() was removed.\nUse torch.distributions instead.\n"
+        "See https://pytorch.org/docs/main/distributions.html\n\n"
+        "Instead of:\n\n"
+        "probs = policy_network(state)\naction = probs.multinomial()\n"
+        "next_state, reward = env.step(action)\naction.reinforce(reward)\naction.backward()\n\n"
+        "Use:\n\n"
+        "probs = policy_network(state)\n"
+        "# NOTE: categorical is equivalent to what used to be called multinomial\n"
+        "m = torch.distributions.Categorical(probs)\naction = m.sample()\n"
+        "next_state, reward = env.step(action)\nloss = -m.log_prob(action) * reward\n"
+        "loss.backward()\n"
+    )

@@ -212,7 +212,7 @@ def mvlgamma(input: Any, p: int) -> Any:  # noqa: A002
     return tape.named(found, "MvlgammaBackward0")
 
 
-@function(out=True, in_place=True)
+@function(out=True, in_place=True, checked=True)
 def polygamma(n: Any, input: Any) -> Any:  # noqa: A002
     """The ``n``-th derivative of digamma."""
     if isinstance(n, EngineTensor):

@@ -57,7 +57,13 @@ def cdist(
         raise NotImplementedError(f"\"cdist\" not implemented for '{name}'")
     left = movement.unsqueeze(x1, axis=x1.aval.ndim - 1)
     right = movement.unsqueeze(x2, axis=x2.aval.ndim - 2)
-    return tape.named(vector_norm(el.subtract(left, right), p, -1), "CdistBackward0")
+    return tape.named(lengths(el.subtract(left, right), p), "CdistBackward0")
+
+
+def lengths(differences: Any, p: float) -> Any:
+    """Norms of rows. Of order 0 their gradient is 0, where that of torch's norm is None."""
+    found = vector_norm(differences, p, -1)
+    return found if p else found + (differences.sign() * 0).sum(-1)
 
 
 def _by_products(x1: Any, x2: Any) -> Any:

@@ -370,6 +370,8 @@ def pow(input: Any, exponent: Any) -> Any:  # noqa: A001, A002
     """``input ** exponent``."""
     if not isinstance(input, EngineTensor):
         check_numbers("pow", "one", input, exponent)
+        if isinstance(exponent, EngineTensor):
+            exponent = movement.contiguous(exponent)
     elif exponent.__class__ in _NUMBERS:
         return power_of_number(input, exponent)
     return ops.power(operand(input, "pow", "input"), operand(exponent, "pow", "exponent"))

@@ -570,24 +570,6 @@ def sparse_dim(self: Any) -> int:
     return 0
 
 
-@function(namespace=False)
-def reinforce(self: Any, reward: Any) -> Any:
-    """Removed from torch: use ``torch.distributions``; ``reward`` has no effect."""
-    raise RuntimeError(
-        "reinforce() was removed.\nUse torch.distributions instead.\n"
-        "See https://pytorch.org/docs/main/distributions.html\n\n"
-        "Instead of:\n\n"
-        "probs = policy_network(state)\naction = probs.multinomial()\n"
-        "next_state, reward = env.step(action)\naction.reinforce(reward)\naction.backward()\n\n"
-        "Use:\n\n"
-        "probs = policy_network(state)\n"
-        "# NOTE: categorical is equivalent to what used to be called multinomial\n"
-        "m = torch.distributions.Categorical(probs)\naction = m.sample()\n"
-        "next_state, reward = env.step(action)\nloss = -m.log_prob(action) * reward\n"
-        "loss.backward()\n"
-    )
-
-
 def _absent_device(name: str, text: str, error: type[Exception]) -> None:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         raise error(text)

@@ -558,10 +558,8 @@ def become(target: Any, view: Any) -> Any:
     target.flat, target.aval, target._offset = view.flat, view.aval, view._offset
     target._storage = view._storage
     note_shared(target)
-    node = tape.node_of(view)
-    if node is not None:
-        target._node = node
-        target._output_index = view._output_index
+    if (node := tape.node_of(view)) is not None:
+        target._node, target._output_index = node, view._output_index
     target._shared.version += 1
     return target
 
@@ -577,15 +575,13 @@ def _define_in_place(name: str, arguments: str) -> None:
             raise
 
     def variant(self: Any, *args: Any, **kwargs: Any) -> Any:
-        bare = unbound(name + "_", (self,))
-        if bare is not None:
+        if (bare := unbound(name + "_", (self,))) is not None:
             raise bare
         if tape.requires_grad(self) and tape.is_leaf(self):
             raise RuntimeError(
                 "a leaf Variable that requires grad is being used in an in-place operation."
             )
-        capture = graph_under_way()
-        if capture is not None and capture.is_from_outside(self):
+        if (capture := graph_under_way()) is not None and capture.is_from_outside(self):
             return capture.outside(call, self, *args, **kwargs)
         return call(self, *args, **kwargs)
 
