@@ -23,6 +23,7 @@ from mindtorch.torch._api.deprecations import warn_of_lost_imaginary_part
 
 from .._api.arguments import as_device, as_dtype, require_tensor
 from .._api.invalid_arguments import type_name
+from .._api.shown_signature import ShownSignature
 from .._api.signatures import unbound, wrong_call
 from .._compat.legacy_tensor_types import dtype_of_type_name
 from ..functions.dlpack import DLDeviceType
@@ -354,6 +355,7 @@ def _define_casts() -> None:
 
         method.__name__ = method.__qualname__ = name  # Python's errors have it
         method.__doc__ = f"The tensor as {dtype}, laid out in ``memory_format``."
+        method.__signature__ = ShownSignature(method, name=name, method=True)  # type: ignore[attr-defined]
         setattr(Conversions, name, method)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 from typing import Any
 
 import numpy as np
@@ -72,6 +73,13 @@ def linear(
         shape = bias.aval.shape[-max(input.aval.ndim, 1) :]
         result = linear_algebra.linear(input, weight, None) + bias.reshape(shape)
     return result if out is None else store_out(result, out, "linear", (), _OF_LINEAR)
+
+
+def _as_shown(input: Any, weight: Any, bias: Any = None, *, out: Any = None) -> Any:  # noqa: A002
+    """What ``inspect.signature`` shows of :func:`linear`."""
+
+
+linear.__signature__ = inspect.signature(_as_shown)
 
 
 def _spreads(bias: Any, x: Any, weight: Any) -> bool:
