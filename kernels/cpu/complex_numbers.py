@@ -9,12 +9,6 @@ from typing import Any
 
 import numpy as np
 
-# what is compiled as a loop, of operands in the type of the arithmetic
-LOOPS = {
-    "add": "x + y", "subtract": "x - y", "multiply": "x * y", "negative": "-x", "positive": "x",
-    "square": "x * x", "conj": "x.conjugate()",
-}  # fmt: skip
-
 add = np.add
 subtract = np.subtract
 multiply = np.multiply

@@ -97,6 +97,8 @@ LOADS = {
 # --- plans -----------------------------------------------------------------------------------
 
 _compiled: dict[Any, Any] = {}
+# what loops convert to complex numbers, and these
+_PARTS = {np.dtype(kind) for kind in ("f4", "f8", "c8", "c16")}
 
 
 def plan(
@@ -116,7 +118,9 @@ def plan(
     """
     out = out_layouts[0]
     compute = np.dtype(compute_dtype) if compute_dtype is not None else out.dtype
-    if compute.kind == "c" or out.dtype.kind == "c" or any(x.dtype.kind == "c" for x in in_layouts):
+    kinds = {out.dtype, *[x.dtype for x in in_layouts]}
+    loops = out.dtype == compute and facts_of(name).of_complex and kinds <= _PARTS
+    if not loops and (compute.kind == "c" or any(kind.kind == "c" for kind in kinds)):
         return _complex_plan(name, out, in_layouts, compute)
     step = Step(name, tuple(range(len(in_layouts))), compute, out.dtype)
     return fused_plan((step,), (0,), out_layouts, in_layouts)
@@ -316,9 +320,6 @@ def _complex_plan(name: str, out: Any, ins: Layouts, compute: Any) -> Any:
     function = getattr(complex_numbers, name, None)
     if function is None:
         raise NotImplementedError(f"'{name}' is not implemented for complex numbers")
-    run_loop = _complex_loop(name, out, ins, compute)
-    if run_loop is not None:
-        return run_loop
     if isinstance(function, np.ufunc):
         if function(*[np.empty(0, compute) for _ in ins]).dtype == out.dtype:
             return _written_by_numpy(function, out, ins, compute)
@@ -336,35 +337,6 @@ def _complex_plan(name: str, out: Any, ins: Layouts, compute: Any) -> Any:
         strided(target, out)[...] = result
 
     return run
-
-
-def _complex_loop(name: str, out: Any, ins: Layouts, compute: Any) -> Any:
-    """A compiled loop over operands that lie in one order; None of others."""
-    text, types = complex_numbers.LOOPS.get(name), [out.dtype, *[x.dtype for x in ins]]
-    if text is None or out.dtype != compute or not _COMPILED.issuperset(types):
-        return None
-    operands = [list(out.strides), *[broadcast_strides(x, out.shape) for x in ins]]
-    lengths, strides = merge_axes(out.shape, operands)
-    modes = "".join(_mode(each[0]) for each in strides) if lengths else "c" * len(types)
-    if len(lengths) > 1 or "v" in modes or modes[0] != "c":
-        return None
-    key: Any = (name, tuple(types), modes)
-    if key not in _compiled:
-        lines = [f"def loop(o, {', '.join(f'a{i}' for i in range(len(ins)))}):"]
-        for i, letter in enumerate("xy"[: len(ins)]):
-            if modes[1 + i] == "s":
-                lines.append(f"    {letter} = _T(a{i}[0])")
-        lines.append("    for i in range(o.size):")
-        for i, letter in enumerate("xy"[: len(ins)]):
-            if modes[1 + i] == "c":
-                lines.append(f"        {letter} = _T(a{i}[i])")
-        lines.append(f"        o[i] = {text}")
-        made = from_source("\n".join(lines), "loop", {"_T": compute.type}, noalias=True)
-        _compiled[key] = entry_point(made, f"void({', '.join(f'{t.name}[::1]' for t in types)})")
-    return _in_chunks(_compiled[key], lengths[0] if lengths else 1, modes)
-
-
-_COMPILED = {np.dtype(kind) for kind in ("f4", "f8", "c8", "c16")}
 
 
 def strided(flat: Any, layout: Any) -> Any:

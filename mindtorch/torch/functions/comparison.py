@@ -8,6 +8,7 @@ import numpy as np
 
 from mindtorch.engine import dtypes
 from mindtorch.engine.call_cache.call_cache import cached
+from mindtorch.engine.counted_values import loops as counting
 from mindtorch.engine.devices.device import cpu
 from mindtorch.engine.dispatch import GRAD, state
 from mindtorch.engine.dtype_support import refuse
@@ -18,7 +19,6 @@ from mindtorch.engine.ops import reduction as reductions
 from mindtorch.engine.ops.complex import imag
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import captures, constant, from_array, full_flat
-from mindtorch.kernels.cpu import counting
 
 from .._api.arguments import require_tensor
 from .._api.out_rules import EXACT, FOUND, ONLY_BOOLEAN, Out
@@ -230,7 +230,7 @@ def isin(
     given, known = array_of(elements), array_of(test_elements)
     found = None
     if given.__class__ is np.ndarray and known.__class__ is np.ndarray:
-        found = counting.among(given, known)
+        found = counting().among(given, known)
     if found is None:
         found = np.isin(given, known, assume_unique=assume_unique, invert=invert)
     elif invert:

@@ -10,6 +10,7 @@ import numpy as np
 from mindtorch.engine import dtypes
 from mindtorch.engine.autograd import inplace, tape
 from mindtorch.engine.aval import Aval, aval, broadcast_shapes, dense_like
+from mindtorch.engine.counted_values import loops as counting
 from mindtorch.engine.dispatch import state
 from mindtorch.engine.dtype_support import refuse, refuse_kinds
 from mindtorch.engine.ops import comparison as comparisons
@@ -18,7 +19,6 @@ from mindtorch.engine.random.number_types import DIGITS
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant
 from mindtorch.engine.transforms.vmap import draw, redraw
-from mindtorch.kernels.cpu import counting
 
 from .._api.arguments import as_device, as_dtype, as_int, as_shape, check_sizes, check_value
 from .._api.out_variants import prepare_out, store_out
@@ -421,7 +421,7 @@ def bernoulli(input: Any, p: Any = None, *, generator: Any = None, out: Any = No
             draws.bernoulli(array, float(chance))
             return
         values = arrays[0]
-        if not counting.lie_within(values, 0, 1):
+        if not counting().lie_within(values, 0, 1):
             raise RuntimeError(
                 "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error "
                 "message be improved?  If so, please report an enhancement request to PyTorch.)"

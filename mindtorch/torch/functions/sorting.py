@@ -10,13 +10,13 @@ import numpy as np
 
 from mindtorch.engine import dtypes
 from mindtorch.engine.autograd import tape
+from mindtorch.engine.counted_values import loops as counting
 from mindtorch.engine.dispatch import state
 from mindtorch.engine.dtype_support import refuse, refuse_kinds
 from mindtorch.engine.ops import indexing, movement, sorting
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array
 from mindtorch.engine.transforms import vmap
-from mindtorch.kernels.cpu import counting
 from mindtorch.torch.autograd.function import Underivable
 
 from .. import return_types
@@ -141,10 +141,10 @@ def _of_close_numbers(array: Any, inverse: bool) -> Any:
     there are elements; None of others."""
     if array.dtype.kind not in "iu" or not array.size:
         return None
-    low, high = counting.extremes(array)
+    low, high = counting().extremes(array)
     if high - low >= max(_CLOSE, array.size) or high >= 1 << 63:
         return None
-    counts = counting.occurrences(array, low, high - low + 1)
+    counts = counting().occurrences(array, low, high - low + 1)
     present = counts.nonzero()[0]
     found = [(present + low).astype(array.dtype), counts[present]]
     if inverse:
@@ -200,8 +200,8 @@ def unique_consecutive(
     if dim is not None:
         _check_slices(array, dim)
     n = array.size if dim is None else array.shape[dim]
-    if dim is None and counting.is_counted(array):
-        places, values = counting.runs(array)
+    if dim is None and counting().is_counted(array):
+        places, values = counting().runs(array)
     else:
         places = _changes(array, dim)
         values = array.reshape(-1)[places] if dim is None else np.take(array, places, dim)
@@ -329,7 +329,7 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:  # noq
         kind = dtypes.scalar_type_name(input.aval.dtype)
         raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{kind}'")
     array = _values(input, "bincount")
-    low, high = counting.extremes(array) if array.size else (0, -1)
+    low, high = counting().extremes(array) if array.size else (0, -1)
     if array.ndim != 1 or low < 0:
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
     if minlength < 0:
@@ -337,7 +337,7 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:  # noq
     if weights is not None and weights.aval.shape != input.aval.shape:
         raise RuntimeError("weights should be 1-d and have the same length as input")
     if weights is None:
-        counts = counting.occurrences(array, 0, max(high + 1, minlength))
+        counts = counting().occurrences(array, 0, max(high + 1, minlength))
         return from_array(counts, input.aval.device)
     given = _values(weights, "bincount")
     counts = np.bincount(array, given, minlength)
@@ -360,7 +360,7 @@ def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:  
     low, high = float(min), float(max)
     wide = array.dtype in (np.float32, np.float64)
     if low == high and array.size:
-        ends = counting.extremes(array) if wide else (array.min(), array.max())
+        ends = counting().extremes(array) if wide else (array.min(), array.max())
         low, high = map(float, ends)
     if low == high:
         low, high = low - 1, high + 1
@@ -368,7 +368,7 @@ def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:  
         shown = ", ".join("-nan" if x != x else f"{x:g}" for x in (low, high))
         raise RuntimeError(f"torch.histc: range of [{shown}] is not finite")
     if wide:
-        counts = counting.in_bins(array, low, high, bins).astype(array.dtype)
+        counts = counting().in_bins(array, low, high, bins).astype(array.dtype)
         return from_array(counts, input.aval.device)
     inside = array[(array >= low) & (array <= high)]
     places = np.floor((inside - low) / (high - low) * bins).astype(np.int64)

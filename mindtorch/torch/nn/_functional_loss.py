@@ -15,6 +15,7 @@ from mindtorch.engine import dtypes
 from mindtorch.engine.autograd import tape
 from mindtorch.engine.aval import broadcast_shapes
 from mindtorch.engine.call_cache.call_cache import cached
+from mindtorch.engine.counted_values import loops as counting
 from mindtorch.engine.dispatch import state
 from mindtorch.engine.dtype_support import refuse_kinds, require_floats
 from mindtorch.engine.ops import comparison as comparisons
@@ -26,7 +27,6 @@ from mindtorch.engine.tensor import constant
 from mindtorch.engine.transforms import autocast as casts
 from mindtorch.engine.transforms import vmap
 from mindtorch.engine.transforms.autocast import FULL
-from mindtorch.kernels.cpu import counting
 
 from .._api.arguments import require_tensor
 from .._api.kernel_signatures import Kernel
@@ -426,7 +426,7 @@ def binary_cross_entropy(
         )
     require_floats(input.aval, "binary_cross_entropy")
     for name, each in (("input", input), ("target", target)):
-        if not counting.lie_within(vmap.values_of_all(each), 0, 1):
+        if not counting().lie_within(vmap.values_of_all(each), 0, 1):
             raise RuntimeError(f"all elements of {name} should be between 0 and 1")
     loss = special.binary_cross_entropy(input, target)
     loss = reduced(loss if weight is None else loss * weight, reduction)
