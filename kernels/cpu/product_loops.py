@@ -107,6 +107,25 @@ def _pack_columns(width: int, dtype: Any) -> Any:
     return pack
 
 
+def _left_of(dtype: Any) -> Any:
+    pack_left, size = _pack_left(), dtype.itemsize
+
+    @kernel
+    def left_of(
+        turned: Any, a: Any, at: int, g: Any, i: int, turned_row: int, m: int, count: int
+    ) -> Any:
+        """Where a tile finds its rows of the left operand, which are packed if they are to be, and
+        their steps; the first row that is packed."""
+        if not g[TURNED]:
+            return address_of(a) + at * size, g[A_DOWN], g[A_ALONG], turned_row
+        if i != turned_row + _ROWS:
+            turned_row = i
+            pack_left(turned, a, at, g[A_ALONG], m - i, count)
+        return address_of(turned) + (i - turned_row) * count * size, 1, _ROWS, turned_row
+
+    return left_of
+
+
 @kernel
 def share(g: Any, first: int, last: int, i: int) -> Any:
     """Where product ``i`` of some shares has its result, operands and start; its rows, columns."""
@@ -128,19 +147,21 @@ def share(g: Any, first: int, last: int, i: int) -> Any:
 
 
 @kernel
-def next_block(g: Any, n: int, q: int, v0: int, width: int) -> Any:
-    """Where the block of the right operand begins that follows one, how long its rows or columns
-    are, whichever are in order, how many there are, and how far apart."""
+def next_block(
+    g: Any, begin: int, size: int, n: int, q: int, v0: int, width: int
+) -> Any:
+    """Of the block of the right operand that follows one: its address, how many bytes of a row or
+    column, whichever are in order, fall on a term, how many of these there are, how far apart."""
     q += g[DEPTH]
     if q >= g[K]:
         q, v0 = 0, v0 + g[BREADTH]
     columns, count = min(g[BREADTH] * width, n - v0 * width), min(g[DEPTH], g[K] - q)
     if columns <= 0 or g[DIVIDED] == BATCH:
-        return 0, 0, 0, 0
+        return begin, 0, 0, 0
     at = q * g[B_DOWN] + v0 * width * g[B_ALONG]
     if g[B_ALONG] == 1:
-        return at, columns, count, g[B_DOWN]
-    return at, count, columns, g[B_ALONG]
+        return begin + at * size, columns * size // g[DEPTH], count, g[B_DOWN] * size
+    return begin + at * size, size, columns, g[B_ALONG] * size
 
 
 def _pack_panel(width: int, dtype: Any) -> Any:
@@ -163,8 +184,7 @@ def _pack_panel(width: int, dtype: Any) -> Any:
 def _tiles(rows: int, vectors: int, width: int, dtype: Any) -> Any:
     tile, size = tiles_of(rows, vectors, width, dtype), dtype.itemsize
     pack_rows, pack_panel = _pack_rows(width), _pack_panel(width, dtype)
-    pack_left = _pack_left()
-    line, height = _LINE // size, np.array(heights(rows))
+    left_of, line, height = _left_of(dtype), _LINE // size, np.array(heights(rows))
 
     @kernel
     def tiles(out: Any, a: Any, b: Any, start: Any, g: Any, first: int, last: int) -> None:
@@ -176,36 +196,30 @@ def _tiles(rows: int, vectors: int, width: int, dtype: Any) -> Any:
         packed = np.empty(held_columns * depth * width + line, out.dtype)
         turned = np.empty(2 * _ROWS * depth if g[TURNED] else 0, out.dtype)
         aligned = -address_of(packed) % _LINE // size
-        out_data, a_data, b_data = address_of(out), address_of(a), address_of(b)
+        out_data, b_data = address_of(out), address_of(b)
         start_data, packed_data = address_of(start), address_of(packed)
         for number in range(last - first if g[DIVIDED] == BATCH else 1):
             out_at, a_at, b_at, start_at, m, n = share(g, first, last, number)
-            across = (n + width - 1) // width
+            across, begin = (n + width - 1) // width, b_data + b_at * size
             for v0 in range(0, across, breadth):
                 panels = (min(breadth, across - v0) + vectors - 1) // vectors
                 narrow, wider = divmod(min(breadth, across - v0), panels)
                 for q in range(0, k, depth):
                     count, i, turned_row = min(depth, k - q), 0, -2 * _ROWS
-                    next_at, length, pieces, apart = next_block(g, n, q, v0, width)
-                    soon, soon_step = b_data + (b_at + next_at) * size, length * size // count
+                    soon, soon_step, pieces, apart = next_block(g, begin, size, n, q, v0, width)
                     if by_rows:
                         pack_rows(packed, aligned, b, b_at + q * b_down + v0 * width, b_down,
                                   n - v0 * width, panels, narrow, wider, count)
                     while i < m:
                         high, j, packed_at = height[min(m - i, 2 * rows)], v0 * width, aligned
                         target = out_data + (out_at + i * pitch + j) * size
-                        held = start_at + i * g[START_DOWN] + j * g[OFFSET]
-                        held, held_down = start_data + held * size, g[START_DOWN]
-                        if q:
-                            held, held_down = target, pitch
+                        held, held_down = target, pitch
+                        if not q:
+                            held_down = g[START_DOWN]
+                            held = start_data + (start_at + i * held_down + j * g[OFFSET]) * size
                         left_at = a_at + i * a_down + q * a_along
-                        left, left_down, left_along = a_data + left_at * size, a_down, a_along
-                        if g[TURNED]:
-                            if i != turned_row + _ROWS:
-                                turned_row = i
-                                pack_left(turned, a, left_at, a_along, m - i, count)
-                            left = address_of(turned) + (i - turned_row) * count * size
-                            left_down, left_along = 1, _ROWS
+                        left, left_down, left_along, turned_row = left_of(
+                            turned, a, left_at, g, i, turned_row, m, count)  # fmt: skip
                         for p in range(panels):
                             room = (narrow + (p < wider)) * width
                             columns, at = min(room, n - j), b_at + q * b_down + j * b_along
@@ -216,17 +230,12 @@ def _tiles(rows: int, vectors: int, width: int, dtype: Any) -> Any:
                                                room // width, count)  # fmt: skip
                                 right, right_down = packed_data + packed_at * size, room
                                 packed_at += room * count
-                            # a row of the left operand's next tile is fetched meanwhile, and a
-                            # row or column of the right one's next block
-                            below, below_step = left, 0
-                            if a_along == 1 and i + high + p < m:
-                                below, below_step = left + (high + p) * a_down * size, size
-                            if pieces <= 0:
-                                soon, soon_step = left, 0
+                            has_row = a_along == 1 and i + high + p < m
+                            below = left + (high + p) * a_down * size * has_row
                             tile(high, room // width, count, left, left_down, left_along, right,
                                  right_down, target, pitch, columns, held, held_down, below,
-                                 below_step, soon, soon_step)  # fmt: skip
-                            soon, pieces = soon + apart * size, pieces - 1
+                                 size * has_row, soon, soon_step)  # fmt: skip
+                            soon, pieces = soon + apart * (pieces > 1), pieces - 1
                             j, target = j + room, target + room * size
                             held += room * size if q or g[OFFSET] else 0
                         i += high
