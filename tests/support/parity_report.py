@@ -82,7 +82,8 @@ def coverage(records: list[dict[str, str]]) -> str:
         "PyTorch supports in that type; *variants*: methods and in-place forms; *errors*: type and",
         "text of the exceptions for wrong arguments. Made by "
         "`python -m tests.support.parity_report`;",
-        "`python -m tests.support.parity_derivatives` compares second gradients and tangents.", "",
+        "`python -m tests.conformance.parity.derivatives` compares second gradients and tangents.",
+        "",
         "| family | " + " | ".join(columns) + " |", "|---|" + "---|" * len(columns),
     ]  # fmt: skip
     for row in (*FAMILIES, "all"):

@@ -14,12 +14,13 @@ import torch
 from torch.testing._internal.common_methods_invocations import op_db
 
 import mindtorch.torch as ours
-from tests.support import parity, parity_derivatives
+from tests.conformance.parity import derivatives
+from tests.support import parity
 from tests.support.paths import TABLES
 
 STRIDE = 151
 SAMPLES = 6
-DIFFERENTIABLE = [x for x in op_db if next(parity_derivatives.checks_of(x, 0), None)]
+DIFFERENTIABLE = [x for x in op_db if next(derivatives.checks_of(x, 0), None)]
 
 
 def listed() -> list[tuple[str, str]]:
@@ -63,7 +64,7 @@ def test_an_entry_that_passed_still_passes(table: Any, entry: str, what: str) ->
 )
 def test_second_gradients_and_tangents_are_torchs(info: Any) -> None:
     """In double precision, by the inputs and by the cotangents."""
-    for what, check in parity_derivatives.checks_of(info, SAMPLES):
+    for what, check in derivatives.checks_of(info, SAMPLES):
         status, why = parity.outcome(check)
         assert status == "pass", f"{what}: {status}: {why}"
 
@@ -72,7 +73,7 @@ def test_the_runner_sees_a_wrong_tangent(table: Any, monkeypatch: pytest.MonkeyP
     """Nor may a comparison of nothing let second gradients and tangents pass."""
     right = ours.sin
     monkeypatch.setattr(ours, "sin", lambda x: right(x) + x.detach() * (x - x.detach()))
-    for _, check in parity_derivatives.checks_of(table["sin"], 3):
+    for _, check in derivatives.checks_of(table["sin"], 3):
         status, why = parity.outcome(check)
         assert status == "fail", why
 

@@ -1,6 +1,6 @@
 """Second gradients and tangents over PyTorch's table of ops, in double precision.
 
-    python -m tests.support.parity_derivatives --only 'cumsum'
+    python -m tests.conformance.parity.derivatives --only 'cumsum'
 """
 
 from __future__ import annotations
