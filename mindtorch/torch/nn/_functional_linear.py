@@ -79,7 +79,7 @@ def _as_shown(input: Any, weight: Any, bias: Any = None, *, out: Any = None) -> 
     """What ``inspect.signature`` shows of :func:`linear`."""
 
 
-linear.__signature__ = inspect.signature(_as_shown)
+linear.__signature__ = inspect.signature(_as_shown)  # type: ignore[attr-defined]
 
 
 def _spreads(bias: Any, x: Any, weight: Any) -> bool:
