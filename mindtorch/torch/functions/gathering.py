@@ -439,9 +439,11 @@ def nonzero(input: Any, *, as_tuple: bool = False) -> Any:  # noqa: A002
     if array.dtype != np.bool_ and array.size > 64:
         array = array != 0  # numpy looks for what is True in vectors
     found = array.nonzero()
-    if as_tuple and input.aval.device is cpu:
-        described = aval((found[0].size,), dtypes.int64, (1,))
-        return tuple([make(np.ascontiguousarray(each), described) for each in found])
+    if as_tuple:
+        places = _places(found, found[0].size, cpu)
+        if len(found) == 1:
+            return (movement.select(places, axis=1, index=0),)
+        return places.unbind(1)
     return _places(found, found[0].size, input.aval.device)
 
 
