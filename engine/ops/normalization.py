@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 from .. import dtypes
@@ -208,7 +209,7 @@ layer_norm_gradient = NetworkOp(
 def _group_norm_aval(
     x: Aval, weight: Aval | None, bias: Aval | None, *, groups: int, eps: float
 ) -> tuple[Aval, ...]:
-    statistics = _held(x, (x.shape[0], groups), weight, bias)
+    statistics = _held(x, (x.shape[0], operator.index(groups)), weight, bias)
     return _like(x), statistics, statistics
 
 

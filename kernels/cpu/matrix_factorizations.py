@@ -240,7 +240,7 @@ def _thin_svd(x: Any) -> Any:
     """``u``, ``s`` and ``vh`` of no more columns and rows than there are singular values."""
     m, n = x.shape[-2:]
     k = min(m, n)
-    if x.dtype.kind == "c" or not x.size:
+    if type(x) is not np.ndarray or x.dtype.kind == "c" or not x.size:  # a device's library, too
         return _svd(x, False, "linalg.svd")
     x = np.ascontiguousarray(x)
     shapes = (k, m), (k,), (n, k)

@@ -96,8 +96,8 @@ NOTES: tuple[Note, ...] = (
     *(Note(f"torch.{name}", "", "gap:sparse tensors: slices")
       for name in ("sparse.*", "Tensor.sparse_*")),
     Note("torch.nested.*", "", "gap:torch.nested in the strided layout"),
-    Note("torch.func.functionalize", "",
-         "gap:torch.func.functionalize, rearrange and debug_unwrap"),
+    *(Note(f"torch.func.{name}", "", "gap:torch.func.rearrange, torch.func.debug_unwrap")
+      for name in ("rearrange", "debug_unwrap")),
     Note("torch.utils.data.datapipes*", "", "gap:torch.utils.data.datapipes"),
     Note("torch.utils.data.*Pipe", "", "gap:torch.utils.data.datapipes"),
     Note("torch.utils.data.functional_datapipe", "", "gap:torch.utils.data.datapipes"),
