@@ -6,10 +6,12 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from .kernel_modules import kernel_module
+
+__all__ = ["loops"]
+
 
 @functools.cache
 def loops() -> Any:
-    """The kernels, loaded with numba when they are needed."""
-    from mindtorch.kernels.cpu import counting
-
-    return counting
+    """:mod:`mindtorch.kernels.cpu.counting`."""
+    return kernel_module("cpu", "counting")

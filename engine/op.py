@@ -6,7 +6,6 @@ How it is called stands in :mod:`.dispatch`.
 from __future__ import annotations
 
 import functools
-import importlib
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
@@ -29,6 +28,7 @@ from .dispatch import (
     holds_answered,
     holds_sharded,
 )
+from .kernel_modules import kernel_module
 from .result_strides import Rule, with_layout
 from .tensor import as_array as host_view
 
@@ -142,11 +142,14 @@ class Op(Dispatch):
         on_device: the inputs up to here lie on one device; the others may lie on the host.
         updates: the result is the first input with some places written (``families.Update``).
         stored: what types that are stored alone have of it (:mod:`.stored_types`).
+        saves_second_first: hooks see the second of two saved inputs before the first, since the
+            derivative by the first reads it.
     """
 
     on_device: int | None = None
     updates = False
     stored = ""
+    saves_second_first = False
 
     def __init__(
         self,
@@ -412,8 +415,7 @@ def find_kernel(op: Op, device: str) -> Any:
         raise NotImplementedError(f"{op.name} has no kernel")
     module, _, function = op.kernel.partition(".")
     try:
-        found = importlib.import_module(f"mindtorch.kernels.{device}.{module}")
-        return getattr(found, function)
+        return getattr(kernel_module(device, module), function)
     except (ModuleNotFoundError, AttributeError) as error:
         stated = kernel_gaps.reason_for(op.kernel, device) or kernel_gaps.on_host(op.kernel)
         reason = stated or f"it has no kernel {op.kernel}"

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import functools
-import importlib
 from typing import Any
+
+from .kernel_modules import kernel_module
 
 __all__ = ["poll"]
 
 
 @functools.cache
 def _kernel() -> Any:
-    return importlib.import_module("mindtorch.kernels.cpu.polling").poll
+    return kernel_module("cpu", "polling").poll
 
 
 def poll(test: int, requests: Any, waited: float, busy: float, limit: float) -> int:

@@ -74,9 +74,7 @@ def order_of(node: Any) -> list[int]:
     """The order in which hooks see what a node saves: as the derivatives by its inputs read it, so
     that of a product the second factor comes first."""
     order = list(range(len(node.kept)))
-    name = node.op.name
-    of_two = name == "matmul" or (name != "prelu" and getattr(node.op, "scalar", None) is not None)
-    if of_two and tuple(node.kept[:2]) == (("in", 0), ("in", 1)):
+    if node.op.saves_second_first and tuple(node.kept[:2]) == (("in", 0), ("in", 1)):
         order[:2] = 1, 0
     return order
 

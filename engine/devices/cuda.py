@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import importlib
 import os
 import weakref
 from collections.abc import Callable
@@ -18,6 +17,7 @@ import numpy as np
 from .. import dtypes, kernel_gaps
 from ..autograd import inplace
 from ..aval import Aval, aval
+from ..kernel_modules import kernel_module
 from ..op import layouts
 from ..ops.movement import cast
 from ..random import philox
@@ -85,7 +85,7 @@ def unlinked(what: str) -> RuntimeError:
 @functools.cache
 def kernels(module: str) -> Any:
     """A module of ``mindtorch.kernels.cuda``."""
-    return importlib.import_module(f"mindtorch.kernels.cuda.{module}")
+    return kernel_module("cuda", module)
 
 
 def on(device: Device) -> Any:

@@ -191,6 +191,7 @@ prelu = Elementwise(
     grad_name="PreluKernelBackward0",
     dtypes=floats_only("prelu_cpu"),
 )
+prelu.saves_second_first = False
 
 
 def _elu_curvature(g: Any, x: Any, y: Any, z: Any, w: Any, v: Any) -> Any:

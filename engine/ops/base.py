@@ -49,6 +49,8 @@ class Elementwise(Op):
         refuses: a function of the promoted dtype that raises torch's error for types it lacks.
     """
 
+    saves_second_first = True
+
     def __init__(
         self,
         name: str,

@@ -111,6 +111,7 @@ matmul = Op(
     dtypes=_product_of_bool,
     inner=_product_by,
 )  # fmt: skip
+matmul.saves_second_first = True
 
 
 def _linear_aval(x: Aval, weight: Aval, bias: Aval | None) -> Aval:
