@@ -18,7 +18,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from .amx import PRODUCTS, parts_of
-from .llvm_code import call, pointer, spread
+from .llvm_code import call, pointer, shuffled, spread
 from .masked_vectors import MaskedVectors
 from .simd import long_of, loop
 
@@ -167,8 +167,7 @@ class _Split:
     def side_by_side(self, a: Any, b: Any) -> Any:
         """The parts of 32 numbers in order."""
         a, b = (self.builder.bitcast(x, self.halves) for x in (a, b))
-        places = ir.VectorType(_WORD, 2 * _WIDTH)
-        return self.builder.shuffle_vector(a, b, ir.Constant(places, [*range(1, 64, 2)]))
+        return shuffled(self.builder, a, b, range(1, 64, 2))
 
     def in_pairs(self, a: Any, b: Any) -> Any:
         """Those of 16 pairs, a number of ``a`` first."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from llvmlite import ir
 
-__all__ = ["call", "pointer", "spread"]
+__all__ = ["call", "pointer", "shuffled", "spread"]
 
 _WORD, _BYTE = ir.IntType(32), ir.IntType(8)
 
@@ -26,5 +27,10 @@ def pointer(builder: Any, address: Any, kind: Any = _BYTE) -> Any:
 def spread(builder: Any, vector: Any, value: Any) -> Any:
     """``value`` in every lane of a vector of this type."""
     first = builder.insert_element(ir.Constant(vector, ir.Undefined), value, ir.Constant(_WORD, 0))
-    zeros = ir.Constant(ir.VectorType(_WORD, vector.count), [0] * vector.count)
-    return builder.shuffle_vector(first, first, zeros)
+    return shuffled(builder, first, first, [0] * vector.count)
+
+
+def shuffled(builder: Any, low: Any, high: Any, places: Sequence[int]) -> Any:
+    """The elements at these places of two vectors, the second's counted on from the first's."""
+    chosen = ir.Constant(ir.VectorType(_WORD, len(places)), [*places])
+    return builder.shuffle_vector(low, high, chosen)

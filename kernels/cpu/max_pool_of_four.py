@@ -11,15 +11,10 @@ from numba.extending import intrinsic
 
 from mindtorch.kernels.codegen.jit import kernel
 
-from .llvm_code import spread
+from .llvm_code import shuffled, spread
 from .simd import Vectors, data_of, long_of
 
 _LONG, _WORD = ir.IntType(64), ir.IntType(32)
-
-
-def _shuffled(builder: Any, low: Any, high: Any, places: list[int]) -> Any:
-    chosen = ir.Constant(ir.VectorType(_WORD, len(places)), places)
-    return builder.shuffle_vector(low, high, chosen)
 
 
 @functools.cache
@@ -49,7 +44,7 @@ def _largest(width: int, rectified: bool) -> Any:
                 low = form.load(here)
                 high = form.load(builder.gep(here, [long_of(width)]))
                 for column in range(2):
-                    value = _shuffled(builder, low, high, [*range(column, 2 * width, 2)])
+                    value = shuffled(builder, low, high, [*range(column, 2 * width, 2)])
                     if rectified:
                         below = builder.fcmp_ordered("<", value, form.zero)
                         value = builder.select(below, form.zero, value)
@@ -113,7 +108,7 @@ def _spread(width: int) -> Any:
                 target = builder.gep(data, [arguments[2]]) if row else data
                 order = [i // 2 + width * (i % 2) for i in range(2 * width)]
                 for half in range(2):
-                    part = _shuffled(builder, *pair, order[half * width : (half + 1) * width])
+                    part = shuffled(builder, *pair, order[half * width : (half + 1) * width])
                     form.store(part, builder.gep(target, [long_of(half * width)]))
             bits = builder.bitcast(inside, ir.IntType(width))
             whole = builder.icmp_unsigned("==", bits, ir.Constant(ir.IntType(width), -1))

@@ -18,7 +18,7 @@ from numba.extending import intrinsic
 
 from mindtorch.kernels.codegen.target import features
 
-from .llvm_code import call, spread
+from .llvm_code import call, shuffled, spread
 
 _WORD = ir.IntType(32)
 _LONG = ir.IntType(64)
@@ -110,8 +110,7 @@ class Vectors:
         low = self.load(place)
         high = self.load(self.builder.gep(place, [long_of(self._width)]))
         even = [*range(0, 2 * self._width, 2)]
-        kind = ir.VectorType(_WORD, self._width)
-        return self.builder.shuffle_vector(low, high, ir.Constant(kind, even))
+        return shuffled(self.builder, low, high, even)
 
     def store(self, value: Any, place: Any) -> None:
         typed = self.builder.bitcast(place, self._vector.as_pointer())
@@ -139,9 +138,8 @@ class Vectors:
         width = self._width
         while width > 1:
             width //= 2
-            kind = ir.VectorType(_WORD, width)
             low, high = (
-                self.builder.shuffle_vector(vector, vector, ir.Constant(kind, [*part]))
+                shuffled(self.builder, vector, vector, part)
                 for part in (range(width), range(width, 2 * width))
             )
             vector = step(high, low)
@@ -376,7 +374,7 @@ def _transpose(context: Any, builder: Any, signature: Any, arguments: Any, lasts
         )
 
     def pick(a: Any, b: Any, places: list[int]) -> Any:
-        return builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(_WORD, 8), places))
+        return shuffled(builder, a, b, places)
 
     to_last, from_last = (None, None) if lasts is None else lasts
     rows = [

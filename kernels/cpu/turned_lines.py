@@ -10,6 +10,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from .llvm_code import shuffled
 from .simd import data_of, long_of
 
 _CHUNK, _LINE = 16, 64  # bytes within which elements change places in one cycle; of memory
@@ -20,17 +21,12 @@ def turned_terms(dtype: Any) -> int:
     return int(_LINE // dtype.itemsize)
 
 
-def _places(numbers: list[int]) -> Any:
-    return ir.Constant(ir.VectorType(ir.IntType(32), len(numbers)), numbers)
-
-
 def _joined(builder: Any, parts: list[Any]) -> Any:
     """One vector of several, one after another."""
     while len(parts) > 1:
-        places = _places([*range(2 * parts[0].type.count)])
+        places = range(2 * parts[0].type.count)
         parts = [
-            builder.shuffle_vector(a, b, places)
-            for a, b in zip(parts[::2], parts[1::2], strict=True)
+            shuffled(builder, a, b, places) for a, b in zip(parts[::2], parts[1::2], strict=True)
         ]
     return parts[0]
 
@@ -46,7 +42,7 @@ def _turned(builder: Any, rows: list[Any]) -> list[Any]:
             for first in range(0, width, terms)
             for source, place in places
         ]
-        return builder.shuffle_vector(a, b, _places(numbers))
+        return shuffled(builder, a, b, numbers)
 
     if terms == 2:
         return [mixed(rows[0], rows[1], ((0, i), (1, i))) for i in (0, 1)]
