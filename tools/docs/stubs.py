@@ -280,7 +280,7 @@ def return_types_stub() -> str:
     """The named tuples that functions return."""
     lines = []
     for name, kind in vars(return_types).items():
-        if hasattr(kind, "_fields"):
+        if hasattr(kind, "_fields") and not name.endswith("_out"):  # those are made when used
             fields = [f"    {field}: {kind.__annotations__[field]}" for field in kind._fields]
             lines += [f"class {name}(_NamedTuple):", *fields, ""]
     lines.append("def of_out(kind: _Any) -> _Any: ...\n")

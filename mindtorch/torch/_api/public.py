@@ -40,6 +40,7 @@ from .signatures import (
     NUMPY_NAMES,
     arguments_of,
     by_torchs_names,
+    call_check,
     each_kind_once,
     kind_check,
     unbound,
@@ -284,9 +285,7 @@ def _method(public: Public, name: str) -> Callable[..., Any]:
 def _with_out(public: Public, name: str) -> Callable[..., Any]:
     """A function that also takes ``out=``."""
     body, synonyms, rule = public.called, public.synonyms, public.out or ANY
-    others, check_out = public.implementations, each_kind_once(
-        lambda args, kwargs: wrong_call(name, args, kwargs)
-    )  # fmt: skip
+    others, check_out = public.implementations, call_check(name, False)
 
     def call(*args: Any, out: Any = None, **kwargs: Any) -> Any:
         if others:

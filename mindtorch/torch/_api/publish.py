@@ -28,7 +28,7 @@ from .public import Public, explained, numpys_names, record_of, write_result
 from .shown_signature import ShownSignature
 from .signatures import (
     arguments_of,
-    each_kind_once,
+    call_check,
     has_signature,
     takes_nothing,
     unbound,
@@ -290,7 +290,7 @@ def unary_function(
 ) -> Callable[..., Any]:
     """``name(input, *, out=None)`` for a one-input elementwise op; see ``elementwise``."""
     others = Implementations() if others is None else others
-    call, check_out = call_of(op, 1, others=others), _check_of_out(name)
+    call, check_out = call_of(op, 1, others=others), call_check(name, False)
 
     def body(
         given: Any = NOT_GIVEN, /, *rest: Any, out: Any = None, input: Any = NOT_GIVEN,  # noqa: A002
@@ -304,13 +304,6 @@ def unary_function(
         return result if out is None else store_out(result, out, name, (given,), rule)
 
     return _elementwise_function(body, name, _UNARY_TEXT.format(formula), _OF_ONE, others)
-
-
-def _check_of_out(name: str, method: bool = False) -> Callable[[Any, Any], None]:
-    """The check of a call with ``out``, made before anything is computed."""
-    return each_kind_once(
-        lambda args, kwargs: wrong_call(name, args[method:], kwargs, method)
-    )
 
 
 def _unary_method(
@@ -465,7 +458,7 @@ def binary_function(
         others: as :class:`~.public.Public` has ``implementations``.
     """
     others = Implementations() if others is None else others
-    call, check_out = call_of(op, 2, others=others), _check_of_out(name, method)
+    call, check_out = call_of(op, 2, others=others), call_check(name, method)
 
     def body(
         first: Any = NOT_GIVEN, second: Any = NOT_GIVEN, /, *rest: Any, out: Any = None,

@@ -415,6 +415,11 @@ def kind_check(name: str, method: bool) -> Callable[[Any, Any], None] | None:
     the table has no such function."""
     if not (has_signature(name) or f".{name}" in _table()):
         return None
+    return call_check(name, method)
+
+
+def call_check(name: str, method: bool) -> Callable[[Any, Any], None]:
+    """:func:`kind_check` of a function that the table has, without a look at the table."""
 
     def error_of(args: Any, kwargs: Any) -> Exception | None:
         bare = unbound(name, args) if method else None
