@@ -381,7 +381,7 @@ class Results:
 def digest() -> str:
     """A number of the sources that are measured."""
     found = hashlib.sha256()
-    for folder in ("kernels", "engine", "mindtorch/torch", "benchmarks", "tests"):
+    for folder in ("kernels", "engine", "mindtorch", "benchmarks", "tests"):
         for path in sorted((ROOT / folder).rglob("*.py")):
             found.update(path.read_bytes())
     return found.hexdigest()[:16]

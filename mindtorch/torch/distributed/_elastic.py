@@ -133,7 +133,8 @@ class Meeting:
         self._seen: dict[str, tuple[bytes, float]] = {}
         self._ended = threading.Event()
         self._beat()
-        threading.Thread(target=self._beat_on, daemon=True).start()
+        self._beating = threading.Thread(target=self._beat_on, daemon=True)
+        self._beating.start()
 
     # --- signs of life -----------------------------------------------------------------------
 
@@ -344,6 +345,7 @@ class Meeting:
     def leave(self, keeps_store: bool) -> None:
         """Tell that this machine goes; the one that keeps the store goes last."""
         self._ended.set()
+        self._beating.join(self.timing.patience)  # a sign of life would come after the end
         with contextlib.suppress(DistNetworkError):
             self.store.set(f"alive/{self.name}", b"left")
             if keeps_store:
