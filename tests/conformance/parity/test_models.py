@@ -11,7 +11,7 @@ import torch
 import mindtorch.torch as ours
 from tests.support.models import MODELS, SMALL, build
 
-STEPS = 20
+ALL = pytest.param(20, marks=pytest.mark.exhaustive)
 
 
 def _parameters(modules: list[Any]) -> dict[str, Any]:
@@ -22,8 +22,9 @@ def _parameters(modules: list[Any]) -> dict[str, Any]:
     }
 
 
+@pytest.mark.parametrize("steps", [5, ALL])
 @pytest.mark.parametrize("name", sorted(MODELS))
-def test_twenty_steps_follow_torch(name: str) -> None:
+def test_steps_follow_torch(name: str, steps: int) -> None:
     """Initial parameters bit-equal, first loss within 2e-6, all losses within 1e-4."""
     sizes = SMALL.get(name, {})
     theirs, their_step = build(torch, name, **sizes)
@@ -32,7 +33,7 @@ def test_twenty_steps_follow_torch(name: str) -> None:
     assert list(found) == list(expected)
     for key, value in expected.items():
         assert found[key].tobytes() == value.tobytes(), key
-    losses = np.array([(my_step(), their_step()) for _ in range(STEPS)])
+    losses = np.array([(my_step(), their_step()) for _ in range(steps)])
     difference = np.abs(losses[:, 0] - losses[:, 1]) / np.abs(losses[:, 1])
     assert difference[0] <= 2e-6, difference
     assert difference.max() <= 1e-4, difference
