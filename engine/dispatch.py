@@ -54,7 +54,7 @@ _RESULT = """\
 {name}.aval = {aval}
 {name}._node = {node}
 """
-_RECORD = "record(op, plan, {inputs}, params, (result,))"
+_RECORD = "plan.record(op, plan, {inputs}, params, (result,))"
 _RUN = """\
 {result}
 {run}
@@ -152,7 +152,7 @@ elif offset or size != data.size:
 _NAMES = {
     "__name__": __name__, "GRAD": GRAD, "VIEW": VIEW, "ViewHistory": tape.ViewHistory, "new": _new,
     "derives": tape.derives, "enter_view": tape.enter_view, "named": tape.named,
-    "record": tape.record, "records_writes": tape.records_writes, "result_types": result_types,
+    "records_writes": tape.records_writes, "result_types": result_types,
     "several_views": tape.several_views, "state": state, "typed_buffer": typed_buffer,
 }  # fmt: skip
 
@@ -330,7 +330,7 @@ def recorded(
     if mode:
         for x in inputs:
             if x is not None and x._node is not None:
-                tape.record(op, plan, inputs, params, results)
+                plan.record(op, plan, inputs, params, results)
                 break
     return results
 
