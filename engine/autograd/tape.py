@@ -78,8 +78,7 @@ def is_leaf(tensor: Tensor) -> bool:
 def record(op: Any, plan: Any, inputs: Any, params: Any, results: Any) -> Node | None:
     """Make the node of an application and give it to the results.
 
-    The second time that the same inputs of a plan are tracked, code is generated that does so from
-    then on.
+    Code is generated that does so from then on, where the same inputs of the plan are tracked.
     """
     edges: list[Any] = []
     mask = 0
@@ -98,7 +97,7 @@ def record(op: Any, plan: Any, inputs: Any, params: Any, results: Any) -> Node |
     keep = plan.keep.get(mask)
     if keep is None:
         keep = plan.keep[mask] = what_to_keep(op, edges, len(results))
-    elif plan.record is record and len(results) == len(plan.avals) and switches.call_cache:
+    if plan.record is record and len(results) == len(plan.avals) and switches.call_cache:
         plan.record = recorder(plan, inputs, edges, keep, record) or plan.record
     node = _new(Node)  # as Node() is, without the call of its __init__
     node.op = op

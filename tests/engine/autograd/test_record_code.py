@@ -1,5 +1,5 @@
-"""The second time that the same inputs of an op are tracked, code is generated that makes nodes
-from then on; other inputs, and what watches the tape, are seen as before."""
+"""When an input of an op is tracked, code is generated that makes nodes of such applications from
+then on; other inputs, and what watches the tape, are seen as before."""
 
 from __future__ import annotations
 
