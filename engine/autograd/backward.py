@@ -94,24 +94,28 @@ class Pass:
         trace: notes what is visited, where that may be repeated.
     """
 
+    node: Any = None
+    reaching: set[int] | None = None
+    trace: pass_cache.Trace | None = None
+
     def __init__(
         self, create_graph: bool, retain_graph: bool, targets: list[Any] | None, accumulate: bool,
         ends_at_targets: bool = False,
     ) -> None:  # fmt: skip
         self.create_graph = create_graph
         self.retain_graph = retain_graph
-        self.captured: dict[tuple[int, int], Tensor] = {}
         self.targets = None if targets is None else {(id(n), i) for n, i in targets}
         self.accumulate = accumulate
         self.ends_at_targets = ends_at_targets
+        self.number = next(_numbers)
+        self.captured: dict[tuple[int, int], Tensor] = {}
+        self.callbacks: list[Callable[[], None]] = []
+
+    def _begin(self) -> None:
+        """Prepare for visiting nodes, which a pass that is repeated does without."""
         self.pending: dict[int, list[Any]] = {}
         self.heap: list[Any] = []
-        self.reaching: set[int] | None = None
         self.uses: dict[int, int] = {}
-        self.callbacks: list[Callable[[], None]] = []
-        self.number = next(_numbers)
-        self.node: Any = None
-        self.trace: pass_cache.Trace | None = None
 
     def run(self, roots: list[tuple[Any, int, Tensor]]) -> None:
         """Visit the nodes from the roots on, the latest first; their ops are recorded where the
@@ -144,8 +148,11 @@ class Pass:
 
     def run_nodes(self, roots: list[tuple[Any, int, Tensor]]) -> None:
         """:meth:`run`, where the tape is not known from an earlier pass."""
-        if len(roots) == 1 and self._may_repeat() and pass_cache.repeat(self, *roots[0]):
+        if len(roots) == 1 and self.targets is None and not (
+            state.mode or state.interpreters or captures or saved_tensor_hooks or anomaly.enabled
+        ) and pass_cache.repeat(self, *roots[0]):  # nobody watches, all leaves are asked for
             return
+        self._begin()
         hooks = hooks_of_thread() if saved_tensor_hooks else ()
         if self.targets is not None:
             self.reaching = _reaching([r[0] for r in roots], {n for n, _ in self.targets})
@@ -179,12 +186,6 @@ class Pass:
             self.trace.end()
         for callback in self.callbacks:
             callback()
-
-    def _may_repeat(self) -> bool:
-        """Whether nobody watches, and all leaves get their gradients."""
-        return self.targets is None and not (
-            state.mode or state.interpreters or captures or saved_tensor_hooks or anomaly.enabled
-        )
 
     def send(self, node: Any, index: int, gradient: Tensor) -> None:
         """Add to the gradient of a node's result, by its index; the node has its turn later."""

@@ -54,10 +54,11 @@ def repeat(run: Any, node: Any, index: int, gradient: Any) -> bool:
     if passes is None:
         passes = node.plan.passes = Passes()
     known = passes.known
-    for at, follow in enumerate(known):
+    if known and known[0](node, index, gradient, run):
+        return True
+    for at, follow in enumerate(known[1:], 1):
         if follow(node, index, gradient, run):
-            if at:
-                known.insert(0, known.pop(at))
+            known.insert(0, known.pop(at))
             return True
     if passes.count < _UNNOTED:
         passes.count += 1
