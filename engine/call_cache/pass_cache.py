@@ -20,7 +20,7 @@ from ..reference_counts import ONE_VARIABLE
 from ..switches import switches
 from .codegen import code_of
 
-_MOST_NODES = 400  # of a pass that is repeated
+_MOST_NODES = 128  # of a pass that is repeated; longer ones spend their time elsewhere
 _MOST_PASSES = 4  # from nodes of one plan
 _MOST_NOTED = 64  # passes that are noted without one that is met again
 _UNNOTED = 2  # passes until rules are cached
@@ -249,17 +249,16 @@ class _Code:
             return
         names = [f"{name}s{i}" for i in range(len(step.saved))]
         self.checks.append(f"{', '.join([*names, ''])} = {name}.saved")
-        self.checks.append(
-            f"{', '.join([*[f'w{i}' for i in range(len(names))], ''])} = {name}.versions"
-        )
+        versions = [
+            "0" if described is None else f"(0 if (s := {each}._storage) is None else s.version)"
+            for each, described in zip(names, step.saved, strict=True)
+        ]
+        self.tests.append(f"({', '.join(versions)},) != {name}.versions")
         for i, (each, described) in enumerate(zip(names, step.saved, strict=True)):
             if described is None:
                 self.tests.append(f"{each} is not None")
                 continue
-            self.tests += [
-                f"{each}.aval is not {self.constant(described)}",
-                f"(w{i} > 0 if (h := {each}._storage) is None else h.version != w{i})",
-            ]
+            self.tests.append(f"{each}.aval is not {self.constant(described)}")
             if step.numbers[i] is not None:
                 self.tests.append(f"{each}.flat.tobytes() != {step.numbers[i]!r}")
             kind, place = step.kept[i]
