@@ -54,7 +54,7 @@ _RESULT = """\
 {name}.aval = {aval}
 {name}._node = {node}
 """
-_RECORD = "record(op, plan, {inputs}, params, (result,))"
+_RECORD = "plan.record(op, plan, {inputs}, params, (result,))"
 _RUN = """\
 {result}
 {run}
@@ -152,7 +152,7 @@ elif offset or size != data.size:
 _NAMES = {
     "__name__": __name__, "GRAD": GRAD, "VIEW": VIEW, "ViewHistory": tape.ViewHistory, "new": _new,
     "derives": tape.derives, "enter_view": tape.enter_view, "named": tape.named,
-    "record": tape.record, "records_writes": tape.records_writes, "result_types": result_types,
+    "records_writes": tape.records_writes, "result_types": result_types,
     "several_views": tape.several_views, "state": state, "typed_buffer": typed_buffer,
 }  # fmt: skip
 
@@ -330,7 +330,7 @@ def recorded(
     if mode:
         for x in inputs:
             if x is not None and x._node is not None:
-                tape.record(op, plan, inputs, params, results)
+                plan.record(op, plan, inputs, params, results)
                 break
     return results
 
@@ -413,6 +413,40 @@ def planned_call(op: Dispatch, plan: Plan, params: dict[str, Any]) -> Callable[.
     return bound(
         code, op, plan, params, plan.empty, plan.size, plan.dtype, plan.aval, plan.run
     )
+
+
+@functools.cache
+def _code_of_several(name: str, given: tuple[bool, ...], results: int) -> Any:
+    """The code of calls with several results where the plan is known, and which inputs are None."""
+    names = [f"x{i}" if there else "None" for i, there in enumerate(given)]
+    inputs = [x for x in names if x != "None"]
+    flats = [f"d{i}" for i in range(results)] + [
+        x if x == "None" else f"{x}.flat" for x in names
+    ]
+    made = "".join(f"r{i}, " for i in range(results))
+    lines = [f"d{i} = e{i}(s{i}, t{i})" for i in range(results)]
+    lines.append(f"run({', '.join(flats)})")
+    lines += [result_text(f"r{i}", f"d{i}", f"a{i}") for i in range(results)]
+    nodes = " or ".join(f"{x}._node is not None" for x in inputs)
+    record = f"plan.record(op, plan, ({', '.join(names)},), params, ({made}))"
+    lines += [f"if mode and ({nodes}):\n    {record}", f"return {made}"]
+    facts = "".join(f", e{i}, s{i}, t{i}, a{i}" for i in range(results))
+    head = f"mode, {', '.join(inputs)}, op, plan, params, run{facts}"
+    text = f"def call({head}):\n{textwrap.indent(chr(10).join(lines), '    ')}"
+    code = compiled(text, "call", f"known plan, {given}, {results} results").__code__
+    return code.replace(co_name=name, co_qualname=name)
+
+
+def planned_several(
+    op: Dispatch, plan: Plan, params: dict[str, Any], given: tuple[bool, ...]
+) -> Callable[..., Any]:
+    """``call(mode, *inputs)`` of an op with several results whose plan is known, without the inputs
+    that are None, which ``given`` says of each."""
+    facts: list[Any] = []
+    for each in plan.avals:
+        facts += plan.empty, each.size, each.dtype.np, each
+    code = _code_of_several(op.name, given, len(plan.avals))
+    return bound(code, op, plan, params, plan.run, *facts)
 
 
 @functools.cache

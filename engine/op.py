@@ -41,11 +41,13 @@ class Plan:
         kind: KERNEL (one result), SEVERAL, VIEW (of input 0), SHARDED (over several processes).
         run: ``run(*flat outs, *flat ins)``; for a view, the offset of its first element.
         rules: how the op's gradients were computed before (:mod:`.call_cache.vjp_cache`).
+        record: makes a node for results that are tracked (:func:`.autograd.tape.record`).
+        passes: the backward passes from such a result on (:mod:`.call_cache.pass_cache`).
     """
 
     __slots__ = (
-        "aval", "avals", "differentiable", "dtype", "empty", "in_avals", "keep", "kind", "rules",
-        "run", "size", "tracks",
+        "aval", "avals", "differentiable", "dtype", "empty", "in_avals", "keep", "kind",
+        "passes", "record", "rules", "run", "size", "tracks",
     )  # fmt: skip
 
     def __init__(self, avals: tuple[Aval, ...], in_avals: tuple[Aval | None, ...]) -> None:
@@ -59,6 +61,8 @@ class Plan:
         self.empty = empty_on(avals[0].device, max(sizes) if known else None)
         self.keep: dict[int, Any] = {}
         self.rules: Bounded | None = None
+        self.passes: Any = None
+        self.record: Callable[..., Any] = tape.record
         self.differentiable = tuple(a.dtype.category >= dtypes.FLOAT for a in avals)
         self.tracks = any(self.differentiable)
         self.kind = KERNEL

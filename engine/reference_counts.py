@@ -8,6 +8,8 @@ asked for                             known holders
 ====================================  ===========================================================
 a gradient that has arrived at a      the asker's variable. The leaf takes it as its ``grad``
 leaf (``autograd/backward.py``)
+the same in a pass that is repeated   the pass's variable. ``getrefcount`` itself is called
+(``call_cache/pass_cache.py``)
 one to which another of the same      the asker's variable. The other is added to its memory
 place is to be added (``send``)
 the storage of such a gradient, a     the view's slot. The leaf takes the memory
@@ -46,6 +48,15 @@ def _references_of_one_variable() -> int:
 
 # what a call adds by itself, its argument and that of getrefcount
 _OWN = _references_of_one_variable() - 1
+
+
+def _count_of_one_variable() -> int:
+    thing = object()
+    return getrefcount(thing)
+
+
+# what getrefcount says of what one variable of its caller refers to
+ONE_VARIABLE = _count_of_one_variable()
 
 
 def holders(thing: Any) -> int:

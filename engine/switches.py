@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 __all__ = ["DESCRIPTIONS", "Switches", "debug", "off", "switches", "variable", "when_changed"]
 
 DESCRIPTIONS = {
-    "call_cache": "cached calls: the ops of a public function, by its arguments' signature",
+    "call_cache": "cached calls: a function's ops by its arguments' signature; making of nodes",
     "vjp_cache": "cached gradient rules, of single ops and of whole backward passes",
     "fusion": "fusion: elementwise ops and their sums as one loop",
     "kernel_substitution": "other kernels in compiled functions (Winograd, AMX) and Lite models",

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import is_not
 from typing import Any
 
-from ..call_cache import vjp_cache
+from ..call_cache import pass_cache, vjp_cache
 from ..callbacks import callbacks
 from ..dispatch import VIEW
 from ..op_nodes import NodeValue
@@ -91,7 +91,12 @@ class Pass:
     Attributes:
         number: of the pass, among all.
         node: the one that is being visited.
+        trace: notes what is visited, where that may be repeated.
     """
+
+    node: Any = None
+    reaching: set[int] | None = None
+    trace: pass_cache.Trace | None = None
 
     def __init__(
         self, create_graph: bool, retain_graph: bool, targets: list[Any] | None, accumulate: bool,
@@ -99,17 +104,18 @@ class Pass:
     ) -> None:  # fmt: skip
         self.create_graph = create_graph
         self.retain_graph = retain_graph
-        self.captured: dict[tuple[int, int], Tensor] = {}
         self.targets = None if targets is None else {(id(n), i) for n, i in targets}
         self.accumulate = accumulate
         self.ends_at_targets = ends_at_targets
+        self.number = next(_numbers)
+        self.captured: dict[tuple[int, int], Tensor] = {}
+        self.callbacks: list[Callable[[], None]] = []
+
+    def _begin(self) -> None:
+        """Prepare for visiting nodes, which a pass that is repeated does without."""
         self.pending: dict[int, list[Any]] = {}
         self.heap: list[Any] = []
-        self.reaching: set[int] | None = None
         self.uses: dict[int, int] = {}
-        self.callbacks: list[Callable[[], None]] = []
-        self.number = next(_numbers)
-        self.node: Any = None
 
     def run(self, roots: list[tuple[Any, int, Tensor]]) -> None:
         """Visit the nodes from the roots on, the latest first; their ops are recorded where the
@@ -142,6 +148,11 @@ class Pass:
 
     def run_nodes(self, roots: list[tuple[Any, int, Tensor]]) -> None:
         """:meth:`run`, where the tape is not known from an earlier pass."""
+        if len(roots) == 1 and self.targets is None and not (
+            state.mode or state.interpreters or captures or saved_tensor_hooks or anomaly.enabled
+        ) and pass_cache.repeat(self, *roots[0]):  # nobody watches, all leaves are asked for
+            return
+        self._begin()
         hooks = hooks_of_thread() if saved_tensor_hooks else ()
         if self.targets is not None:
             self.reaching = _reaching([r[0] for r in roots], {n for n, _ in self.targets})
@@ -166,11 +177,13 @@ class Pass:
             if not visited:
                 self._used(node)
             elif type(node) is AccumulateGrad:
-                self._leaf(node, gradients)
+                self.add_to_leaf(node, gradients)
             else:
                 self._visit(node, gradients)
             if saved_tensor_hooks:
                 set_hooks_of_thread(hooks)  # those that the node's rule or hooks entered are left
+        if self.trace is not None:
+            self.trace.end()
         for callback in self.callbacks:
             callback()
 
@@ -192,9 +205,15 @@ class Pass:
                 count = len(node.plan.avals if node.__class__ is Node else node.out_avals)
             held = self.pending[id(node)] = [None] * count
             heapq.heappush(self.heap, (-node.sequence, id(node), node))
+        if held[index] is None:
+            held[index] = gradient
+        else:
+            self.join(held, index, gradient)
+
+    def join(self, held: list[Any], index: int, gradient: Tensor) -> None:
+        """Put the sum of a gradient that has arrived, which is in a list, and of another in the
+        place of the first."""
         before, held[index] = held[index], gradient
-        if before is None:
-            return
         alone = holders(before) == 1
         if alone and not self.create_graph and _is_own(before, gradient):
             add_into(before, gradient)
@@ -242,6 +261,8 @@ class Pass:
                 self._used(node)
             return
         results = _gradients_of(node, gradients, needed)
+        if self.trace is not None:
+            _note(self.trace, node, gradients, needed, results)
         if anomaly.enabled and anomaly.check_nan:
             _refuse_nan(node, results)
         if not self.retain_graph:
@@ -289,7 +310,8 @@ class Pass:
             if not self.uses[id(leaf)] and id(leaf) in self.pending:
                 heapq.heappush(self.heap, (-math.inf, next(_turns), leaf))
 
-    def _leaf(self, node: AccumulateGrad, gradients: list[Any]) -> None:
+    def add_to_leaf(self, node: AccumulateGrad, gradients: list[Any]) -> None:
+        """Add the one gradient in the list, which is taken out, to that of a leaf."""
         gradient = gradients.pop()
         variable = node.variable_reference()
         if variable is None or gradient is None:
@@ -340,6 +362,21 @@ def _gradients_of(node: Any, gradients: list[Any], needed: list[bool]) -> Any:
     if call.__class__ is types.FunctionType:
         return call(*given)
     return vjp_cache.apply(node, gradients, needed, tuple(key))
+
+
+def _note(
+    trace: pass_cache.Trace, node: Any, gradients: list[Any], needed: list[bool], results: Any
+) -> None:
+    """Tell a trace of a node that was visited, and of the key of its rule."""
+    key: Any = None
+    saved: Any = getattr(node, "saved", RELEASED)
+    if isinstance(node, Node) and saved is not RELEASED and not any(
+        x.__class__ is PackedTensor for x in saved
+    ):
+        signature: list[Any] = needed.copy()
+        add_signature(signature, (*gradients, *saved), node)
+        key = tuple(signature)
+    trace.note(node, key, gradients, results)
 
 
 def add_signature(key: list[Any], tensors: Iterable[Any], node: Any = None) -> list[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..switches import switches
 from ..tensor import Tensor, capturing, make, version_of
 from .hooks import add_hook, has_hooks
 from .nodes import (
@@ -22,6 +23,7 @@ from .nodes import (
     tensor_type_name,
     view_of_function,
 )
+from .record_code import recorder
 from .rules import bind_rules, what_to_keep
 from .saved_tensors import hooks_of_thread, kept, order_of, saved_tensor_hooks
 from .views import enter_view, record_view, several_views
@@ -74,7 +76,10 @@ def is_leaf(tensor: Tensor) -> bool:
 
 
 def record(op: Any, plan: Any, inputs: Any, params: Any, results: Any) -> Node | None:
-    """Make the node of an application and give it to the results."""
+    """Make the node of an application and give it to the results.
+
+    Code is generated that does so from then on, where the same inputs of the plan are tracked.
+    """
     edges: list[Any] = []
     mask = 0
     for x in inputs:
@@ -92,6 +97,8 @@ def record(op: Any, plan: Any, inputs: Any, params: Any, results: Any) -> Node |
     keep = plan.keep.get(mask)
     if keep is None:
         keep = plan.keep[mask] = what_to_keep(op, edges, len(results))
+    if plan.record is record and len(results) == len(plan.avals) and switches.call_cache:
+        plan.record = recorder(plan, inputs, edges, keep, record) or plan.record
     node = _new(Node)  # as Node() is, without the call of its __init__
     node.op = op
     node.plan = plan

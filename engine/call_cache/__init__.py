@@ -1,1 +1,1 @@
-"""Caches of calls by signature: the ops of a function, and the vjp rules of its backward."""
+"""Caches by signature: the ops of a function, the vjp rules of its backward, and whole passes."""

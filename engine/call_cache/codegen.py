@@ -19,6 +19,7 @@ from ..dispatch import (
     bound,
     compiled,
     planned_call,
+    planned_several,
     planned_view,
     result_text,
 )
@@ -65,6 +66,10 @@ class _Code:
             elif plan.kind == VIEW:
                 view = self.constant(planned_view(node.op, plan, node.params))
                 text = f"{view}(mode, {given[0]})"
+            elif plan.kind == SEVERAL and given:
+                there = tuple([v is not None for v in node.inputs])
+                call = self.constant(planned_several(node.op, plan, node.params, there))
+                text = f"{call}({', '.join(['mode', *[x for x in given if x != 'None']])})"
             else:
                 follow, *rest = map(self.constant, (node.op.follow, plan, node.params))
                 text = f"{follow}({rest[0]}, mode, ({', '.join([*given, ''])}), {rest[1]})"
@@ -278,10 +283,8 @@ def cached_rule(
         source = None if viewed is None else argument(viewed.number)
         if source is None:
             return None
-        view, *rest = map(code.constant, (node.op._view, plan, node.params, plan.run))
-        code.lines.append(
-            f"v{number} = {view}({rest[0]}, 0, ({source},), {rest[1]}, {rest[2]})"
-        )
+        view = code.constant(planned_view(node.op, plan, node.params))
+        code.lines.append(f"v{number} = {view}(0, {source})")
         return f"v{number}"
 
     for at, number in enumerate(numbers):

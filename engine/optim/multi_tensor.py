@@ -156,23 +156,30 @@ _MOST_WATCHED = 64  # parameters that one generated expression compares
 _REPEATED = 2  # updates with the same memory, after which it is generated
 
 
+def _gone() -> None:
+    """What a reference to memory says that is there no more."""
+
+
 def _unmoved(
     state: dict[Any, Any], parameters: Sequence[Tensor], names: Sequence[str]
-) -> Callable[[dict[Any, Any], Sequence[Tensor], Sequence[Any]], int]:
-    """``f(state, parameters, gradients)``: whether these are the same, and they and the tensors
-    that the state holds of them under ``names`` in the same memory as now. 2 where their gradients
-    are in the memory that ``gradients`` refers to, too; 1 where these are only as they were. One
-    generated expression: looking at the tensors of a small network takes longer than its update."""
+) -> Callable[[dict[Any, Any], Sequence[Tensor], list[Any], Any], bool]:
+    """``f(state, parameters, gradients, addresses)``: whether these are the same, and they and the
+    tensors that the state holds of them under ``names`` in the same memory as now, and their
+    gradients as they were. Where a gradient is not in the memory that ``gradients`` refers to, its
+    address is written. One generated function: looking at the tensors of a small network takes
+    longer than its update."""
     keys, values = list(state), list(state.values())
     known: dict[str, Any] = {
-        "state": state, "keys": keys, "values": values, "own": list(parameters), "is_": operator.is_
-    }
+        "state": state, "keys": keys, "values": values, "own": list(parameters),
+        "is_": operator.is_, "gone": _gone,
+        "address": _kernels().address(parameters[0].aval.dtype.np),
+    }  # fmt: skip
     tests = [
         "now is state", f"len(now) == {len(keys)}", f"len(given) == {len(parameters)}",
         "all(map(is_, now, keys))", "all(map(is_, now.values(), values))",
         "all(map(is_, given, own))",
     ]  # fmt: skip
-    stay = []
+    lines = []
 
     def same(expression: str, tensor: Tensor, number: str) -> None:
         known[f"a{number}"], known[f"f{number}"] = tensor.aval, tensor.flat
@@ -183,15 +190,19 @@ def _unmoved(
         same(f"(t := p{i})", p, f"p{i}")
         gradient: Any = p._grad
         known[f"ag{i}"], known[f"kind{i}"] = gradient.aval, type(gradient)
-        tests.append(f"(t := p{i}._grad).aval is ag{i} and type(t) is kind{i}")
-        stay.append(f"p{i}._grad.flat is gradients[{i}]()")
+        tests.append(f"(g{i} := p{i}._grad).aval is ag{i} and type(g{i}) is kind{i}")
+        lines += [
+            f"    if (flat := g{i}.flat) is not gradients[{i}]():",
+            f"        gradients[{i}], addresses[{i}] = gone, address(flat)",
+        ]
         for j, name in enumerate(names):
             known[f"t{i}_{j}"] = held = state[p][name]
             tests.append(f"(t := s{i}[{name!r}]) is t{i}_{j}")
             same("t", held, f"{i}_{j}")
-    tests.append(f"(2 if {' and '.join(stay)} else 1)")
-    exec(f"def unmoved(now, given, gradients):\n    return {' and '.join(tests)}", known)
-    found: Callable[..., int] = known.pop("unmoved")  # else it would hold itself, and tensors
+    head = "def unmoved(now, given, gradients, addresses):"
+    text = "\n".join([head, f"    if not ({' and '.join(tests)}):", "        return False", *lines])
+    exec(f"{text}\n    return True", known)
+    found: Callable[..., bool] = known.pop("unmoved")  # else it would hold itself, and tensors
     return found
 
 
@@ -207,7 +218,7 @@ class Fused:
         self._update: Any = None
         self._counts: Any = None
         self._repeated = 0  # updates since a tensor's memory has changed
-        self._unmoved: Callable[..., int] | None = None
+        self._unmoved: Callable[..., bool] | None = None
 
     def unchanged(
         self, update: Update, state: dict[Any, Any], parameters: Sequence[Tensor]
@@ -218,13 +229,9 @@ class Fused:
             return False
         gradients = self._gradients
         try:
-            found = self._unmoved(state, parameters, gradients.held)
-            if found == 1:
-                moved: list[Any] = [p._grad for p in parameters]
-                gradients.of(moved, len(moved))
+            return self._unmoved(state, parameters, gradients.held, gradients.rows[0])
         except (AttributeError, KeyError, NotImplementedError):  # no gradient, or a sparse one
             return False
-        return bool(found)
 
     def watch(
         self, state: dict[Any, Any], parameters: Sequence[Tensor], names: Sequence[str]

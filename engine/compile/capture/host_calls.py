@@ -22,6 +22,8 @@ def host_call(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
+        if not (scripts or state.interpreters):
+            return function(*args, **kwargs)
         capture = graph_under_way()
         watched = capture
         if capture is None and scripts and not state.interpreters and scripts[0].is_mine():

@@ -256,16 +256,17 @@ class Gradients(EngineTensor):
         """Add to ``grad`` of the leaves the gradient of this tensor."""
         if inputs is not None and not isinstance(inputs, (list, tuple)):
             inputs = [inputs]
-        given = isinstance(gradient, EngineTensor) or gradient is None
+        given = gradient is None or isinstance(gradient, EngineTensor)
         gradients = [gradient] if given else list(gradient)
-        for each in gradients:
+        for each in () if given else gradients:
             if not (each is None or isinstance(each, EngineTensor)):
                 raise TypeError(
                     f"gradients can be either Tensors or None, but got {type(each).__name__}"
                 )
         if create_graph:
             warn_of_create_graph()
-        retain_grads(inputs)
+        if inputs is not None:
+            retain_grads(inputs)
         api.backward([self], gradients, retain_graph, create_graph, inputs)
 
     def detach(self) -> Any:

@@ -99,7 +99,7 @@ def test_what_is_known_dies_with_its_owner() -> None:
     parameter = torch.ones(3, requires_grad=True)
     parameter.grad = torch.ones(3)
     known = _unmoved({}, [parameter], ())
-    assert known({}, [parameter], []) is False  # another state
+    assert known({}, [parameter], [], []) is False  # another state
     held = weakref.ref(parameter)
     gc.disable()
     try:

@@ -446,6 +446,8 @@ class Module(StateMixin, ChangesMixin):
 
     def __getattr__(self, name: str) -> Any:
         fields = self.__dict__
+        if name in (own := fields.get("_parameters", ())):
+            return own[name]
         for registry in _REGISTRIES:
             if registry in fields and name in fields[registry]:
                 return fields[registry][name]
