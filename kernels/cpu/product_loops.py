@@ -28,6 +28,8 @@ _LINE = 64  # bytes of a cache line, where packed panels begin
  DIVIDED, UNIT, AXES) = range(16)  # fmt: skip
 DOTS, READ, PACKED = 0, 1, 2  # forms: the right operand is read as it lies, or packed before
 _ROWS = 8  # of a left operand packed for a tile
+_TURNED_ROWS = 64  # of it that are packed at a time
+_AHEAD = 8  # terms
 COLUMNS, ROWS, BATCH = 0, 1, 2  # what a share of a thread is made of
 
 
@@ -64,17 +66,15 @@ def _pack_left() -> Any:
 
     @kernel
     def pack(packed: Any, a: Any, at: int, along: int, rows: int, count: int) -> None:
-        """Rows of two tiles of a matrix whose columns are in order, term by term for each: a line
-        of memory holds as many."""
-        second = count * _ROWS
+        """Rows of some tiles of a matrix whose columns are in order, term by term for each: lines
+        of memory side by side. Those of a later term are fetched meanwhile."""
+        even, ahead = rows // _ROWS * _ROWS, _AHEAD * along
         for q in range(count):
             to, begin = q * _ROWS, at + q * along
-            if rows >= 2 * _ROWS:
-                copy(packed, to, a, begin, rows, 2 * _ROWS)
-                copy(packed, to + second, a, begin + _ROWS, rows, _ROWS)
-            else:
-                copy_some(packed, to, a, begin, rows, _ROWS)
-                copy_some(packed, to + second, a, begin + _ROWS, rows - _ROWS, 0)
+            for r in range(0, even, _ROWS):
+                copy(packed, to + r * count, a, begin + r, _ROWS, ahead)
+            if even < rows:
+                copy_some(packed, to + even * count, a, begin + even, rows - even, 0)
 
     return pack
 
@@ -118,9 +118,9 @@ def _left_of(dtype: Any) -> Any:
         their steps; the first row that is packed."""
         if not g[TURNED]:
             return address_of(a) + at * size, g[A_DOWN], g[A_ALONG], turned_row
-        if i != turned_row + _ROWS:
+        if i >= turned_row + _TURNED_ROWS or (i - turned_row) % _ROWS:
             turned_row = i
-            pack_left(turned, a, at, g[A_ALONG], m - i, count)
+            pack_left(turned, a, at, g[A_ALONG], min(m - i, _TURNED_ROWS), count)
         return address_of(turned) + (i - turned_row) * count * size, 1, _ROWS, turned_row
 
     return left_of
@@ -194,7 +194,7 @@ def _tiles(rows: int, vectors: int, width: int, dtype: Any) -> Any:
         packs, by_rows = g[FORM] == PACKED, g[FORM] == PACKED and b_along == 1
         held_columns = breadth if packs else vectors * (g[N] % width > 0)  # a rest is packed
         packed = np.empty(held_columns * depth * width + line, out.dtype)
-        turned = np.empty(2 * _ROWS * depth if g[TURNED] else 0, out.dtype)
+        turned = np.empty(_TURNED_ROWS * depth if g[TURNED] else 0, out.dtype)
         aligned = -address_of(packed) % _LINE // size
         out_data, b_data = address_of(out), address_of(b)
         start_data, packed_data = address_of(start), address_of(packed)
@@ -205,7 +205,7 @@ def _tiles(rows: int, vectors: int, width: int, dtype: Any) -> Any:
                 panels = (min(breadth, across - v0) + vectors - 1) // vectors
                 narrow, wider = divmod(min(breadth, across - v0), panels)
                 for q in range(0, k, depth):
-                    count, i, turned_row = min(depth, k - q), 0, -2 * _ROWS
+                    count, i, turned_row = min(depth, k - q), 0, -_TURNED_ROWS
                     soon, soon_step, pieces, apart = next_block(g, begin, size, n, q, v0, width)
                     if by_rows:
                         pack_rows(packed, aligned, b, b_at + q * b_down + v0 * width, b_down,
