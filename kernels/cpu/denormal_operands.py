@@ -64,7 +64,7 @@ def _all_finite(x: Any) -> bool:
     most = np.int32(0)
     for i in range(x.size):
         most = max(most, np.int32(float_bits(x[i]) & np.int32(0x7FFFFFFF)))
-    return most < np.int32(_INFINITE)
+    return bool(most < np.int32(_INFINITE))
 
 
 def all_finite(x: Any) -> bool:
