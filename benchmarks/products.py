@@ -200,7 +200,7 @@ def peak(dtype: str) -> float:
         places = address_of(out), address_of(a), address_of(b), address_of(start)
         for _ in range(repeated):
             tile(rows, vectors, count, places[1], 1, rows, places[2], columns, places[0], columns,
-                 columns, places[3], 0, places[1], 0, places[1], 0)  # fmt: skip
+                 columns, places[3], 0, places[1], 0, places[1], 0, out.dtype.type(1))
 
     arrays = [np.zeros(size, dtype) for size in (rows * columns, rows * count, count * columns,
                                                   columns)]  # fmt: skip

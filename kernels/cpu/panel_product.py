@@ -76,7 +76,7 @@ def _product(rows: int, vectors: int, width: int) -> Any:
                 tile(high, wide, count, left_data + (left_at + i * left_down) * size, left_down,
                      left_along, right_data + right_at * size, down, target, out_down,
                      min(room, n - j), begun, start_down, soon + line % wide * _LINE, down * size,
-                     soon + (line + 1) % wide * _LINE, down * size)  # fmt: skip
+                     soon + (line + 1) % wide * _LINE, down * size, nothing.dtype.type(1))
                 i, line = i + high, line + 2
             j += room
             right_at += room if right_down else room * count

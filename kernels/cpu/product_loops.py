@@ -10,6 +10,7 @@ import numpy as np
 
 from mindtorch.kernels.codegen.jit import entry_point, kernel
 
+from .denormal_operands import BACK, scale_of
 from .product_tile import (
     address_of,
     copy_lanes_of,
@@ -24,10 +25,14 @@ from .turned_lines import turn_of, turned_terms
 
 _LINE = 64  # bytes of a cache line, where packed panels begin
 # what a product's numbers are, by their places in an array; sizes and steps of a batch follow
-(M, N, K, A_DOWN, A_ALONG, B_DOWN, B_ALONG, START_DOWN, OFFSET, FORM, TURNED, DEPTH, BREADTH,
+(M, N, K, A_DOWN, A_ALONG, B_DOWN, B_ALONG, START_DOWN, OFFSET, FORM, LEFT, DEPTH, BREADTH,
  DIVIDED, UNIT, AXES) = range(16)  # fmt: skip
+# how the left operand is packed, if at all: term by term for the rows of tiles, and scaled
+TURNED, SCALED = 1, 2
 DOTS, READ, PACKED = 0, 1, 2  # forms: the right operand is read as it lies, or packed before
 _ROWS = 8  # of a left operand packed for a tile
+_PACKED_ROWS = 64  # of it that are packed at a time
+_AHEAD = 8  # terms
 COLUMNS, ROWS, BATCH = 0, 1, 2  # what a share of a thread is made of
 
 
@@ -64,17 +69,15 @@ def _pack_left() -> Any:
 
     @kernel
     def pack(packed: Any, a: Any, at: int, along: int, rows: int, count: int) -> None:
-        """Rows of two tiles of a matrix whose columns are in order, term by term for each: a line
-        of memory holds as many."""
-        second = count * _ROWS
+        """Rows of some tiles of a matrix whose columns are in order, term by term for each: lines
+        of memory side by side. Those of a later term are fetched meanwhile."""
+        even, ahead = rows // _ROWS * _ROWS, _AHEAD * along
         for q in range(count):
             to, begin = q * _ROWS, at + q * along
-            if rows >= 2 * _ROWS:
-                copy(packed, to, a, begin, rows, 2 * _ROWS)
-                copy(packed, to + second, a, begin + _ROWS, rows, _ROWS)
-            else:
-                copy_some(packed, to, a, begin, rows, _ROWS)
-                copy_some(packed, to + second, a, begin + _ROWS, rows - _ROWS, 0)
+            for r in range(0, even, _ROWS):
+                copy(packed, to + r * count, a, begin + r, _ROWS, ahead)
+            if even < rows:
+                copy_some(packed, to + even * count, a, begin + even, rows - even, 0)
 
     return pack
 
@@ -107,21 +110,50 @@ def _pack_columns(width: int, dtype: Any) -> Any:
     return pack
 
 
+@kernel
+def _left_room(g: Any, out: Any) -> Any:
+    """Memory for rows of the left operand, where they are packed, and the factor of sums."""
+    room = np.empty(_PACKED_ROWS * g[DEPTH] if g[LEFT] else 0, out.dtype)
+    return room, out.dtype.type(BACK if g[LEFT] & SCALED else 1)
+
+
+@kernel
+def _copy_rows(
+    packed: Any, a: Any, at: int, down: int, along: int, rows: int, count: int
+) -> None:
+    for r in range(rows):
+        row, begin = packed[r * count : (r + 1) * count], at + r * down
+        if along == 1:
+            source = a[begin : begin + count]
+            for q in range(count):
+                row[q] = source[q]
+        else:
+            for q in range(count):
+                row[q] = a[np.uint64(begin + q * along)]
+
+
 def _left_of(dtype: Any) -> Any:
-    pack_left, size = _pack_left(), dtype.itemsize
+    pack_left, scale, size = _pack_left(), scale_of(dtype), dtype.itemsize
 
     @kernel
     def left_of(
-        turned: Any, a: Any, at: int, g: Any, i: int, turned_row: int, m: int, count: int
+        packed: Any, a: Any, at: int, g: Any, i: int, packed_row: int, m: int, count: int
     ) -> Any:
         """Where a tile finds its rows of the left operand, which are packed if they are to be, and
         their steps; the first row that is packed."""
-        if not g[TURNED]:
-            return address_of(a) + at * size, g[A_DOWN], g[A_ALONG], turned_row
-        if i != turned_row + _ROWS:
-            turned_row = i
-            pack_left(turned, a, at, g[A_ALONG], m - i, count)
-        return address_of(turned) + (i - turned_row) * count * size, 1, _ROWS, turned_row
+        if not g[LEFT]:
+            return address_of(a) + at * size, g[A_DOWN], g[A_ALONG], packed_row
+        turned = g[LEFT] & TURNED
+        if i >= packed_row + _PACKED_ROWS or (i - packed_row) % _ROWS:
+            packed_row, rows = i, min(m - i, _PACKED_ROWS)
+            if turned:
+                pack_left(packed, a, at, g[A_ALONG], rows, count)
+            else:
+                _copy_rows(packed, a, at, g[A_DOWN], g[A_ALONG], rows, count)
+            if g[LEFT] & SCALED:
+                scale(packed[: (rows + _ROWS - 1) // _ROWS * _ROWS * count])
+        place = address_of(packed) + (i - packed_row) * count * size
+        return place, (1 if turned else count), (_ROWS if turned else 1), packed_row
 
     return left_of
 
@@ -194,7 +226,7 @@ def _tiles(rows: int, vectors: int, width: int, dtype: Any) -> Any:
         packs, by_rows = g[FORM] == PACKED, g[FORM] == PACKED and b_along == 1
         held_columns = breadth if packs else vectors * (g[N] % width > 0)  # a rest is packed
         packed = np.empty(held_columns * depth * width + line, out.dtype)
-        turned = np.empty(2 * _ROWS * depth if g[TURNED] else 0, out.dtype)
+        lefts, factor = _left_room(g, out)
         aligned = -address_of(packed) % _LINE // size
         out_data, b_data = address_of(out), address_of(b)
         start_data, packed_data = address_of(start), address_of(packed)
@@ -205,7 +237,7 @@ def _tiles(rows: int, vectors: int, width: int, dtype: Any) -> Any:
                 panels = (min(breadth, across - v0) + vectors - 1) // vectors
                 narrow, wider = divmod(min(breadth, across - v0), panels)
                 for q in range(0, k, depth):
-                    count, i, turned_row = min(depth, k - q), 0, -2 * _ROWS
+                    count, i, packed_row = min(depth, k - q), 0, -_PACKED_ROWS
                     soon, soon_step, pieces, apart = next_block(g, begin, size, n, q, v0, width)
                     if by_rows:
                         pack_rows(packed, aligned, b, b_at + q * b_down + v0 * width, b_down,
@@ -218,8 +250,8 @@ def _tiles(rows: int, vectors: int, width: int, dtype: Any) -> Any:
                             held_down = g[START_DOWN]
                             held = start_data + (start_at + i * held_down + j * g[OFFSET]) * size
                         left_at = a_at + i * a_down + q * a_along
-                        left, left_down, left_along, turned_row = left_of(
-                            turned, a, left_at, g, i, turned_row, m, count)  # fmt: skip
+                        left, left_down, left_along, packed_row = left_of(
+                            lefts, a, left_at, g, i, packed_row, m, count)  # fmt: skip
                         for p in range(panels):
                             room = (narrow + (p < wider)) * width
                             columns, at = min(room, n - j), b_at + q * b_down + j * b_along
@@ -230,11 +262,11 @@ def _tiles(rows: int, vectors: int, width: int, dtype: Any) -> Any:
                                                room // width, count)  # fmt: skip
                                 right, right_down = packed_data + packed_at * size, room
                                 packed_at += room * count
-                            has_row = a_along == 1 and i + high + p < m
+                            has_row = a_along == 1 and not g[LEFT] and i + high + p < m
                             below = left + (high + p) * a_down * size * has_row
                             tile(high, room // width, count, left, left_down, left_along, right,
                                  right_down, target, pitch, columns, held, held_down, below,
-                                 size * has_row, soon, soon_step)  # fmt: skip
+                                 size * has_row, soon, soon_step, factor)  # fmt: skip
                             soon, pieces = soon + apart * (pieces > 1), pieces - 1
                             j, target = j + room, target + room * size
                             held += room * size if q or g[OFFSET] else 0

@@ -59,7 +59,7 @@ class _Tile:
         self.right, self.right_down = self._place(given[6]), given[7]
         self.out, self.out_down = self._place(given[8]), given[9]
         self.start, self.start_down = self._place(given[11]), given[12]
-        self.later = given[13:15], given[15:17]
+        self.later, self.factor = (given[13:15], given[15:17]), form.spread(given[17])
         self.ahead = self.builder.mul(self.right_down, long_of(8))
         width = form.width
         before = self.builder.mul(self.builder.sub(given[1], long_of(1)), long_of(width))
@@ -117,7 +117,7 @@ class _Tile:
         sums = form.sum_over(self.count, [[form.zero] * vectors] * rows, step)
         for i, row in enumerate(sums):
             held = self._loaded(self._line(self.start, self.start_down, i), vectors)
-            totals = [builder.fadd(h, s) for h, s in zip(held, row, strict=True)]
+            totals = [form.fma(s, self.factor, h) for h, s in zip(held, row, strict=True)]
             out = self._line(self.out, self.out_down, i)
             for v, total in enumerate(totals[:-1]):
                 form.store(total, form.at(out, v))
@@ -148,16 +148,17 @@ def tiles_of(rows: int, vectors: int, width: int, dtype: Any) -> Any:
     rows are of :data:`HEIGHTS`.
 
     ``tile(down, across, count, left, left_down, left_along, right, right_down, out, out_down,
-    columns, start, start_down, later, later_step, last, last_step)`` computes for ``down`` rows and
-    ``across`` vectors, whole ones of the right operand and ``columns`` columns of the others::
+    columns, start, start_down, later, later_step, last, last_step, factor)`` computes for ``down``
+    rows and ``across`` vectors, whole ones of the right operand and ``columns`` columns of others::
 
-        out[i * out_down + j] = start[i * start_down + j] + sum over q < count of
+        out[i * out_down + j] = start[i * start_down + j] + factor * sum over q < count of
             left[i * left_down + q * left_along] * right[q * right_down + j]
 
-    terms being added one by one, and ``start`` to their sum. With term ``q`` the lines of memory at
-    ``later + q * later_step`` and ``last + q * last_step``, in bytes, are fetched into the second
-    cache: what is read after this tile. Matrices are given by addresses: numba counts who holds an
-    array at each step of a loop that names it: 5 % of the time.
+    terms being added one by one, and ``start`` to their sum; ``factor`` is a power of two. With
+    term ``q`` the lines of memory at ``later + q * later_step`` and ``last + q * last_step``, in
+    bytes, are fetched into the second cache: what is read after this tile. Matrices are given by
+    addresses: numba counts who holds an array at each step of a loop that names it: 5 % of the
+    time.
     """
     kind = numba.from_dtype(dtype)
 
@@ -166,13 +167,14 @@ def tiles_of(rows: int, vectors: int, width: int, dtype: Any) -> Any:
         context: Any, down: Any, across: Any, count: Any, left: Any, left_down: Any,
         left_along: Any, right: Any, right_down: Any, out: Any, out_down: Any, columns: Any,
         start: Any, start_down: Any, later: Any, later_step: Any, last: Any, last_step: Any,
+        factor: Any,
     ) -> Any:  # fmt: skip
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             made = _Tile(MaskedVectors(builder, kind, width), arguments)
             switch_of_tiles(builder, *arguments[:2], rows, vectors, made.write)
             return context.get_dummy_value()
 
-        return types.void(*[types.int64] * 17), generate
+        return types.void(*[types.int64] * 17, kind), generate
 
     return tile
 

@@ -18,8 +18,8 @@ import numpy as np
 
 from mindtorch.kernels.codegen.jit import bound
 
+from . import denormal_operands, simd
 from . import product_loops as loops
-from . import simd
 from .processor import cache_bytes, mkl_kernels
 from .product_shapes import Batch, Matrix
 from .product_table import FORMS, LIMITS
@@ -120,7 +120,8 @@ def _numbers(
         rows = tile_shape(simd.vector_bytes())[0]
         divided, unit, shares = loops.ROWS, rows, -(-m // rows)
     axes = [0] if batch is None else [len(batch.shape), *batch.shape, *batch.a, *batch.b]
-    given = [m, n, k, *a, *b, *(start or (0, 0)), form, int(turned), block_of(k)]
+    left = loops.TURNED if turned else 0
+    given = [m, n, k, *a, *b, *(start or (0, 0)), form, left, block_of(k)]
     given += [_breadth(n, k, dtype, b.across == 1), divided, unit, *axes]
     return np.array(given, np.int64), shares
 
@@ -162,16 +163,35 @@ def plan(
         return _serial(run, nothing, numbers, shares, start is not None)
 
     def shared(target: Any, x: Any, y: Any, begun: Any = nothing) -> None:
-        if get_num_threads() == 1:
-            run(target, x, y, begun, numbers, 0, shares)
-            return
+        _run_shares(run, shares, target, x, y, begun, numbers)
 
-        def part(first: int, last: int) -> None:
-            run(target, x, y, begun, numbers, first, last)
+    if form == loops.DOTS or not denormal_operands.may_gain(dtype, size, batch, start):
+        return shared
+    scaled = numbers.copy()
+    scaled[loops.LEFT] |= loops.SCALED
 
-        parallel_for(shares, part)
+    def product(target: Any, x: Any, y: Any) -> None:
+        if denormal_operands.has_denormals(x, size, a):
+            _run_shares(run, shares, target, x, y, nothing, scaled)
+            if denormal_operands.all_finite(target):
+                return
+        _run_shares(run, shares, target, x, y, nothing, numbers)
 
-    return shared
+    return product
+
+
+def _run_shares(
+    run: Any, shares: int, target: Any, x: Any, y: Any, begun: Any, numbers: Any
+) -> None:
+    """A product's shares on all threads."""
+    if get_num_threads() == 1:
+        run(target, x, y, begun, numbers, 0, shares)
+        return
+
+    def part(first: int, last: int) -> None:
+        run(target, x, y, begun, numbers, first, last)
+
+    parallel_for(shares, part)
 
 
 def _serial(run: Any, nothing: Any, numbers: Any, shares: int, has_start: bool) -> Any:

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from mindtorch.kernels.cpu import (
+    denormal_operands,
     matmul,
     processor,
     product_loops,
@@ -16,6 +17,7 @@ from mindtorch.kernels.cpu import (
 )
 from mindtorch.kernels.cpu.product_shapes import Batch, Matrix
 from mindtorch.kernels.cpu.product_table import FORMS, LIMITS
+from mindtorch.kernels.support.denormals import flush_denormals
 
 KINDS = (np.float32, np.float64)
 ORDERS = ("nn", "nt", "tn", "tt")
@@ -113,6 +115,34 @@ def test_bits_do_not_hang_on_threads(letter: str, size: tuple[int, int, int]) ->
         thread_pool.set_num_threads(before)
     assert_exact(found[0], a, b)
     assert (found[0] == found[1]).all() and (found[0] == found[2]).all()
+
+
+@pytest.mark.parametrize("order", ["nn", "tn"])
+def test_numbers_below_the_smallest_normal_one_keep_their_part(
+    order: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Blocks' sums of them are rounded once, larger sums as without scaling, and what is too large
+    for scaling is computed without it. Where they are flushed, they count as 0."""
+    a, b = operands(333, 500, 450, order, np.float32)
+    tiny, mixed, large = a * np.float32(1e-43), a.copy(), a * np.float32(1e-40)
+    mixed[::3, ::7] *= np.float32(1e-39)
+    large[5] = 2e31
+    exact = tiny.astype(np.float64) @ b
+    found = product(tiny, b, "P")
+    size, blocks = np.abs(tiny).astype(np.float64) @ np.abs(b), -(-450 // products.block_of(450))
+    bound = blocks * 2.0**-150 + 450 * np.finfo(np.float32).eps * size
+    assert (np.abs(found - exact) <= bound).all()
+    assert found[0].any()
+    scaled = [product(mixed, b, "P"), product(large, b, "P")]
+    assert np.abs(scaled[1][5]).max() > 1e31
+    if flush_denormals(True):
+        try:
+            assert not product(tiny, b, "P").any()
+        finally:
+            flush_denormals(False)
+    monkeypatch.setattr(denormal_operands, "has_denormals", lambda *_: False)
+    assert (scaled[0] == product(mixed, b, "P")).all()
+    assert (scaled[1] == product(large, b, "P")).all()
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
