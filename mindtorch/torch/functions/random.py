@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 
 import numpy as np
@@ -426,7 +427,7 @@ def bernoulli(input: Any, p: Any = None, *, generator: Any = None, out: Any = No
                 "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error "
                 "message be improved?  If so, please report an enhancement request to PyTorch.)"
             )
-        draws.bernoulli_from(array, values)
+        draws.bernoulli_of_chances(array, values)
 
     inputs = (chance,) if isinstance(chance, EngineTensor) else ()
     if out is not None:
@@ -442,6 +443,11 @@ def _check_weights(weights: Any, one_by_one: bool) -> None:
     """torch's errors, which depend on whether its sampler looks at one weight after another."""
     if not weights.size:
         return
+    if counting().is_counted(weights):
+        least, greatest = counting().extremes(weights)
+        one_row = weights.size == weights.shape[-1]
+        if greatest < math.inf and (least > 0 or (one_row and 0 == least < greatest)):
+            return
     valid = np.isfinite(weights) & (weights >= 0)
     if not one_by_one and not valid.all():
         raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
@@ -499,7 +505,8 @@ def multinomial(
 
     def fill(array: Any, weights: Any) -> None:
         _check_weights(weights, replacement and num_samples > 1)
-        every = np.broadcast_to(weights, (*array.shape[:-1], weights.shape[-1]))
+        shape = (*array.shape[:-1], weights.shape[-1])
+        every = weights if weights.shape == shape else np.broadcast_to(weights, shape)
         draws.multinomial(array.reshape(-1, num_samples), every, replacement)
 
     shape = (*input.aval.shape[:-1], num_samples)
