@@ -98,10 +98,10 @@ def _leading(keys: Any, places: Any, best: Any, k: int, n: int) -> bool:
                 j -= 1
             best[j], places[j] = key, start + i
             held = min(held + 1, k + 1)
+    apart = True
     for j in range(1, held):
-        if best[j] == best[j - 1]:
-            return False
-    return True
+        apart &= best[j] != best[j - 1]
+    return apart
 
 
 @kernel
