@@ -441,13 +441,8 @@ def bernoulli(input: Any, p: Any = None, *, generator: Any = None, out: Any = No
 
 def _check_weights(weights: Any, one_by_one: bool) -> None:
     """torch's errors, which depend on whether its sampler looks at one weight after another."""
-    if not weights.size:
+    if not weights.size or counting().are_weights(weights):
         return
-    if counting().is_counted(weights):
-        least, greatest = counting().extremes(weights)
-        one_row = weights.size == weights.shape[-1]
-        if greatest < math.inf and (least > 0 or (one_row and 0 == least < greatest)):
-            return
     valid = np.isfinite(weights) & (weights >= 0)
     if not one_by_one and not valid.all():
         raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
@@ -505,8 +500,9 @@ def multinomial(
 
     def fill(array: Any, weights: Any) -> None:
         _check_weights(weights, replacement and num_samples > 1)
-        shape = (*array.shape[:-1], weights.shape[-1])
-        every = weights if weights.shape == shape else np.broadcast_to(weights, shape)
+        shape, every = (*array.shape[:-1], weights.shape[-1]), weights
+        if weights.shape != shape:
+            every = np.broadcast_to(weights, shape)
         draws.multinomial(array.reshape(-1, num_samples), every, replacement)
 
     shape = (*input.aval.shape[:-1], num_samples)
