@@ -143,6 +143,10 @@ def by_name(name: str) -> DType:
 def from_numpy(dtype: Any) -> DType:
     """The element type of a numpy dtype; TypeError with torch's text when there is none."""
     try:
+        return _BY_NUMPY[dtype]
+    except (KeyError, TypeError):
+        pass
+    try:
         return _BY_NUMPY[np.dtype(dtype)]
     except (KeyError, TypeError):
         native = np.dtype(dtype).newbyteorder("=")

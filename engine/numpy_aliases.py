@@ -27,20 +27,23 @@ def opened(tensor: Tensor) -> Any:
     if not buffer.flags.c_contiguous:
         return tensor.array()
     window = _window_of(storage)
-    if window is None or _bytes(window) != _bytes(buffer):
+    if window is None or (
+        storage.window[1]() is not buffer and _bytes(window) != _bytes(buffer)
+    ):
         # views of an array over a memoryview keep that array, and not what it is a view of
         window = np.asarray(memoryview(buffer.view(np.uint8)))
-        storage.window = weakref.ref(window)
+        storage.window = weakref.ref(window), weakref.ref(buffer)
     itemsize = described.dtype.itemsize
     start, stop = tensor._offset * itemsize, (tensor._offset + described.extent) * itemsize
     seen = window if stop - start == window.size else window[start:stop]
-    return as_array(seen.view(described.dtype.np), described)
+    data = seen.view(described.dtype.np)
+    return data if described.ndim == 1 and described.contiguous else as_array(data, described)
 
 
 def _window_of(storage: Storage) -> Any:
     """The array through which others see a storage: theirs are views of it and keep it alive."""
-    found = getattr(storage, "window", None)
-    return None if found is None else found()
+    found = getattr(storage, "window", None)  # weak references to it and to what it was made of
+    return None if found is None else found[0]()
 
 
 def _bytes(array: Any) -> tuple[int, int]:

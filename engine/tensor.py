@@ -327,10 +327,12 @@ class Tensor:
 
     def array(self) -> Any:
         """The N-d array that shares this tensor's memory; a copy for reading if CUDA holds it."""
-        capture = capturing()
+        capture = capturing() if captures else None
         if capture is not None:
             capture.data_needed(self)
         device = self.aval.device
+        if device is cpu:
+            return as_array(self.flat, self.aval)
         if device.type == "cuda":
             return backend("cuda").host_array(self.flat, self.aval)
         if device is meta:
@@ -472,7 +474,8 @@ def from_array(array: Any, device: Device = cpu) -> Tensor:
     dtype = dtypes.from_numpy(array.dtype)
     shape = array.shape
     if not shape or array.flags.c_contiguous:
-        return make(array.reshape(-1), aval(shape, dtype, None, device))
+        flat = array.view() if len(shape) == 1 else array.reshape(-1)
+        return make(flat, aval(shape, dtype, None, device))
     itemsize = array.dtype.itemsize
     if any(s < 0 for s in array.strides):
         raise ValueError(

@@ -87,23 +87,55 @@ class _Code:
         for node, plan in zip(reversed(self.nodes), reversed(self.plans), strict=True):
             if plan.kind != VIEW or node.outputs[0].number in used:  # views that nobody asks for
                 used.update(v.number for v in node.inputs if v is not None)
+        last_reads = self._last_reads(wanted)
         for i, aval in enumerate(recorder.avals):
             self.arrays[i] = f"x{i}.flat", aval
         for i, tensor in recorder.constants.items():
             self.arrays[i] = self.constant(tensor.flat), tensor.aval
         if sum(plan.kind != VIEW for plan in self.plans) > _MOST_KERNELS:
             return False
-        for node, plan in zip(self.nodes, self.plans, strict=True):
+        for at, (node, plan) in enumerate(zip(self.nodes, self.plans, strict=True)):
             start = node.outputs[0].number
             if plan.kind == VIEW:
                 viewed: Any = node.inputs[0]
                 if start in used and not self._view(plan, viewed.number, start):
                     return False
                 continue
+            over = self._read_last(node, plan, at, last_reads)
             texts = ["None" if v is None else self.arrays[v.number][0] for v in node.inputs]
             alone = used.isdisjoint(v.number for v in node.outputs[1:])
-            self._kernel(plan, texts, start, alone)
+            self._kernel(plan, texts, start, alone, over)
         return True
+
+    def _last_reads(self, wanted: Any) -> dict[int, int]:
+        """Of each value that lies in no other's memory, the place of the node that reads that
+        memory last; past the end where one ``wanted`` lies there."""
+        roots: dict[int, int] = {}
+        last: dict[int, int] = {}
+        for at, (node, plan) in enumerate(zip(self.nodes, self.plans, strict=True)):
+            for v in node.inputs:
+                if v is not None:
+                    last[roots.get(v.number, v.number)] = at
+            if plan.kind == VIEW:
+                viewed: Any = node.inputs[0]
+                roots[node.outputs[0].number] = roots.get(viewed.number, viewed.number)
+        last.update((roots.get(i, i), len(self.nodes)) for i in wanted if i is not None)
+        return last
+
+    def _read_last(self, node: Any, plan: Any, at: int, last_reads: dict[int, int]) -> int | None:
+        """An input whose memory becomes the result's: taken here, read by nobody later."""
+        if plan.kind != KERNEL or not getattr(node.op, "in_place_safe", False):
+            return None
+        made = plan.aval
+        layout = made.shape, made.strides, made.dtype
+        read = [(v.number, *self.arrays[v.number]) for v in node.inputs if v is not None]
+        for number, name, _ in read:
+            if number in self.owners and last_reads.get(number) == at and all(
+                (a.shape, a.strides, a.dtype) == layout and text == name
+                for _, text, a in read if text.partition("[")[0] == name
+            ):  # fmt: skip
+                return int(number)
+        return None
 
     def _view(self, plan: Any, of: int, number: int) -> bool:
         text, source = self.arrays[of]
@@ -117,11 +149,23 @@ class _Code:
             self.owners[number] = self.owners[of]
         return True
 
-    def _kernel(self, plan: Any, texts: list[str], start: int, alone: bool) -> None:
-        """``alone``: nobody uses a result but the first, which some kernels compute by itself."""
+    def _kernel(
+        self, plan: Any, texts: list[str], start: int, alone: bool, over: int | None
+    ) -> None:
+        """Write the call of a kernel.
+
+        Args:
+            alone: nobody uses a result but the first, which some kernels compute by itself.
+            over: the value whose memory the only result is written to; None for new memory.
+        """
         run = getattr(plan.run, "alone", None) if alone else None
         targets = []
-        for i, aval in enumerate(plan.avals if run is None else plan.avals[:1], start):
+        made = plan.avals if run is None else plan.avals[:1]
+        if over is not None:
+            self.arrays[start] = self.arrays[over][0], plan.aval
+            self.owners[start] = self.owners[over]
+            targets, made = [self.arrays[over][0]], ()
+        for i, aval in enumerate(made, start):
             empty, size, kind = map(self.constant, (plan.empty, aval.extent, aval.dtype.np))
             self.lines.append(f"f{i} = {empty}({size}, {kind})")
             self.arrays[i] = f"f{i}", aval

@@ -422,6 +422,12 @@ class Generator:
             return array
         if not bool(((p_array >= 0) & (p_array <= 1)).all()):
             raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
+        return self.bernoulli_of_chances(array, p_array)
+
+    def bernoulli_of_chances(self, array: Array, p_array: Array) -> Array:
+        """:meth:`bernoulli_from`, of numbers that are known to lie between 0 and 1."""
+        if array.size == 0:
+            return array
         probabilities = p_array
         if p_array.shape != array.shape:
             probabilities = np.broadcast_to(p_array, array.shape)
@@ -438,7 +444,7 @@ class Generator:
             flat,
             np.ascontiguousarray(chances, kind).reshape(-1),
         )
-        view[...] = flat.astype(array.dtype).reshape(view.shape)
+        view[...] = flat.reshape(view.shape)
         return array
 
     def dropout_noise(self, array: Array, p: float) -> Array:
@@ -531,9 +537,10 @@ class Generator:
         weights = p_array.reshape(-1, p_array.shape[-1])
         count = out.shape[-1]
         if replacement and count > 1:
-            work = weights.dtype if weights.dtype.name in ("float32", "float64") else np.float32
+            kind = type_name(weights.dtype)
+            work = kind if kind in ("float32", "float64") else "float32"
             drawn = np.empty((weights.shape[0], count), np.int64)
-            entry = _entry("categorical", np.dtype(work).name)
+            entry = _entry("categorical", work)
             self._about_to_draw()
             with self._lock:
                 self._ready()
@@ -541,16 +548,13 @@ class Generator:
         else:
             waits = self.exponential(np.empty(weights.shape, weights.dtype), 1.0)
             with np.errstate(all="ignore"):
-                score = weights / waits
+                np.divide(weights, waits, out=waits)
             if count == 1:
-                drawn = score.argmax(axis=1)
+                drawn = waits.argmax(axis=1)
             else:
                 from mindtorch.kernels.cpu import sort  # which imports numba
 
-                shape = (len(score), count)
-                drawn = np.empty(shape, np.int64)
-                values = np.empty(shape, score.dtype)
-                sort.topk((values, drawn), score, k=count, axis=1, largest=True)
+                drawn = sort.greatest_of_rows(waits, count)
         out[...] = drawn.reshape(out.shape)
         return out
 
@@ -576,11 +580,11 @@ class Generator:
         """Gamma variates of shape ``alphas`` and rate 1."""
         if array.size == 0:
             return array
-        work = np.float64 if alphas.dtype.name == "float64" else np.float32
+        work = "float64" if type_name(alphas.dtype) == "float64" else "float32"
         flat = np.ascontiguousarray(alphas, work).reshape(-1)
         tiny = float(smallest(array.dtype))
         out = np.empty(array.size, np.float64)
-        entry = _entry("standard_gamma", np.dtype(work).name)
+        entry = _entry("standard_gamma", work)
         self._about_to_draw()
         with self._lock:
             self._ready()

@@ -12,6 +12,7 @@ Depthwise convolutions have loops of their own.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -27,6 +28,7 @@ from . import convolution_pointwise as pointwise
 from . import convolution_tables as geometry
 from .channels_last import channels_behind, channels_lie_last, lies_last, writes_channels_last
 from .convolution_tiles import (
+    SERIAL,
     STRIP_ROWS,
     WEIGHT_PIXELS,
     loops,
@@ -38,7 +40,7 @@ from .convolution_tiles import (
 )
 from .simd import lanes
 from .strided_copy import assign, ordered
-from .thread_pool import get_num_threads
+from .thread_pool import get_num_threads, parallel_for
 
 _FAST = (np.dtype(np.float32), np.dtype(np.float64))
 _EDGE = 2  # results of Winograd's tiles whose errors are like those of sums, down and across
@@ -56,55 +58,85 @@ def _flat(array: Any, dtype: Any, last: bool = False) -> Any:
     return ordered(channels_behind(array) if last else array, dtype).reshape(-1)
 
 
-def _correlate(out: Any, source: Any, weight: Any, bias: Any, plan: geometry.Geometry) -> None:
-    """Results of all phases; ``out`` is ``[images, groups * channels, *spatial]``, flat."""
-    channels, groups, images = plan.channels, plan.groups, plan.images
-    code = loops(out.dtype, channels)
-    width, panels = code.width, -(-channels // code.width)
-    size = out.size // (images * groups * channels)
-    step, pitch = (1, groups * channels) if plan.last else (size, 1)
-    if not plan.complete:
-        out[:] = 0
-    share = weight.size // groups
-    packed = []
-    for g in range(groups):
-        for number, phase in enumerate(plan.phases):
-            held = workspace(panels * width * phase.taps.size, out.dtype, f"packed {g} {number}")
-            # a group of an input gradient's weight begins where its results' channels do
-            _pack(code, held, weight[g * share :], phase, plan)
-            packed.append((g, phase, held))
-    offsets = np.zeros((groups, panels * width), out.dtype)
-    if bias is not None:
-        offsets[:, :channels] = bias.reshape(groups, channels)
+@functools.lru_cache(maxsize=1024)
+def _tile_sums(plan: geometry.Geometry, dtype: Any) -> Callable[..., None]:
+    """``sums(out, source, weight, bias=None)``: results of all phases; ``out`` is
+    ``[images, groups * channels, *spatial]``, flat."""
+    channels, groups, images, together = plan.channels, plan.groups, plan.images, plan.together
+    code, last = loops(dtype, channels), plan.last
+    width, rows, all_channels = code.width, code.rows, groups * channels
+    panels = -(-channels // width)
+    terms = sum(p.taps.size * p.places.size for p in plan.phases)
+    nothing = np.zeros((groups, panels * width), dtype)
+    packing = _packing(plan, code)
+    kept = [
+        (g, phase, panels * width * phase.taps.size, f"packed {g} {number}")
+        for g in range(groups) for number, phase in enumerate(plan.phases)
+    ]  # fmt: skip
 
-    def run(first: int, last: int, first_panel: int, last_panel: int) -> None:
-        edge = np.empty(code.rows, np.int64)
-        made = workspace(code.block * width, out.dtype, "made")
-        for start in range(first, last, plan.together):
-            count = min(plan.together, last - start)
+    def run(
+        out: Any, source: Any, offsets: Any, packed: Any, step: int, pitch: int, first: int,
+        last: int, first_panel: int, last_panel: int,
+    ) -> None:  # fmt: skip
+        edge = workspace(rows, np.int64, "edge")
+        made = workspace(code.block * width, dtype, "made")
+        apart = step * all_channels if pitch == 1 else out.size // images
+        for start in range(first, last, together):
+            count = last - start if last - start < together else together
             padded = padded_images(plan, source, start, count)
             for g, phase, held in packed:
+                into, pixels = out, padded
+                if g:
+                    into, pixels = out[g * channels * step :], padded[g * plan.group_pitch :]
                 code.correlate(
-                    out[g * channels * step :], padded[g * plan.group_pitch :], held, offsets[g],
-                    phase.pixels, phase.taps, phase.places, phase.parts, plan.chained, phase.dense,
-                    start, count, groups * channels * size, step, pitch, channels, first_panel,
-                    last_panel, edge, made,
+                    into, pixels, held, offsets[g], phase.pixels, phase.taps, phase.places,
+                    phase.parts, plan.chained, phase.dense, start, count, apart, step, pitch,
+                    channels, first_panel, last_panel, edge, made,
                 )  # fmt: skip
 
-    work = out.size * sum(p.taps.size * p.places.size for p in plan.phases) // max(size, 1)
-    if images >= get_num_threads() or panels == 1:
-        share_out(images, work, lambda first, last: run(first, last, 0, panels))
-    else:
-        share_out(panels, work, lambda first, last: run(0, images, first, last))
+    def sums(out: Any, source: Any, weight: Any, bias: Any = None) -> None:
+        size = out.size // (images * all_channels)
+        if not plan.complete:
+            out[:] = 0
+        share, packed = weight.size // groups, []
+        for g, phase, count, name in kept:
+            held = workspace(count, dtype, name)
+            # a group of an input gradient's weight begins where its results' channels do
+            packing(held, weight[g * share :] if g else weight, phase)
+            packed.append((g, phase, held))
+        offsets = nothing
+        if bias is not None:
+            offsets = np.zeros((groups, panels * width), dtype)
+            offsets[:, :channels] = bias.reshape(groups, channels)
+        given = out, source, offsets, packed, *((1, all_channels) if last else (size, 1))
+        if out.size * terms < SERIAL * size:
+            run(*given, 0, images, 0, panels)
+        elif images >= get_num_threads() or panels == 1:
+            parallel_for(images, lambda first, last: run(*given, first, last, 0, panels))
+        else:
+            parallel_for(panels, lambda first, last: run(*given, 0, images, first, last))
+
+    return sums
 
 
-def _pack(code: Any, held: Any, weight: Any, phase: Any, plan: geometry.Geometry) -> None:
-    """One group's weight in panels, which threads divide."""
+def _packing(plan: geometry.Geometry, code: Any) -> Callable[..., None]:
+    """``pack(held, weight, phase)``: one group's weight in panels, which threads divide."""
     channels, width, places = plan.channels, code.width, plan.places
-    taps = (phase.weights if places is None else places).size
-    step = plan.channel_step if places is None else taps
+    panels = -(-channels // width)
 
-    def part(first: int, last: int) -> None:
+    def pack(held: Any, weight: Any, phase: Any) -> None:
+        taps = (phase.weights if places is None else places).size
+        step = plan.channel_step if places is None else taps
+        if channels * taps * _MOVED >= SERIAL:
+            parallel_for(panels, functools.partial(part, held, weight, phase, taps, step))
+        elif places is None:
+            code.pack(held, weight, phase.weights, channels, step)
+        else:
+            code.pack_channels(held, weight, places, channels)
+
+    def part(
+        held: Any, weight: Any, phase: Any, taps: int, step: int, first: int, last: int
+    ) -> None:
         into, source = held[first * width * taps :], weight[first * width * step :]
         count = min(last * width, channels) - first * width
         if places is None:
@@ -112,7 +144,7 @@ def _pack(code: Any, held: Any, weight: Any, phase: Any, plan: geometry.Geometry
         else:
             code.pack_channels(into, source, places, count)
 
-    share_out(-(-channels // width), channels * taps * _MOVED, part)
+    return pack
 
 
 def _strip_width(plan: geometry.Geometry, dtype: Any) -> int:
@@ -131,7 +163,7 @@ def _strip_width(plan: geometry.Geometry, dtype: Any) -> int:
 
 
 def _strip_sums(plan: geometry.Geometry, width: int, dtype: Any) -> Callable[..., None]:
-    """:func:`_correlate` for few channels of results, in vectors of ``width``."""
+    """:func:`_tile_sums` for few channels of results, in vectors of ``width``."""
     channels, groups, images = plan.channels, plan.groups, plan.images
     order = np.arange(channels)[:, None] * plan.channel_step
     phases = [
@@ -268,7 +300,7 @@ def _correlated(
     elif in_panels.suits(plan, target.dtype):
         in_panels.correlate(target, source, factors, offset, plan)
     else:
-        _correlate(target, source, factors, offset, plan)
+        _tile_sums(plan, target.dtype)(target, source, factors, offset)
 
 
 @writes_channels_last
@@ -455,8 +487,11 @@ def _sums(plan: geometry.Geometry, dtype: Any) -> Any:
     width = 0 if plan.last else _strip_width(plan, dtype)
     if width:
         return _strip_sums(plan, width, dtype)
-    made = in_panels.correlate if in_panels.suits(plan, dtype) else _correlate
-    return lambda out, source, weight, bias=None: made(out, source, weight, bias, plan)
+    if not in_panels.suits(plan, dtype):
+        return _tile_sums(plan, dtype)
+    return lambda out, source, weight, bias=None: in_panels.correlate(
+        out, source, weight, bias, plan
+    )
 
 
 def _weight_plan(outs: Any, ins: Any, **params: Any) -> Any:

@@ -123,6 +123,11 @@ class Geometry:
         self.places: Any = None
         self.together = 1
 
+    @functools.cached_property
+    def reads_as_they_lie(self) -> bool:
+        """Whether images are read where they are, and not from a padded copy."""
+        return self.direct and all(phase.step != 2 for phase in self.phases)
+
     def over_images(self, pixels: Any) -> Any:
         """Bases for the images that go together."""
         starts = np.arange(self.together, dtype=np.int64) * self.image_pitch

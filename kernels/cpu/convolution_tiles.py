@@ -21,7 +21,7 @@ from .thread_pool import parallel_for
 
 PIXELS = 96  # of a block of results, about: rounded up to whole tiles
 STRIP_ROWS = 6  # channels that strips of pixels have sums for, two vectors each
-_SERIAL = 2_000_000  # multiplications that one thread does sooner than two
+SERIAL = 2_000_000  # multiplications that one thread does sooner than two
 BEYOND = 2 * lanes(np.float32)  # elements that vectors may read or write behind padded images
 _WIDTH = lanes(np.float32)
 WEIGHT_PIXELS = 240  # summed over at a time in the gradient for the weight
@@ -65,10 +65,11 @@ def pad_images(padded: Any, x: Any, sizes: Any, first: int, count: int) -> None:
 
 def padded_images(plan: Any, x: Any, first: int, count: int) -> Any:
     """Images ``first`` to ``first + count``, padded; a view where none is needed."""
-    if plan.direct and all(phase.step != 2 for phase in plan.phases):
-        return x[first * plan.image_pitch :]
-    padded = workspace(plan.together * plan.image_pitch + BEYOND, x.dtype, "padded")
-    _padding(x.dtype)(padded, x, plan.sizes, first, count)
+    if plan.reads_as_they_lie:
+        return x[first * plan.image_pitch :] if first else x
+    kind = x.dtype
+    padded = workspace(plan.together * plan.image_pitch + BEYOND, kind, "padded")
+    _padding(kind)(padded, x, plan.sizes, first, count)
     return padded
 
 
@@ -80,7 +81,7 @@ def _padding(dtype: Any) -> Any:
 
 def share_out(size: int, work: int, part: Any) -> None:
     """``part(first, last)`` for pieces of ``size``, by threads where there is work for them."""
-    if work < _SERIAL:
+    if work < SERIAL:
         part(0, size)
     else:
         parallel_for(size, part)

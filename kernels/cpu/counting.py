@@ -57,6 +57,16 @@ def lie_within(x: Any, low: float, high: float) -> bool:
     return bool(low <= least and greatest <= high)
 
 
+def are_weights(x: Any) -> bool:
+    """Whether the elements are finite and none negative, and some of each row (the last axis)
+    above 0; False also where their extremes do not tell."""
+    if not is_counted(x):
+        return False
+    least, greatest = extremes(x)
+    one_row = x.size == x.shape[-1]
+    return bool(greatest < np.inf and (least > 0 or (one_row and least == 0 < greatest)))
+
+
 @kernel
 def _occurrences(out: Any, x: Any, low: int) -> None:
     for i in range(x.size):

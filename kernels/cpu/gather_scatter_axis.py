@@ -29,7 +29,7 @@ def all_in_range(index: Any, low: int, high: int) -> bool:
     return wrong == 0
 
 
-@kernel
+@kernel(noalias=True)
 def _gather(
     out: Any, x: Any, index: Any, wide: bool, n: int, m: int, inner: int, begin: int, end: int
 ) -> None:
@@ -38,7 +38,7 @@ def _gather(
         if inner == 1:
             row, places, target = x[a * n :], index[a * m :], out[a * m :]
             for j in range(m):
-                target[j] = row[places[j]]
+                target[j] = row[np.uint64(places[j])]
             continue
         table = x[a * n * inner :]
         for j in range(a * m, (a + 1) * m):

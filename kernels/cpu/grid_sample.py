@@ -128,15 +128,21 @@ def _taps(
 
 
 @kernel
+def _rooms(dtype: Any) -> Any:
+    """Memory for the pixels and the weights of a block on both axes."""
+    return np.empty((8, _BLOCK), np.int64), np.empty((12, _BLOCK), dtype)
+
+
+@kernel
 def _tables(
     pixels: Any, weights: Any, grid: Any, height: int, width: int, how: Any, row_order: int,
-    column_order: int,
+    column_order: int, whole: Any, room: Any,
 ) -> None:  # fmt: skip
-    """For each place of ``grid``: its pixels in a plane (-1 outside) and their weights."""
+    """For each place of ``grid``: its pixels in a plane (-1 outside) and their weights; ``whole``
+    and ``room`` are memory of :func:`_rooms`."""
     count, length = 1 << how[0], grid.size // 2
-    rows, columns = np.empty((4, _BLOCK), np.int64), np.empty((4, _BLOCK), np.int64)
-    down, across = np.empty((4, _BLOCK), grid.dtype), np.empty((4, _BLOCK), grid.dtype)
-    room, numbers = np.empty((3, _BLOCK), grid.dtype), np.empty(length, grid.dtype)
+    rows, columns, down, across = whole[:4], whole[4:], room[:4], room[4:8]
+    numbers, room = room[8, :length], room[9:]
     for p in range(length):
         numbers[p] = grid[2 * p + 1]
     _taps(rows, down, numbers, height, how, row_order, room)
@@ -153,17 +159,19 @@ def _tables(
                 product[p] = one[p] * other[p]
 
 
-@kernel
+@kernel(noalias=True)
 def _sample(out: Any, x: Any, grid: Any, sizes: Any, how: Any, orders: Any) -> None:
     """``out[n, c, p]``: the weighed sum of the pixels of ``x[n, c]`` that ``grid[n, p]`` reads."""
     images, channels, height, width, places = sizes
     taps, size, zero = 1 << 2 * how[0], height * width, x.dtype.type(0)
     pixels, weights = np.empty((taps, _BLOCK), np.int64), np.empty((taps, _BLOCK), x.dtype)
+    whole, room = _rooms(x.dtype)
     for n in range(images):
         for p in range(0, places, _BLOCK):
             length = min(_BLOCK, places - p)
             here = grid[2 * (n * places + p) : 2 * (n * places + p + length)]
-            _tables(pixels, weights, here, height, width, how, orders[0], orders[1])
+            _tables(pixels, weights, here, height, width, how, orders[0], orders[1], whole,
+                    room)
             for c in range(n * channels, (n + 1) * channels):
                 plane = x[c * size : (c + 1) * size]
                 target = out[c * places + p : c * places + p + length]
@@ -182,12 +190,14 @@ def _spread(out: Any, g: Any, grid: Any, sizes: Any, how: Any, orders: Any) -> N
     images, channels, height, width, places = sizes
     taps, size = 1 << 2 * how[0], height * width
     pixels, weights = np.empty((taps, _BLOCK), np.int64), np.empty((taps, _BLOCK), g.dtype)
+    whole, room = _rooms(g.dtype)
     out[:] = 0
     for n in range(images):
         for p in range(0, places, _BLOCK):
             length = min(_BLOCK, places - p)
             here = grid[2 * (n * places + p) : 2 * (n * places + p + length)]
-            _tables(pixels, weights, here, height, width, how, orders[0], orders[1])
+            _tables(pixels, weights, here, height, width, how, orders[0], orders[1], whole,
+                    room)
             for c in range(n * channels, (n + 1) * channels):
                 plane = out[c * size : (c + 1) * size]
                 slope = g[c * places + p : c * places + p + length]
@@ -198,7 +208,7 @@ def _spread(out: Any, g: Any, grid: Any, sizes: Any, how: Any, orders: Any) -> N
                             plane[at[i]] += slope[i] * weight[i]
 
 
-@kernel
+@kernel(noalias=True)
 def _slopes(out: Any, g: Any, x: Any, grid: Any, sizes: Any, how: Any, orders: Any) -> None:
     """``out[n, p]``: the derivatives of ``sum(g[n, :, p] * sample[n, :, p])`` by x and by y."""
     images, channels, height, width, places = sizes
@@ -208,13 +218,15 @@ def _slopes(out: Any, g: Any, x: Any, grid: Any, sizes: Any, how: Any, orders: A
         return
     pixels = np.empty((taps, _BLOCK), np.int64)
     weights, sums = np.empty((taps, _BLOCK), x.dtype), np.empty((taps, _BLOCK), x.dtype)
+    whole, room = _rooms(x.dtype)
     for n in range(images):
         for p in range(0, places, _BLOCK):
             length, first = min(_BLOCK, places - p), 2 * (n * places + p)
             here = grid[first : first + 2 * length]
             for d in range(2):
                 _tables(
-                    pixels, weights, here, height, width, how, orders[0] + d, orders[1] + 1 - d
+                    pixels, weights, here, height, width, how, orders[0] + d, orders[1] + 1 - d,
+                    whole, room,
                 )
                 if d == 0:
                     sums[:] = 0

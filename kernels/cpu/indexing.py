@@ -306,7 +306,7 @@ def index_select(out: Any, x: Any, index: Any, *, axis: int) -> None:
     _take(out, x, rows, axis)
 
 
-@kernel
+@kernel(noalias=True)
 def _select(out: Any, x: Any, index: Any, outer: int, n: int, inner: int) -> None:
     """``out[o, i] = x[o, index[i]]``, slices of ``inner`` elements."""
     m = index.size
@@ -346,7 +346,7 @@ def _select_plan(outs: Any, ins: Any, *, axis: int) -> Any:
 index_select.plan = _select_plan
 
 
-@kernel
+@kernel(noalias=True)
 def _pairs(out: Any, x: Any, first: Any, second: Any, n: int, m: int, inner: int) -> bool:
     """``out[i] = x[first[i], second[i]]``, slices of ``inner`` elements; False where a place is
     not inside."""

@@ -19,7 +19,7 @@ from .via_float32 import flat, in_float32
 _SERIAL = 100_000  # elements that one thread makes sooner than two
 
 
-@kernel
+@kernel(noalias=True)
 def _axis(
     out: Any, x: Any, outer: int, old: int, inner: int, starts: Any, places: Any, weights: Any
 ) -> None:
@@ -47,7 +47,7 @@ def _axis(
                     target[i] += weight * row[i]
 
 
-@kernel
+@kernel(noalias=True)
 def _row(
     out: Any, x: Any, outer: int, old: int, starts: Any, places: Any, weights: Any
 ) -> None:

@@ -28,6 +28,7 @@ _SERIAL = 1_500_000  # multiplications that one thread does sooner than two
 _BLOCK = 16  # rows or columns of a product that one thread computes
 _OUTER = 16384  # elements of a product without sums that are worth an elementwise loop
 _ROW = 8  # columns that are worth a loop of vectors
+_ROWS = 128  # rows of few terms that vectors walk at a time
 _FAST = (np.dtype(np.float32), np.dtype(np.float64))
 
 
@@ -43,6 +44,30 @@ def _few_terms(m: int, n: int, k: int, ta: int, tb: int) -> bool:
 
 
 @kernel
+def _by_columns(
+    out: Any, a: Any, b: Any, at: int, left: int, right: int, m: int, n: int, k: int, down_a: int,
+    along_a: int, down_b: int, along_b: int,
+) -> None:  # fmt: skip
+    """:func:`_sums` of many rows, by vectors of rows: the few columns are copied apart."""
+    given, sums = np.empty(k * _ROWS, a.dtype), np.empty(_ROWS, a.dtype)
+    for first in range(0, m, _ROWS):
+        count = min(_ROWS, m - first)
+        for q in range(k):
+            column, begin = given[q * _ROWS : q * _ROWS + count], left + q * along_a
+            for i in range(count):
+                column[i] = a[np.uint64(begin + (first + i) * down_a)]
+        for j in range(n):
+            total, begin = sums[:count], right + j * along_b
+            for q in range(k):
+                column, factor = given[q * _ROWS : q * _ROWS + count], b[begin + q * down_b]
+                for i in range(count):
+                    product = column[i] * factor
+                    total[i] = product if q == 0 else total[i] + product
+            for i in range(count):
+                out[np.uint64(at + (first + i) * n + j)] = total[i]
+
+
+@kernel
 def _short_sums(
     out: Any, a: Any, b: Any, at: int, left: int, right: int, m: int, n: int, k: int, ta: int,
     lda: int, tb: int, ldb: int,
@@ -51,6 +76,9 @@ def _short_sums(
     need no look whether they count from the end."""
     down_a, along_a = (1, lda) if ta else (lda, 1)
     down_b, along_b = (1, ldb) if tb else (ldb, 1)
+    if m >= 2 * _BLOCK:
+        _by_columns(out, a, b, at, left, right, m, n, k, down_a, along_a, down_b, along_b)
+        return
     for i in range(m):
         for j in range(n):
             p, q = np.uint64(left + i * down_a), np.uint64(right + j * along_b)

@@ -3,7 +3,7 @@
 Each loop runs over a dense array seen as (outer, axis, inner) and is bound to its shape, so that a
 call costs no more than the loop. Numbers are compared as int64 keys (:mod:`.std_sort_order`), which
 are made of the words that an element is stored in; values are copied as words. What has many
-elements is left to numpy's vectors.
+elements is left to numpy's vectors, but for a few of the greatest or least of each row.
 """
 
 from __future__ import annotations
@@ -17,8 +17,11 @@ from mindtorch.kernels.codegen.jit import bound, entry_point, kernel
 
 from .cat_flip_roll_pad import dense, picture
 from .std_sort_order import SIGN, _sort, insert, select, select_one, sort_partly
+from .thread_pool import parallel_for
 
 _FEW = 4096  # elements
+_LEADERS, _CHUNK = 8, 64  # the least keys that are held while a row is read, chunk by chunk
+_SERIAL = 65536  # elements that one thread reads sooner than two
 _STABLE = 64  # up to this length a stable order is made by insertion
 _RANKED = 8, 128  # lengths for which lesser keys are counted sooner than keys are sorted
 FIRST, LEAST, SORTED, STABLE, KTH, MEDIAN, NUMBERS, COMMONEST = range(8)
@@ -73,6 +76,35 @@ def _ranked(keys: Any, places: Any, held: Any, n: int) -> bool:
 
 
 @kernel
+def _leading(keys: Any, places: Any, best: Any, k: int, n: int) -> bool:
+    """Bring the places of the ``k`` least keys to the begin of ``places``, reading the row once;
+    False where keys among them are equal, whose order is another question."""
+    held = 0
+    for start in range(0, n, _CHUNK):
+        chunk = keys[start : min(start + _CHUNK, n)]
+        if held > k:
+            least = chunk[0]
+            for i in range(chunk.size):
+                least = min(least, chunk[i])
+            if least >= best[k]:
+                continue
+        for i in range(chunk.size):
+            key = chunk[i]
+            if held > k and key >= best[k]:
+                continue
+            j = min(held, k)
+            while j > 0 and key < best[j - 1]:
+                best[j], places[j] = best[j - 1], places[j - 1]
+                j -= 1
+            best[j], places[j] = key, start + i
+            held = min(held + 1, k + 1)
+    apart = True
+    for j in range(1, held):
+        apart &= best[j] != best[j - 1]
+    return apart
+
+
+@kernel
 def _chosen(keys: Any, places: Any, n: int, k: int, how: int, nans: bool, done: bool) -> int:
     """Bring the ``k`` places that are asked for to the begin of ``places``, or say where the one
     is that is. ``done``: they are sorted."""
@@ -122,13 +154,15 @@ def _chosen(keys: Any, places: Any, n: int, k: int, how: int, nans: bool, done: 
 @kernel
 def _rank(
     values: Any, indices: Any, x: Any, outer: int, n: int, inner: int, k: int, results: int,
-    flips: int, limit: int, infinity: int, how: int,
+    flips: int, limit: int, infinity: int, how: int, first: int, last: int,
 ) -> None:  # fmt: skip
-    """``results`` values and places of each row; ``flips`` is -1 where the greatest come first."""
-    keys, places = np.empty(n, np.int64), np.empty(n, np.int64)
-    counted = how != FIRST and n >= _RANKED[0] and n <= _RANKED[1]
-    held = np.empty(3 * n if counted else 0, np.int64)
-    for row in range(outer * inner):
+    """``results`` values and places of rows ``first`` to ``last``; ``flips`` is -1 where the
+    greatest come first."""
+    keys, places = np.empty(n, np.int64), np.empty(max(n, _LEADERS + 1), np.int64)
+    few = how == LEAST and k <= _LEADERS
+    counted = how != FIRST and n >= _RANKED[0] and n <= _RANKED[1] and not few
+    held = np.empty(3 * n if counted else _LEADERS + 1, np.int64)
+    for row in range(first, last):
         o, i = row // inner, row % inner
         start, target = o * n * inner + i, o * results * inner + i
         if inner == 1:
@@ -138,9 +172,11 @@ def _rank(
         else:
             for j in range(n):
                 keys[j] = _key(x[np.uint64(start + j * inner)], limit, infinity) ^ flips
-        for j in range(n):
-            places[j] = j
-        done = counted and _ranked(keys, places, held, n)
+        done = few and _leading(keys, places, held, k, n)
+        if not done:
+            for j in range(n):
+                places[j] = j
+            done = counted and _ranked(keys, places, held, n)
         found = _chosen(keys, places, n, k, how, limit != 0, done)
         for j in range(results):
             at, to = places[np.uint64(found + j)], np.uint64(target + j * inner)
@@ -156,19 +192,27 @@ def ranking(
     if words is None or not all(map(dense, (*outs, x))):
         return None
     outer, n, inner = picture(x.shape, axis)
-    if outer * n * inner > _FEW or not n or (how in (STABLE, MEDIAN, NUMBERS, COMMONEST) and (
-        n > _STABLE
-    )):
+    few = how == LEAST and k <= _LEADERS and inner == 1  # columns that lie apart are copied first
+    if not n or (outer * n * inner > _FEW and not few) or (
+        how in (STABLE, MEDIAN, NUMBERS, COMMONEST) and n > _STABLE
+    ):
         return None
     word, limit, infinity = words
     array = f"{word}[::1]"
-    run = entry_point(_rank, f"void({array}, int64[::1], {array}, {', '.join(['int64'] * 9)})")
+    run = entry_point(_rank, f"void({array}, int64[::1], {array}, {', '.join(['int64'] * 11)})")
     bounds = (outer, n, inner, k, results, -1 if descending else 0, limit, infinity, how)
+    rows = outer * inner
 
     def call(values: Any, indices: Any, source: Any) -> None:
-        run(values, indices, source, *bounds)
+        run(values, indices, source, *bounds, 0, rows)
 
-    return bound(call, run, *bounds)
+    def shared(values: Any, indices: Any, source: Any) -> None:
+        def part(first: int, last: int) -> None:
+            run(values, indices, source, *bounds, first, last)
+
+        parallel_for(rows, part, max(1, _SERIAL // n))
+
+    return shared if rows * n > _SERIAL else bound(call, run, *bounds, 0, rows)
 
 
 @kernel

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from . import searchsorted as searching
 from . import selection
 from .cat_flip_roll_pad import dense
+from .elementwise import Operand
 from .std_sort_order import keys_of, kth_places, select_rows, sort_rows
 from .thread_pool import parallel_for
 from .via_float32 import is_half, widened
@@ -218,6 +220,24 @@ def topk(outs: Any, x: Any, *, k: int, axis: int, largest: bool) -> None:
         order = _unstable(x, axis, largest, k)
     indices[...] = order
     values[...] = _taken(x, order, axis)
+
+
+def greatest_of_rows(x: Any, k: int) -> Any:
+    """The places of the ``k`` greatest elements of each row, in order."""
+    values, places = np.empty((len(x), k), x.dtype), np.empty((len(x), k), np.int64)
+    run = _row_plan(len(x), x.shape[1], k, x.dtype)
+    if run is None:
+        topk((values, places), x, k=k, axis=1, largest=True)
+    else:
+        run(values.reshape(-1), places.reshape(-1), x.reshape(-1))
+    return places
+
+
+@functools.lru_cache(maxsize=64)
+def _row_plan(rows: int, length: int, k: int, dtype: Any) -> Any:
+    outs = [Operand((rows, k), (k, 1), kind) for kind in (dtype, np.dtype(np.int64))]
+    x = Operand((rows, length), (length, 1), dtype)
+    return _topk_plan(outs, (x,), k=k, axis=1, largest=True)
 
 
 def kthvalue(outs: Any, x: Any, *, k: int, axis: int, keepdims: bool) -> None:

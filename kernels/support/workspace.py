@@ -9,17 +9,21 @@ from typing import Any
 
 import numpy as np
 
-_buffers = threading.local()
+_buffers = threading.local()  # of each name: bytes, then size, type and array of the last call
+_NOTHING: tuple[Any, ...] = (None, -1, None, None)
 
 
 def workspace(size: int, dtype: Any, name: str) -> Any:
     """A flat buffer of ``size`` elements that this thread uses again and again."""
-    held = getattr(_buffers, name, None)
+    held, last_size, last_dtype, view = getattr(_buffers, name, _NOTHING)
+    if size == last_size and dtype is last_dtype:
+        return view
     nbytes = max(size, 1) * np.dtype(dtype).itemsize
     if held is None or held.nbytes < nbytes:
         held = np.empty(nbytes, np.uint8)
-        setattr(_buffers, name, held)
-    return held[:nbytes].view(dtype)
+    view = held[:nbytes].view(dtype)
+    setattr(_buffers, name, (held, size, dtype, view))
+    return view
 
 
 LINE = 64  # bytes of a cache line

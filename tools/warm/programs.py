@@ -442,3 +442,50 @@ def compiled() -> None:
         run = torch.compile(step)
         for _ in range(3):
             run(model, optimizer, inputs, target)
+
+
+def _separable(n: int, m: int) -> Any:
+    return nn.Sequential(
+        nn.Conv2d(n, n, 3, 1, 1, groups=n, bias=False), nn.BatchNorm2d(n), nn.ReLU6(),
+        nn.Conv2d(n, m, 1, bias=False), nn.BatchNorm2d(m), nn.Hardswish(),
+    )  # fmt: skip
+
+
+class _Branches(nn.Module):
+    """Convolutions of several windows side by side."""
+
+    def __init__(self, n: int) -> None:
+        super().__init__()
+        self.convolutions = nn.ModuleList([
+            nn.Conv2d(n, 8, 1), nn.Conv2d(n, 8, 3, padding=1), nn.Conv2d(n, 4, 5, padding=2),
+        ])  # fmt: skip
+        self.pool = nn.MaxPool2d(3, 1, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.cat([*(f.relu(each(x)) for each in self.convolutions), self.pool(x)], 1)
+
+
+@_program("depthwise and 1 x 1 convolutions, few channels, resized pictures, boxes that overlap")
+def vision() -> None:
+    x, y = torch.randn(8, 3, 16, 16), torch.randint(0, 4, (8,))
+    for body in (
+        nn.Sequential(_separable(3, 16), _separable(16, 32), nn.AdaptiveAvgPool2d(1)),
+        nn.Sequential(_Branches(3), nn.AvgPool2d(2), _Branches(23), nn.AdaptiveMaxPool2d(1)),
+    ):
+        net = nn.Sequential(body, nn.Flatten(), nn.LazyLinear(4))
+        net(x).logsumexp(1).mean().backward()
+        _train(net, (x,), lambda out: f.cross_entropy(out, y, label_smoothing=0.1),
+               torch.optim.RMSprop(net.parameters()))  # fmt: skip
+    widen = nn.ConvTranspose2d(3, 3, 4, 2, 1, bias=False)
+    difference = widen(x) - f.interpolate(x, scale_factor=2, mode="bilinear")
+    (difference[..., 2:-2, 2:-2].abs().max() < 1).item()
+    f.interpolate(widen(x), size=(16, 16)).mean().backward()
+    boxes = torch.rand(50, 4)
+    boxes[:, 2:] = boxes[:, :2] + boxes[:, 2:]
+    low = torch.max(boxes[:, None, :2], boxes[:, :2])
+    sides = (torch.min(boxes[:, None, 2:], boxes[:, 2:]) - low).clamp(min=0)
+    area = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
+    overlap = sides.prod(2)
+    overlap = overlap / (area[:, None] + area - overlap)
+    order = torch.rand(50).argsort(descending=True)
+    order[1:][(overlap[order[:1]][:, order[1:]] < 0.3).flatten()]

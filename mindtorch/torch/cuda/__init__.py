@@ -25,7 +25,7 @@ from . import _utils as _utils
 
 def is_available() -> bool:
     """Whether there is a CUDA device."""
-    return device_count() > 0
+    return engine.device_count() > 0
 
 
 def device_count() -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Sequence
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 from mindtorch.engine import dtypes, stored_types
 from mindtorch.engine.autograd import inplace, tape
 from mindtorch.engine.aval import aval, broadcast_shapes
+from mindtorch.engine.counted_values import loops as counting
 from mindtorch.engine.devices.device import cpu, meta
 from mindtorch.engine.dtype_support import refuse, refuse_kinds
 from mindtorch.engine.ops import indexing as ops
@@ -21,8 +23,6 @@ from mindtorch.engine.tensor import from_array, full_flat, make
 from mindtorch.engine.transforms import vmap
 
 from .._api.arguments import (
-    as_device,
-    as_dtype,
     as_int,
     check_value,
     normalize_axis,
@@ -33,7 +33,7 @@ from .._api.out_rules import EXACT, SAME_SCALAR_TYPE, Out
 from .._api.publish import FUNCTIONS, function, operand
 from .._api.warn_caller import warn_caller
 from ._places import check_places, check_range, check_slices, source_of
-from .creation import finish, full_like
+from .creation import full_like
 from .indexing import require_same_type, warn_byte_mask
 from .pointwise import scaled_operand
 
@@ -462,6 +462,14 @@ def argwhere(input: Any) -> Any:  # noqa: A002
     return nonzero(input)
 
 
+_FEW_CLASSES = 64  # rows of one_hot that are kept
+
+
+@functools.lru_cache(maxsize=16)
+def _ones_at(count: int) -> Any:
+    return np.eye(count, dtype=np.int64)
+
+
 def one_hot(input: Any, num_classes: int = -1) -> Any:  # noqa: A002
     """Zeros with a 1 at the place that each element names, along a new last axis.
 
@@ -479,14 +487,16 @@ def one_hot(input: Any, num_classes: int = -1) -> Any:  # noqa: A002
         return movement.cast(found, dtype=dtypes.int64)
     array = vmap.known_values(input, vmap.ITEM)
     if not array.size and num_classes <= 0:
-        raise RuntimeError("Can not infer total number of classes from empty input.")
-    greatest = int(array.view(np.uint64).max()) if array.size else -1  # of negative ones, too
-    if greatest >= 1 << 63:
+        raise RuntimeError("Can not infer total number of classes from empty tensor.")
+    least, greatest = counting().extremes(array) if array.size else (0, -1)
+    if least < 0:
         raise RuntimeError("Class values must be non-negative.")
     if num_classes == -1:
         num_classes = greatest + 1
     elif greatest >= num_classes:
         raise RuntimeError("Class values must be smaller than num_classes.")
+    if num_classes <= _FEW_CLASSES:
+        return from_array(_ones_at(num_classes).take(array, 0), input.aval.device)
     result = np.zeros((*array.shape, num_classes), np.int64)
     if array.size:
         result.reshape(-1)[np.arange(array.size) * num_classes + array.reshape(-1)] = 1
@@ -503,29 +513,6 @@ def tril(input: Any, diagonal: int = 0) -> Any:  # noqa: A002
 def triu(input: Any, diagonal: int = 0) -> Any:  # noqa: A002
     """The elements on and above a diagonal, zeros below it."""
     return ops.triu(input, diagonal=operator.index(diagonal))
-
-
-def _define_indices(name: str, find: Any) -> None:
-    about = "The coordinates of a triangle of a matrix, rows above columns."
-
-    @function(method=False, name=name, about=about, constant=True)
-    def body(
-        row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None,
-        layout: Any = None, pin_memory: bool = False, requires_grad: bool = False,
-    ) -> Any:  # fmt: skip
-        kind = dtypes.int64 if dtype is None else as_dtype(dtype)
-        for word, count in (("row", row), ("col", col)):
-            if count < 0:
-                raise RuntimeError(f"{word} must be non-negative, got{count}")
-        if kind.category != dtypes.INTEGER:
-            wrong = dtypes.scalar_type_name(kind)
-            raise NotImplementedError(f"\"{name}\" not implemented for '{wrong}'")
-        places = from_array(np.stack(find(row, offset, col)).astype(kind.np), as_device(device))
-        return finish(places, requires_grad, layout, pin_memory)
-
-
-_define_indices("tril_indices", np.tril_indices)
-_define_indices("triu_indices", np.triu_indices)
 
 
 @function(out=Out(EXACT, shown="aten::diag_embed"), cacheable=True)

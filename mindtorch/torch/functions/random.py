@@ -426,7 +426,7 @@ def bernoulli(input: Any, p: Any = None, *, generator: Any = None, out: Any = No
                 "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error "
                 "message be improved?  If so, please report an enhancement request to PyTorch.)"
             )
-        draws.bernoulli_from(array, values)
+        draws.bernoulli_of_chances(array, values)
 
     inputs = (chance,) if isinstance(chance, EngineTensor) else ()
     if out is not None:
@@ -440,7 +440,7 @@ def bernoulli(input: Any, p: Any = None, *, generator: Any = None, out: Any = No
 
 def _check_weights(weights: Any, one_by_one: bool) -> None:
     """torch's errors, which depend on whether its sampler looks at one weight after another."""
-    if not weights.size:
+    if not weights.size or counting().are_weights(weights):
         return
     valid = np.isfinite(weights) & (weights >= 0)
     if not one_by_one and not valid.all():
@@ -499,7 +499,9 @@ def multinomial(
 
     def fill(array: Any, weights: Any) -> None:
         _check_weights(weights, replacement and num_samples > 1)
-        every = np.broadcast_to(weights, (*array.shape[:-1], weights.shape[-1]))
+        shape, every = (*array.shape[:-1], weights.shape[-1]), weights
+        if weights.shape != shape:
+            every = np.broadcast_to(weights, shape)
         draws.multinomial(array.reshape(-1, num_samples), every, replacement)
 
     shape = (*input.aval.shape[:-1], num_samples)

@@ -212,3 +212,48 @@ def logspace(
     return _spaced(
         "logspace", values, chosen, device, requires_grad, layout, out, pin_memory
     )
+
+
+def _define_indices(name: str, upper: bool) -> None:
+    about = "The coordinates of a triangle of a matrix, rows above columns."
+
+    @function(method=False, name=name, about=about, constant=True)
+    def body(
+        row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None,
+        layout: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+    ) -> Any:  # fmt: skip
+        kind = dtypes.int64 if dtype is None else as_dtype(dtype)
+        for word, count in (("row", row), ("col", col)):
+            if count < 0:
+                raise RuntimeError(f"{word} must be non-negative, got{count}")
+        if kind.category != dtypes.INTEGER:
+            wrong = dtypes.scalar_type_name(kind)
+            raise NotImplementedError(f"\"{name}\" not implemented for '{wrong}'")
+        places = from_array(_coordinates(row, col, offset, upper, kind.np), as_device(device))
+        return finish(places, requires_grad, layout, pin_memory)
+
+
+def _coordinates(row: int, col: int, offset: int, upper: bool, kind: Any) -> Any:
+    """The rows and the columns of a triangle's places, row by row."""
+    rows = np.arange(row)
+    first = np.clip(rows + offset, 0, col) if upper else np.zeros(row, np.int64)
+    last = np.full(row, col) if upper else np.clip(rows + offset + 1, 0, col)
+    ends = np.cumsum(last - first)
+    total = int(ends[-1]) if row else 0
+    found = np.empty((2, total), kind)
+    if total < _LONG_ROWS * row:
+        found[0] = np.repeat(rows, last - first)
+        found[1] = np.arange(total) - np.repeat(ends - last, last - first)
+        return found
+    every, stop = np.arange(col).astype(kind), 0
+    for r, begin, end in zip(range(row), first.tolist(), last.tolist(), strict=True):
+        start, stop = stop, stop + end - begin
+        found[0, start:stop] = r
+        found[1, start:stop] = every[begin:end]
+    return found
+
+
+_LONG_ROWS = 64  # places of a row that are sooner written by themselves
+
+_define_indices("tril_indices", False)
+_define_indices("triu_indices", True)

@@ -251,7 +251,8 @@ def _base_grid(lengths: tuple[int, ...], dtype: Any, align: bool) -> Any:
         if not align:
             steps = steps * dtype.np.type(length - 1) / dtype.np.type(length)
         axes.append(steps)
-    base = np.ones((1, *lengths, len(lengths) + 1), dtype.np)
+    base = np.empty((1, *lengths, len(lengths) + 1), dtype.np)
+    base[..., -1] = 1
     for i, steps in enumerate(axes):
         base[..., len(axes) - 1 - i] = steps.reshape(-1, *[1] * (len(axes) - 1 - i))
     return base.reshape(1, -1, len(lengths) + 1)

@@ -218,6 +218,8 @@ CASES: dict[str, Callable[[Any], Any]] = {
     "kthvalue": lambda t: t.z(3).kthvalue(4),
     "sort_dim": lambda t: t.z(3).sort(1),
     "one_hot_classes": lambda t: t.F.one_hot(t.i(0, 3), 2),
+    "one_hot_nothing": lambda t: t.F.one_hot(t.z(0, dtype="int64")),
+    "one_hot_negative": lambda t: t.F.one_hot(t.i(1, -1), 2),
     "one_hot_type": lambda t: t.F.one_hot(t.z(2)),
     # reductions
     "sum_dim": lambda t: t.z(3).sum(2),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import tracemalloc
 import warnings
 from typing import Any
 
@@ -327,3 +328,32 @@ def test_many_tensors_are_stacked_on_arrays() -> None:
     rows[5].requires_grad_()
     mt.stack(rows)[5].sum().backward()
     assert rows[5].grad.tolist() == [1, 1, 1]
+
+
+def test_a_value_that_is_read_last_lends_its_memory_to_the_result() -> None:
+    """Where it lies as the result does, and nobody asks for it."""
+    functions: Any = {
+        "chain": lambda x, y: ((x - y).abs() * y).exp(),
+        "given": lambda x, y: x.neg() * x,
+        "twice": lambda x, y: (a := x - y, a.neg())[1] + a,
+        "wanted": lambda x, y: ((a := x - y), a * y),
+        "view": lambda x, y: ((a := x - y).t(), a * y),
+        "transposed": lambda x, y: (a := x - y) + a.t(),
+        "part": lambda x, y: (a := x - y)[0] * a,
+        "broadcast": lambda x, y: (x[0] - y[0]).exp() * y,
+        "cast": lambda x, y: (x > y).float() * y,
+    }
+    x, y = mt.randn(700, 700), mt.randn(700, 700)
+    peaks = {}
+    for name, function in functions.items():
+        expected = function(x, y)
+        call = cached(function)
+        for _ in range(2):
+            call(x, y)
+        tracemalloc.start()
+        found = call(x, y)
+        peaks[name] = tracemalloc.get_traced_memory()[1] / x.nbytes
+        tracemalloc.stop()
+        for a, b in zip(outputs_of(found), outputs_of(expected), strict=True):
+            assert a.stride() == b.stride() and a.numpy().tobytes() == b.numpy().tobytes(), name
+    assert peaks["chain"] < 1.1 and peaks["given"] < 1.1 and peaks["twice"] < 2.1

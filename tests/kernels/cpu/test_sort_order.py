@@ -86,6 +86,21 @@ def test_topk_takes_the_same_of_equal_elements(
     assert str(found.values.tolist()) == str(expected.values.tolist())
 
 
+@pytest.mark.parametrize("k", [1, 3, 8, 9])
+@pytest.mark.parametrize("largest", [False, True])
+def test_a_few_of_long_rows_with_and_without_equal_elements(k: int, largest: bool) -> None:
+    """Rows are read once where the order of what is found is not in question."""
+    values = np.random.default_rng(k).standard_normal((90, 1000)).astype(np.float32)
+    values[::7] = np.round(values[::7])  # many are equal
+    values[3, 500:502], values[4, ::100], values[5] = np.nan, -np.inf, 2
+    values[6, 10], values[6, 20], values[8] = 0.0, -0.0, np.arange(1000)
+    values[9] = -values[8]
+    expected = torch.topk(torch.from_numpy(values), k, 1, largest)
+    found = ours.topk(ours.from_numpy(values), k, 1, largest)
+    assert found.indices.tolist() == expected.indices.tolist()
+    assert found.values.numpy().tobytes() == expected.values.numpy().tobytes()
+
+
 def test_a_sort_of_a_middle_axis_orders_each_row() -> None:
     """Rows are gathered for the sort and put back where they were."""
     values = np.random.default_rng(0).integers(0, 5, (3, 40, 2))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -195,3 +196,23 @@ def test_facts_of_types_and_windows_of_arrays() -> None:
     array, part = x.numpy(), x[2:4].numpy()
     array[3] = 9.0
     assert x.tolist()[3] == 9.0 and part.tolist() == [2.0, 9.0]
+
+
+@pytest.mark.parametrize("name", ["tril_indices", "triu_indices"])
+def test_places_of_triangles_lie_row_by_row(name: str) -> None:
+    """Few places are counted out, long rows are written one by one."""
+    for rows, columns in ((0, 3), (3, 0), (1, 5), (6, 4), (5, 150), (150, 5)):
+        for offset in (-7, -1, 0, 2, 8, 149):
+            found = getattr(ours, name)(rows, columns, offset, dtype=ours.int32)
+            expected = getattr(torch, name)(rows, columns, offset, dtype=torch.int32)
+            assert found.dtype is ours.int32 and found.stride() == expected.stride()
+            assert found.tolist() == expected.tolist(), (rows, columns, offset)
+
+
+def test_one_hot_of_few_and_of_many_classes() -> None:
+    for shape in ((), (3,), (2, 3), (0,)):
+        for count in (5, 64, 65):
+            classes = torch.arange(max(1, math.prod(shape)))[: math.prod(shape)].reshape(shape) % 5
+            expected = torch.nn.functional.one_hot(classes, count)
+            found = ours.nn.functional.one_hot(ours.tensor(classes.numpy()), count)
+            assert found.tolist() == expected.tolist() and found.stride() == expected.stride()
