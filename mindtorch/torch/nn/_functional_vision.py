@@ -158,7 +158,7 @@ def interpolate(
         return movement.in_format_of(input, made)
     if input.dim() in _MODES and mode in _MODES[input.dim()]:
         return _resize(input, old, new, scales, mode, bool(align_corners))
-    if mode in _NEEDS and input.dim() in (3, 4, 5):
+    if mode in _NEEDS and mode != "bicubic" and input.dim() in (3, 4, 5):
         raise NotImplementedError(
             f"Got {input.dim()}D input, but {mode} mode needs {_NEEDS[mode]}D input"
         )

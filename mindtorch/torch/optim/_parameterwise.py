@@ -25,7 +25,13 @@ def check_rate(lr: Any) -> None:
 
 
 def check_not_negative(name: str, value: Any) -> None:
-    if not value >= 0.0:
+    if not 0.0 <= value:  # noqa: SIM300
+        raise ValueError(f"Invalid {name}: {value}")
+
+
+def refuse_negative(name: str, value: Any) -> None:
+    """:func:`check_not_negative`, but nan passes: SGD's."""
+    if value < 0.0:
         raise ValueError(f"Invalid {name}: {value}")
 
 

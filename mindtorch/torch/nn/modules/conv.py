@@ -22,6 +22,11 @@ __all__ = [
 class _ConvNd(Module):
     """What all convolutions share: arguments, weight and bias."""
 
+    __constants__ = [
+        "stride", "padding", "dilation", "groups", "padding_mode", "output_padding",
+        "in_channels", "out_channels", "kernel_size",
+    ]  # fmt: skip
+
     _spatial = 0
     weight: Any
     bias: Any

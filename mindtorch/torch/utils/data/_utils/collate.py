@@ -1,5 +1,6 @@
 """How a list of samples becomes a batch."""
 
+from mindtorch.torch.utils.data.collate import _MESSAGE as default_collate_err_msg_format
 from mindtorch.torch.utils.data.collate import NOT_NUMERIC as np_str_obj_array_pattern  # noqa: N811
 from mindtorch.torch.utils.data.collate import collate as collate
 from mindtorch.torch.utils.data.collate import collate_float_fn as collate_float_fn
