@@ -40,15 +40,19 @@ def _named(kernel: Any) -> frozenset[str] | None:
     return None if any(p.kind is p.VAR_KEYWORD for p in known.values()) else frozenset(known)
 
 
-def _require_same_dtype(
-    x: Aval, weight: Aval, bias: Aval | None, in_library: bool, transposed: bool
-) -> None:
+def require_same_dtype(
+    x: Aval, weight: Aval, bias: Aval | None, stride: Ints, dilation: Ints, groups: int,
+    transposed: bool, bias_first: bool,
+) -> None:  # fmt: skip
     """Input and parameters have one element type: torch's errors otherwise.
 
     Args:
-        in_library: torch has oneDNN compute it, which says the error itself.
+        bias_first: the bias's type is compared before all others.
     """
-    if bias is not None and bias.dtype is not x.dtype and not transposed:
+    if x.dtype is weight.dtype and (bias is None or bias.dtype is x.dtype):
+        return
+    in_library = _in_library(x, weight, stride, dilation, groups)
+    if bias is not None and bias.dtype is not x.dtype and bias_first:
         raise RuntimeError(
             f"Input type ({dtypes.c_name(x.dtype)}) and bias type ({dtypes.c_name(bias.dtype)}) "
             "should be the same"
@@ -140,9 +144,7 @@ def check_convolution(
         )
     if transposed and x.size and 0 in weight.shape[2:]:
         _refuse_kernel(weight.shape, transposed)
-    if x.dtype is not weight.dtype or (bias is not None and bias.dtype is not x.dtype):
-        in_library = _in_library(x, weight, stride, dilation, groups)
-        _require_same_dtype(x, weight, bias, in_library, transposed)
+    require_same_dtype(x, weight, bias, stride, dilation, groups, transposed, not transposed)
 
 
 def _refuse_kernel(shape: Shape, transposed: bool) -> NoReturn:

@@ -388,6 +388,7 @@ def _bags(x: Any, offsets: Any, include_last: bool) -> tuple[Any, Any]:
         raise ValueError("offsets has to be a 1D Tensor but got None")
     if offsets.dim() != 1:
         raise ValueError("offsets has to be a 1D Tensor")
+    _require_indices(offsets)
     starts = offsets.array().astype(np.int64)
     if include_last and not starts.size:
         raise RuntimeError("include_last_offset: number of offset should be at least 1")

@@ -339,6 +339,11 @@ def huber_loss(
     reduction = chosen_reduction(None, None, reduction)
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    if input.aval.dtype.category < dtypes.FLOAT <= target.aval.dtype.category:
+        raise RuntimeError(
+            f"result type {dtypes.scalar_type_name(target.aval.dtype)} can't be cast to the "
+            f"desired output type {dtypes.scalar_type_name(input.aval.dtype)}"
+        )
     require_floats(input.aval, "huber_cpu")
     loss = ops.huber(input, target, constant(float(delta)))
     if weight is not None:

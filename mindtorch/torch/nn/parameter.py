@@ -11,7 +11,7 @@ from mindtorch.engine.devices.device import Device
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import change_class
 
-from .._api.arguments import as_device, as_dtype
+from .._api.arguments import as_device, as_dtype, as_shape
 from .._api.invalid_arguments import type_name
 from .._api.torch_function_mode import disabled_torch_function_impl
 from .._tensor import shared_memory
@@ -159,7 +159,7 @@ class UninitializedTensorMixin:
         """Become an ordinary (uninitialised) tensor of this shape."""
         dtype = self.aval.dtype if dtype is None else as_dtype(dtype)
         device = self.aval.device if device is None else as_device(device)
-        shape = (shape,) if isinstance(shape, int) else tuple(shape)
+        shape = as_shape((shape,), "empty")
         made = new_empty(aval(shape, dtype, None, device))
         self.data = made
         change_class(self, self.cls_to_become)

@@ -196,7 +196,7 @@ class _ConvTransposeNd(_ConvNd):
         if output_size is None:
             return self.output_padding
         spatial = self._spatial
-        wanted = list(output_size)
+        wanted = output_size
         if len(wanted) == input.dim() and len(wanted) > spatial:
             wanted = wanted[-spatial:]
         if len(wanted) != spatial:

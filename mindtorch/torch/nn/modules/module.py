@@ -21,7 +21,7 @@ from ..parameter import Buffer, Parameter
 from ._backward_hooks import hook_last_node, passage
 from ._changes import ChangesMixin
 from ._compiled_parts import call_compiled, forward_of
-from ._state import EXTRA_STATE_KEY, StateMixin, _IncompatibleKeys
+from ._state import EXTRA_STATE_KEY, StateMixin, _IncompatibleKeys, _WrappedHook  # noqa: F401
 
 __all__ = [
     "EXTRA_STATE_KEY", "Module", "_IncompatibleKeys", "register_module_backward_hook",

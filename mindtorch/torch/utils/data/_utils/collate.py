@@ -13,4 +13,7 @@ from mindtorch.torch.utils.data.collate import default_collate as default_collat
 from mindtorch.torch.utils.data.collate import default_collate_fn_map as default_collate_fn_map
 from mindtorch.torch.utils.data.collate import default_convert as default_convert
 
-__all__ = ["collate", "default_collate", "default_convert", "np_str_obj_array_pattern"]
+__all__ = [
+    "collate", "default_collate", "default_collate_err_msg_format", "default_convert",
+    "np_str_obj_array_pattern",
+]  # fmt: skip
