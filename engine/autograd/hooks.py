@@ -13,6 +13,8 @@ from ..tensor import Tensor
 class RemovableHandle:
     """Removes a hook. Usable as a context."""
 
+    __module__ = "mindtorch.torch.utils.hooks"
+
     _ids = itertools.count()
 
     def __init__(self, hooks: dict[int, Any]) -> None:

@@ -32,12 +32,12 @@ def pooled_shape(
     """The shape of the windows; torch's errors where there are none."""
     if 0 in stride:
         raise RuntimeError("stride should not be zero")
-    for what, letter, sizes in (("kernel size", "k", kernel), ("stride", "d", stride)):
-        if any(n <= 0 for n in sizes):
-            planes = (1, *sizes)[-max(len(sizes), 2) :]  # signals are planes of one row
+    for what, letter, given in (("kernel size", "k", kernel), ("stride", "d", stride)):
+        if any(n <= 0 for n in given):
+            planes = (1, *given)[-max(len(given), 2) :]  # signals are planes of one row
             axes = "THW"[-len(planes) :]
-            listed = " ".join(f"{letter}{a}: {n}" for a, n in zip(axes, planes, strict=True))
-            raise RuntimeError(f"{what} should be greater than zero, but got {listed}")
+            shown = " ".join(f"{letter}{a}: {n}" for a, n in zip(axes, planes, strict=True))
+            raise RuntimeError(f"{what} should be greater than zero, but got {shown}")
     if any(d <= 0 for d in dilation):
         names = ("dilationT: ", "dilationH: ", "dilationW: ")[-len(dilation) :]
         listed = " ".join(f"{name}{d}" for name, d in zip(names, dilation, strict=True))

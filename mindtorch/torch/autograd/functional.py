@@ -364,7 +364,7 @@ def _by_columns(
 
     def checked(*xs: Any) -> Any:
         result = func(*xs)
-        _as_tuple(result, "outputs of the user-provided function", "jacobian")
+        _as_tuple(result, "outputs", "None")
         return result
 
     if not several:

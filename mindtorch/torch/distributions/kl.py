@@ -419,7 +419,8 @@ def _ends(d: Any) -> tuple[Any, Any]:
 
 
 def _across(p: Any, q: Any) -> Any:
-    result = -p.entropy() - _LOG_DENSITY[type(q)](p, q)
+    density = next(_LOG_DENSITY[kind] for kind in type(q).__mro__ if kind in _LOG_DENSITY)
+    result = -p.entropy() - density(p, q)
     (low, high), (least, most) = _ends(p), _ends(q)
     low, high = torch.as_tensor(low), torch.as_tensor(high)
     outside = torch.zeros_like(result) + (low < least) + (high > most)

@@ -176,8 +176,7 @@ def infer_array(data: Any, dtype: Any) -> Any:
     except (OverflowError, ValueError) as error:
         raise ValueError("Overflow when unpacking long long") from error
     if array.dtype == object or array.dtype.kind in "USV":
-        numbers = given is dtypes.bool_ and _of_numbers(array)
-        wrong = None if numbers else _invalid_element(data, given)
+        wrong = _invalid_element(data, given, array)
         if wrong is None:
             return array.astype(np.bool_)
         if not isinstance(wrong, ValueError) or given is None or given.category != dtypes.FLOAT:
@@ -278,7 +277,9 @@ def _of_numbers(array: Any) -> bool:
     return all(isinstance(x, (int, float, complex)) for x in array.reshape(-1))
 
 
-def _invalid_element(data: Any, dtype: Any = None) -> Exception:
+def _invalid_element(data: Any, dtype: Any, array: Any) -> Exception | None:
+    if dtype is dtypes.bool_ and _of_numbers(array):
+        return None
     first = data
     while isinstance(first, (list, tuple)) and first:
         first = first[0]

@@ -31,7 +31,7 @@ __all__ = [
 _PLACES = {"kernel_size": 2, "stride": 3, "padding": 4, "dilation": 5}
 
 
-def _ints(value: Any, count: int, name: str, function: str) -> tuple[int, ...]:
+def ints_of_axes(value: Any, count: int, name: str, function: str) -> tuple[int, ...]:
     if isinstance(value, bool):
         raise TypeError(
             f"{function}(): argument '{name}' (position {_PLACES[name]}) must be tuple of ints, "
@@ -73,10 +73,10 @@ def _windows(
     kernel_size: Any, stride: Any, spatial: int, name: str
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Sizes and steps of windows; without steps they stand side by side."""
-    kernel = _ints(kernel_size, spatial, "kernel_size", name)
+    kernel = ints_of_axes(kernel_size, spatial, "kernel_size", name)
     if stride is None or (isinstance(stride, (list, tuple)) and not stride):
         return kernel, kernel
-    return kernel, _ints(stride, spatial, "stride", name)
+    return kernel, ints_of_axes(stride, spatial, "stride", name)
 
 
 def _check_line(kernel: int, stride: int, padding: int, dilation: int, length: int) -> None:
@@ -116,7 +116,7 @@ def _check_full(spatial: int, shape: tuple[int, ...]) -> None:
         )
 
 
-def _batched(x: Any, spatial: int, message: str) -> tuple[Any, bool]:
+def with_batch(x: Any, spatial: int, message: str) -> tuple[Any, bool]:
     if x.aval.ndim == spatial + 2:
         return x, True
     if x.aval.ndim == spatial + 1:
@@ -124,14 +124,14 @@ def _batched(x: Any, spatial: int, message: str) -> tuple[Any, bool]:
     raise RuntimeError(message)
 
 
-def _unbatch(x: Any, batched: bool) -> Any:
+def without_batch(x: Any, batched: bool) -> Any:
     return x if batched else movement.squeeze(x, axes=(0,))
 
 
 def _pooled(x: Any, batched: bool, spatial: int, kind: str) -> Any:
     """Without the batch's axis where the input had none; torch pools lines as planes."""
     label = "SqueezeBackward1" if spatial == 1 else f"{kind.format(spatial)}Backward0"
-    return tape.named(_unbatch(x, batched), label)
+    return tape.named(without_batch(x, batched), label)
 
 
 def _max_pool(
@@ -147,8 +147,8 @@ def _max_pool(
             "max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for "
             f"input, but got:{list(x.aval.shape)}"
         )
-    pads = _ints(padding, spatial, "padding", name)
-    dilations = _ints(dilation, spatial, "dilation", name)
+    pads = ints_of_axes(padding, spatial, "padding", name)
+    dilations = ints_of_axes(dilation, spatial, "dilation", name)
     if not isinstance(ceil_mode, bool):
         raise TypeError(
             f"{name}(): argument 'ceil_mode' (position 6) must be bool, not {type_name(ceil_mode)}"
@@ -156,7 +156,7 @@ def _max_pool(
     around = zip(pads, kernel, dilations, strict=True)
     if all(0 <= 2 * p <= d * (k - 1) + 1 for p, k, d in around):
         _check_full(spatial, x.aval.shape)
-    x, batched = _batched(x, spatial, message)
+    x, batched = with_batch(x, spatial, message)
     if spatial == 1 and not ceil_mode:
         _check_line(kernel[0], strides[0], pads[0], dilations[0], x.aval.shape[-1])
     flat = spatial == 1 and places_too and not x.aval.dtype.is_floating_point
@@ -170,7 +170,7 @@ def _max_pool(
     if flat:
         values, places = (movement.squeeze(each, axes=(2,)) for each in (values, places))
     values = _pooled(values, batched, spatial, "MaxPool{}DWithIndices")
-    return values, _unbatch(places, batched)
+    return values, without_batch(places, batched)
 
 
 def _define_max_pool(spatial: int) -> tuple[Any, Any]:
@@ -246,9 +246,9 @@ def _avg_pool(
             f"Expected 2 to 3 dimensions, but got {x.aval.ndim}-dimensional tensor for argument "
             "#1 'self' (while checking arguments for avg_pool1d)"
         )
-    pads = _ints(padding, spatial, "padding", name)
+    pads = ints_of_axes(padding, spatial, "padding", name)
     _check_averaged(spatial, x.aval.shape)
-    x, batched = _batched(
+    x, batched = with_batch(
         x, spatial,
         f"non-empty {spatial + 1}D or {spatial + 2}D (batch mode) tensor expected for input",
     )  # fmt: skip
@@ -371,7 +371,7 @@ def _adaptive(op: Any, name: str, spatial: int, x: Any, output_size: Any) -> tup
                 f"{name}(): Expected input to have non-zero size for non-batch dimensions, but "
                 f"input has sizes {list(x.aval.shape)} with dimension {i} being empty"
             )
-    x, batched = _batched(x, spatial, message)
+    x, batched = with_batch(x, spatial, message)
     lengths = zip(wanted, x.aval.shape[2:], strict=True)
     size = tuple(n if w is None else as_index(w) for w, n in lengths)
     if any(n < 0 for n in size):
@@ -398,7 +398,7 @@ def _define_adaptive_avg(spatial: int) -> Any:
     def pool(input: Any, output_size: Any) -> Any:  # noqa: A002
         x, batched = _adaptive(ops.adaptive_avg_pool, name, spatial, input, output_size)
         if spatial > 1 and x.aval.shape[2:] == (1,) * spatial:  # torch takes the mean
-            return tape.named(_unbatch(x, batched), "MeanBackward1")
+            return tape.named(without_batch(x, batched), "MeanBackward1")
         return _pooled(x, batched, spatial, "AdaptiveAvgPool{}D")
 
     _named(pool, name, "Means over as many windows as ``output_size`` says.")
@@ -419,7 +419,7 @@ def _define_adaptive_max(spatial: int) -> tuple[Any, Any]:
     def with_indices(input: Any, output_size: Any, return_indices: bool = False) -> Any:  # noqa: A002
         pair, batched = _adaptive(ops.adaptive_max_pool, name, spatial, input, output_size)
         values = _pooled(pair[0], batched, spatial, "AdaptiveMaxPool{}D")
-        return values, _unbatch(pair[1], batched)
+        return values, without_batch(pair[1], batched)
 
     def pool(input: Any, output_size: Any, return_indices: bool = False) -> Any:  # noqa: A002
         pair = with_indices(input, output_size)

@@ -17,12 +17,12 @@ from mindtorch.engine.transforms.autocast import FULL
 from .._api.arguments import require_tensor
 from .._api.publish import FUNCTIONAL, functional
 from ._functional_pooling import (
-    _batched,
-    _ints,
-    _unbatch,
+    ints_of_axes,
     max_pool1d,
     max_pool2d,
     max_pool3d,
+    with_batch,
+    without_batch,
 )
 
 __all__ = [
@@ -135,9 +135,9 @@ def _unpool(
     x.size()  # which torch asks for first
     if spatial > 1:
         require_tensor(indices, name, "indices", 2)
-    kernel = _ints(kernel_size, spatial, "kernel_size", name)
-    strides = kernel if stride is None else _ints(stride, spatial, "stride", name)
-    pads = _ints(padding, spatial, "padding", name)
+    kernel = ints_of_axes(kernel_size, spatial, "kernel_size", name)
+    strides = kernel if stride is None else ints_of_axes(stride, spatial, "stride", name)
+    pads = ints_of_axes(padding, spatial, "padding", name)
     if indices.aval.shape != x.aval.shape:
         more = [1] if spatial == 1 else []  # torch pools with one more axis, of length 1
         raise RuntimeError(
@@ -150,12 +150,12 @@ def _unpool(
         found = f" but got: {dtypes.scalar_type_name(indices.aval.dtype)}" if spatial < 3 else ""
         raise RuntimeError(f"elements in indices should be type int64{found}")
     line = spatial == 1  # torch adds an axis to signals
-    x, batched = _batched(
+    x, batched = with_batch(
         x, spatial,
         f"Input to max_unpooling{spatial + line}d should be a {spatial + 1 + line}d or "
         f"{spatial + 2 + line}d Tensor, but got a tensor with {x.aval.ndim + line} dimensions.",
     )  # fmt: skip
-    indices, _ = _batched(indices, spatial, "indices and input have different ranks")
+    indices, _ = with_batch(indices, spatial, "indices and input have different ranks")
     refuse_kinds(f"max_unpool{max(spatial, 2)}d", x.aval, "bool whole complex")
     count = 1
     for n in size:
@@ -168,7 +168,7 @@ def _unpool(
             f"Found an invalid max index: {wrong[-1]} (output volumes are of size {volume})"
         )
     shape = (*x.aval.shape[:2], *size)
-    return _unbatch(ops.unpool(x, indices, shape=shape), batched)
+    return without_batch(ops.unpool(x, indices, shape=shape), batched)
 
 
 def max_unpool1d(

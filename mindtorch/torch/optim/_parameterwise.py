@@ -154,7 +154,7 @@ class ParameterwiseOptimizer(Optimizer):
     _recorded, _unrecorded = enable_grad()(_groups), no_grad()(_groups)
 
     def _step_group(self, group: dict[str, Any], given: Any) -> None:
-        maximize = group.get("maximize")
+        maximize = bool(group.get("maximize"))
         self._refuse_sparse(group, given)
         for p in group["params"]:
             grad = p._grad if given is None else given[id(p)]

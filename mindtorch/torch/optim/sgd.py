@@ -80,7 +80,7 @@ class SGD(ParameterwiseOptimizer):
 
     def _step_group(self, group: dict[str, Any], given: Any) -> None:
         update, settings, fused = self._update_of(group), self._settings(group), self._fused(group)
-        maximize = group["maximize"]
+        maximize = bool(group["maximize"])
         if given is None and fused.unchanged(update, self.state, group["params"]):
             fused.again(maximize, settings)
             return

@@ -33,17 +33,17 @@ class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpec
     __str__ = __repr__
 
 
-class _WrappedHook:
+class WrappedHook:
     """A hook of loading, which may be given the module first and does not keep it alive.
 
     Its name, place and state are those that PyTorch writes into files of whole modules.
     """
 
-    __module__ = "mindtorch.torch.nn.modules.module"
+    __module__, __qualname__ = "mindtorch.torch.nn.modules.module", "_WrappedHook"
 
     def __init__(self, hook: Any, module: Any = None) -> None:
+        functools.update_wrapper(self, hook)  # first: it copies the attributes of objects
         self.hook = hook
-        functools.update_wrapper(self, hook)
         self.with_module = module is not None
         if self.with_module:
             self.module = weakref.ref(module)
@@ -215,7 +215,7 @@ class StateMixin:
     def _register_load_state_dict_pre_hook(
         self, hook: Any, with_module: bool = False
     ) -> RemovableHandle:
-        entry = _WrappedHook(hook, self if with_module else None)
+        entry = WrappedHook(hook, self if with_module else None)
         return RemovableHandle.add(self._load_state_dict_pre_hooks, entry)
 
     def register_load_state_dict_pre_hook(self, hook: Any) -> RemovableHandle:

@@ -8,7 +8,6 @@ import numpy as np
 
 import mindtorch.torch as torch
 from mindtorch.engine.autograd import tape
-from mindtorch.engine.dtypes import scalar_type_name
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array
 
@@ -133,11 +132,11 @@ def pack_padded_sequence(
         lengths = torch.as_tensor(lengths, dtype=torch.int64)
     require_tensor(input, "_pack_padded_sequence", "input", 1)
     order, batch = None, input.size(0 if batch_first else 1)
-    if lengths.dim() != 1 or lengths.dtype is not torch.int64:
-        kind = scalar_type_name(lengths.dtype)
+    lengths = lengths.to(torch.int64)
+    if lengths.dim() != 1:
         raise RuntimeError(
             f"'lengths' argument should be a 1D CPU int64 tensor, but got {lengths.dim()}D cpu "
-            f"{kind} tensor"
+            "Long tensor"
         )
     sizes = lengths.array()
     if not input.aval.size:

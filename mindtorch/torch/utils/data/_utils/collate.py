@@ -1,6 +1,5 @@
 """How a list of samples becomes a batch."""
 
-from mindtorch.torch.utils.data.collate import _MESSAGE as default_collate_err_msg_format
 from mindtorch.torch.utils.data.collate import NOT_NUMERIC as np_str_obj_array_pattern  # noqa: N811
 from mindtorch.torch.utils.data.collate import collate as collate
 from mindtorch.torch.utils.data.collate import collate_float_fn as collate_float_fn
@@ -10,6 +9,9 @@ from mindtorch.torch.utils.data.collate import collate_numpy_scalar_fn as collat
 from mindtorch.torch.utils.data.collate import collate_str_fn as collate_str_fn
 from mindtorch.torch.utils.data.collate import collate_tensor_fn as collate_tensor_fn
 from mindtorch.torch.utils.data.collate import default_collate as default_collate
+from mindtorch.torch.utils.data.collate import (
+    default_collate_err_msg_format as default_collate_err_msg_format,
+)
 from mindtorch.torch.utils.data.collate import default_collate_fn_map as default_collate_fn_map
 from mindtorch.torch.utils.data.collate import default_convert as default_convert
 
