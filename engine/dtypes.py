@@ -272,6 +272,17 @@ def scalar_type_name(dtype: DType) -> str:
     return _SCALAR_TYPE_NAMES[dtype.name]
 
 
+_LEGACY_TENSORS = (
+    "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64",
+)  # fmt: skip
+
+
+def tensor_type_name(dtype: DType) -> str:
+    """What torch's C code calls CPU tensors of a type: torch.FloatTensor, CPUBFloat16Type."""
+    name = scalar_type_name(dtype)
+    return f"torch.{name}Tensor" if dtype.name in _LEGACY_TENSORS else f"CPU{name}Type"
+
+
 _C_NAMES = {
     "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short int",
     "int32": "int", "int64": "long int", "uint16": "short unsigned int", "uint32": "unsigned int",

@@ -167,19 +167,24 @@ class Pass:
             if gradients is None:  # a leaf with hooks that has had its turn
                 continue
             self.node = node
-            if self.targets is None:
-                if node.hooks is not None:
-                    run_result_hooks(node, gradients)
-                    run_pre_hooks(node, gradients)
-                visited = True
-            else:
-                visited = self._capture_or_visit(node, gradients)
-            if not visited:
-                self._used(node)
-            elif type(node) is AccumulateGrad:
-                self.add_to_leaf(node, gradients)
-            else:
-                self._visit(node, gradients)
+            try:
+                if self.targets is None:
+                    if node.hooks is not None:
+                        run_result_hooks(node, gradients)
+                        run_pre_hooks(node, gradients)
+                    visited = True
+                else:
+                    visited = self._capture_or_visit(node, gradients)
+                if not visited:
+                    self._used(node)
+                elif type(node) is AccumulateGrad:
+                    self.add_to_leaf(node, gradients)
+                else:
+                    self._visit(node, gradients)
+            except Exception:
+                if anomaly.enabled:
+                    _tell_the_caller(node)
+                raise
             if saved_tensor_hooks:
                 set_hooks_of_thread(hooks)  # those that the node's rule or hooks entered are left
         if self.trace is not None:
@@ -431,9 +436,9 @@ def _uses_of_leaves(roots: list[Any], every: bool) -> dict[int, int]:
 
 def _tell_the_caller(node: Any) -> None:
     """Warn with the lines that called the node's op, where the mode was on then, too."""
-    name, known = node.name().rpartition(":")[2], getattr(node, "metadata", None) or {}
+    name, known = node.name(), getattr(node, "metadata", None) or {}
     if "traceback_" in known:
-        text = f"Traceback of forward call that caused the error:\n{known['traceback_']}"
+        text = f"Traceback of forward call that caused the error:\n{''.join(known['traceback_'])}"
     else:
         text = (
             "No forward pass information available. Enable detect anomaly during forward pass for "
@@ -449,7 +454,6 @@ def _refuse_nan(node: Any, results: Sequence[Any]) -> None:
         stored = result._values() if result is not None and result._sparse else result
         data = None if stored is None else _elements(stored)
         if data is not None and (data != data).any():
-            _tell_the_caller(node)
             raise RuntimeError(
                 f"Function '{node.name()}' returned nan values in its {index}th output."
             )

@@ -10,13 +10,15 @@ from typing import Any
 from ..tensor import Tensor
 
 
-class HookHandle:
+class RemovableHandle:
     """Removes a hook. Usable as a context."""
+
+    __module__ = "mindtorch.torch.utils.hooks"
 
     _ids = itertools.count()
 
     def __init__(self, hooks: dict[int, Any]) -> None:
-        self.id = next(HookHandle._ids)
+        self.id = next(RemovableHandle._ids)
         self.hooks = weakref.ref(hooks) if hasattr(hooks, "__weakref__") else (lambda: hooks)
 
     def remove(self) -> None:
@@ -24,14 +26,14 @@ class HookHandle:
         if hooks is not None:
             hooks.pop(self.id, None)
 
-    def __enter__(self) -> HookHandle:
+    def __enter__(self) -> RemovableHandle:
         return self
 
     def __exit__(self, *exception: object) -> None:
         self.remove()
 
 
-def add_hook(node: Any, place: Any, hook: Callable[..., Any]) -> HookHandle:
+def add_hook(node: Any, place: Any, hook: Callable[..., Any]) -> RemovableHandle:
     """Register ``hook`` on a node: "pre" and "post", or the index of a result.
 
     One that has an attribute ``runs_last`` stays behind those that are registered later.
@@ -40,7 +42,7 @@ def add_hook(node: Any, place: Any, hook: Callable[..., Any]) -> HookHandle:
         node.hooks = {}
     type(node).had_hooks = True
     hooks = node.hooks.setdefault(place, {})
-    handle = HookHandle(hooks)
+    handle = RemovableHandle(hooks)
     hooks[handle.id] = hook
     for key in [key for key, each in hooks.items() if hasattr(each, "runs_last")]:
         hooks[key] = hooks.pop(key)

@@ -302,6 +302,8 @@ class AccumulateGrad:
     def __init__(self, variable: Tensor) -> None:
         self.variable_reference = LeafReference(variable)
         self.hooks: dict[Any, Any] | None = None
+        if anomaly.enabled:
+            anomaly.note_node(self)
 
     def __getattr__(self, name: str) -> Any:
         if name == "metadata":

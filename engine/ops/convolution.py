@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 from collections.abc import Callable
 from typing import Any, NoReturn
 
 from .. import dtypes
 from ..aval import Aval, Shape, aval
-from ..dtype_support import without
+from ..dtype_support import refuse, without
 from ..op import Op, find_kernel
 from ..result_strides import follow_images
 from .elementwise import conj
@@ -39,19 +40,57 @@ def _named(kernel: Any) -> frozenset[str] | None:
     return None if any(p.kind is p.VAR_KEYWORD for p in known.values()) else frozenset(known)
 
 
-def require_same_dtype(x: Aval, weight: Aval, bias: Aval | None) -> None:
-    """Input and parameters have one element type: torch's errors otherwise."""
-    for name, other in (("bias", bias), ("weight", weight)):
-        if other is not None and other.dtype is not x.dtype:
-            if name == "weight":
-                raise RuntimeError(
-                    f"expected scalar type {dtypes.scalar_type_name(x.dtype)} but found "
-                    f"{dtypes.scalar_type_name(weight.dtype)}"
-                )
+def require_same_dtype(
+    x: Aval, weight: Aval, bias: Aval | None, stride: Ints, dilation: Ints, groups: int,
+    transposed: bool, bias_first: bool,
+) -> None:  # fmt: skip
+    """Input and parameters have one element type: torch's errors otherwise.
+
+    Args:
+        bias_first: the bias's type is compared before all others.
+    """
+    if x.dtype is weight.dtype and (bias is None or bias.dtype is x.dtype):
+        return
+    in_library = _in_library(x, weight, stride, dilation, groups)
+    if bias is not None and bias.dtype is not x.dtype and bias_first:
+        raise RuntimeError(
+            f"Input type ({dtypes.c_name(x.dtype)}) and bias type ({dtypes.c_name(bias.dtype)}) "
+            "should be the same"
+        )
+    for name, other in (("weight", weight), ("bias", bias)):
+        if other is None or other.dtype is x.dtype:
+            continue
+        if x.dtype.is_complex or in_library:
+            end = " or input should be a MKLDNN tensor and weight is a dense tensor"
             raise RuntimeError(
-                f"Input type ({dtypes.c_name(x.dtype)}) and {name} type "
-                f"({dtypes.c_name(other.dtype)}) should be the same"
+                f"Input type ({dtypes.tensor_type_name(x.dtype)}) and {name} type "
+                f"({dtypes.tensor_type_name(other.dtype)}) should be the same"
+                f"{'' if x.dtype.is_complex else end}"
             )
+        spatial = x.ndim - 2
+        if transposed and x.dtype.category < dtypes.FLOAT and x.dtype is not dtypes.int64:
+            refuse(f"slow_conv_transpose{max(spatial, 2)}d_out_cpu", x.dtype)
+        if x.dtype is dtypes.bool_:
+            refuse("slow_conv2d_cpu" if spatial < 3 else "compute_columns3d", x.dtype)
+        raise RuntimeError(
+            f"expected scalar type {dtypes.scalar_type_name(x.dtype)} but found "
+            f"{dtypes.scalar_type_name(other.dtype)}"
+        )
+
+
+def _in_library(x: Aval, weight: Aval, stride: Ints, dilation: Ints, groups: int) -> bool:
+    """Whether torch leaves a convolution to oneDNN, on one thread."""
+    if x.dtype in (dtypes.float16, dtypes.bfloat16):
+        return True
+    images = (*x.shape[:2], *[1] * (x.ndim == 3), *x.shape[2:])  # signals are images of one row
+    kernel = (1, *weight.shape[2:])[-2:]
+    stepped = any(s != 1 for s in (*stride, *dilation))
+    large = math.prod(images[:4]) > 20480 or min(kernel) > 3
+    return (
+        x.dtype is dtypes.float32
+        and (stepped or x.shape[0] >= 16 or kernel != (1, 1))
+        and (groups > 1 or large or x.shape[0] > 1)
+    )
 
 
 def output_length(n: int, kernel: int, stride: int, padding: int, dilation: int) -> int:
@@ -105,7 +144,7 @@ def check_convolution(
         )
     if transposed and x.size and 0 in weight.shape[2:]:
         _refuse_kernel(weight.shape, transposed)
-    require_same_dtype(x, weight, bias)
+    require_same_dtype(x, weight, bias, stride, dilation, groups, transposed, not transposed)
 
 
 def _refuse_kernel(shape: Shape, transposed: bool) -> NoReturn:

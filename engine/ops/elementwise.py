@@ -163,8 +163,8 @@ def op_of_power(x: Any, exponent: Any) -> Op | None:
         op = _PRODUCTS.get(exponent) or _ROOTS.get(exponent)
         fits = op is power_two or not (
             kind.is_complex
-            or (exponent == 3 and kind is dtypes.bfloat16)
-            or (exponent == -2 and kind.itemsize == 2)
+            # torch's library computes those of float16, whose roots of -infinity are no nan
+            or (exponent in (-2, 0.5, -0.5) and kind is dtypes.float16)
         )
         return op if fits and type(exponent) in (int, float) else None
     return _PRODUCTS.get(exponent) if type(exponent) is int else None

@@ -26,7 +26,7 @@ def _embedding_aval(
     if index.dtype not in (dtypes.int64, dtypes.int32):
         raise RuntimeError(
             "Expected tensor for argument #1 'indices' to have one of the following scalar types: "
-            f"Long, Int; but got torch.{dtypes.scalar_type_name(index.dtype)}Tensor instead "
+            f"Long, Int; but got {dtypes.tensor_type_name(index.dtype)} instead "
             "(while checking arguments for embedding)"
         )
     return aval((*index.shape, weight.shape[1]), weight.dtype, None, weight.device)

@@ -117,9 +117,9 @@ matmul.saves_second_first = True
 def _linear_aval(x: Aval, weight: Aval, bias: Aval | None) -> Aval:
     if weight.ndim != 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {weight.ndim}D")
-    if x.dtype is not weight.dtype:
-        if bias is None:
-            check_same_type(x, weight)
+    # torch's addmm checks types first, its matmul, which takes the others, shapes
+    fused = bias is not None and (x.ndim <= 2 or x.contiguous)
+    if x.dtype is not weight.dtype and fused:
         raise RuntimeError(
             f"mat1 and mat2 must have the same dtype, but got {scalar_type_name(x.dtype)} and "
             f"{scalar_type_name(weight.dtype)}"
@@ -133,6 +133,7 @@ def _linear_aval(x: Aval, weight: Aval, bias: Aval | None) -> Aval:
             f"mat1 and mat2 shapes cannot be multiplied ({math.prod(x.shape[:-1])}x{x.shape[-1]} "
             f"and {weight.shape[1]}x{weight.shape[0]})"
         )
+    check_same_type(x, weight)
     if bias is not None and bias.dtype is not x.dtype:
         raise RuntimeError(
             f"self and mat2 must have the same dtype, but got {scalar_type_name(bias.dtype)} and "

@@ -7,7 +7,7 @@ from typing import Any
 from .. import dtypes
 from ..aval import Aval, Shape, aval
 from ..dispatch import state
-from ..dtype_support import floats_only
+from ..dtype_support import require_floats
 from ..tensor import constant
 from ..transforms.batch import detach
 from .base import Elementwise
@@ -17,7 +17,11 @@ from .elementwise import absolute, add, divide, multiply, negative, subtract
 from .index_bounds import of_classes
 from .movement import expand, reshape, unsqueeze
 from .reduction import scaled
-from .softmax import log_softmax, log_softmax_gradient
+from .softmax import log_softmax, log_softmax_gradient, require_float
+
+
+def _require_scores(x: Aval, *rest: Aval | None) -> None:
+    require_floats(x, "nll_loss_out_frame" if x.ndim < 3 else "nll_loss2d_forward_out_frame")
 
 
 def _nll_aval(x: Aval, target: Aval, weight: Aval | None, *, ignore_index: int) -> Aval:
@@ -48,7 +52,7 @@ nll = NetworkOp(
     ),
     grad_name="NllLossBackward0",
     autocast_cuda="full",
-    dtypes=floats_only("nll_loss_out_frame"),
+    dtypes=_require_scores,
     index_bounds=of_classes,
 )
 
@@ -80,11 +84,8 @@ def _cross_entropy_aval(
     x: Aval, target: Aval, weight: Aval | None,
     *, ignore_index: int, reduction: str, smoothing: float,
 ) -> tuple[Aval, ...]:  # fmt: skip
-    if x.dtype.category != dtypes.FLOAT:
-        raise NotImplementedError(
-            '"log_softmax_lastdim_kernel_impl" not implemented for '
-            f"'{dtypes.scalar_type_name(x.dtype)}'"
-        )
+    require_float(x, "log_softmax", min(x.ndim - 1, 1))
+    _require_scores(x)
     each = _nll_aval(x, target, weight, ignore_index=ignore_index)
     one = aval((), x.dtype, None, x.device)
     return each if reduction == "none" else one, each, each, one

@@ -30,10 +30,14 @@ def pooled_shape(
     x: Aval, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool
 ) -> Shape:
     """The shape of the windows; torch's errors where there are none."""
-    if any(k <= 0 for k in kernel):
-        raise RuntimeError("kernel size should be greater than zero")
-    if any(s <= 0 for s in stride):
+    if 0 in stride:
         raise RuntimeError("stride should not be zero")
+    for what, letter, given in (("kernel size", "k", kernel), ("stride", "d", stride)):
+        if any(n <= 0 for n in given):
+            planes = (1, *given)[-max(len(given), 2) :]  # signals are planes of one row
+            axes = "THW"[-len(planes) :]
+            shown = " ".join(f"{letter}{a}: {n}" for a, n in zip(axes, planes, strict=True))
+            raise RuntimeError(f"{what} should be greater than zero, but got {shown}")
     if any(d <= 0 for d in dilation):
         names = ("dilationT: ", "dilationH: ", "dilationW: ")[-len(dilation) :]
         listed = " ".join(f"{name}{d}" for name, d in zip(names, dilation, strict=True))

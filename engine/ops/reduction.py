@@ -17,7 +17,18 @@ from ..stored_types import computes
 from ..tensor import Tensor, constant, from_array
 from .base import Reduction, reduced_shape
 from .comparison import equal, is_nan, logical_and, logical_or, where
-from .elementwise import absolute, conj, divide, exp, multiply, power, sgn, sign, subtract
+from .elementwise import (
+    absolute,
+    conj,
+    divide,
+    exp,
+    multiply,
+    op_of_power,
+    power,
+    sgn,
+    sign,
+    subtract,
+)
 from .movement import expand, permute, reshape, unsqueeze, zeros_like_aval
 
 
@@ -222,15 +233,21 @@ def _norm_vjp(g: Any, x: Any, out: Any, order: float, axis: Any, keepdims: bool)
         share = divide(g, sum_(hit, axis=axis, keepdims=True))
         return multiply(direction, multiply(share, hit))
     if order < 1:
-        steep = where(equal(size, zero), zero, power(size, constant(order - 1)))
+        steep = where(equal(size, zero), zero, _raised(size, order - 1))
         scaled = multiply(multiply(direction, steep), g)
-        return multiply(scaled, power(out, constant(1 - order)))
+        return multiply(scaled, _raised(out, 1 - order))
     if order < 2:
-        steep = multiply(direction, power(size, constant(order - 1)))
+        steep = multiply(direction, _raised(size, order - 1))
     else:
-        steep = multiply(x, power(size, constant(order - 2)))
-    scale = divide(g, power(out, constant(order - 1)))
+        steep = multiply(x, _raised(size, order - 2))
+    scale = divide(g, _raised(out, order - 1))
     return multiply(steep, where(equal(out, zero), zero, scale))
+
+
+def _raised(x: Any, exponent: float) -> Any:
+    """``x ** exponent`` as PyTorch's loops compute it."""
+    op = op_of_power(x, exponent)
+    return power(x, constant(exponent)) if op is None else op(x)
 
 
 # (sum of abs(x) ** order) ** (1 / order)

@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import dtypes
 from ..aval import Aval, aval
+from ..dtype_support import refuse
 from ..tensor import constant
 from .convolution import NetworkOp
 from .elementwise import exp, multiply, subtract
@@ -13,22 +14,20 @@ from .reduction import sum_
 
 
 def _softmax_aval(x: Aval, *, axis: int) -> Aval:
-    _require_float(x, "softmax")
+    require_float(x, "softmax", axis)
     return aval(x.shape, x.dtype, None, x.device)
 
 
 def _log_softmax_aval(x: Aval, *, axis: int) -> Aval:
-    _require_float(x, "log_softmax")
+    require_float(x, "log_softmax", axis)
     return aval(x.shape, x.dtype, None, x.device)
 
 
-def _require_float(x: Aval, name: str) -> None:
-    if x.dtype.category != dtypes.FLOAT:
-        raise NotImplementedError(
-            f"\"{name}_lastdim_kernel_impl\" not implemented for "
-            f"'{dtypes.scalar_type_name(x.dtype)}'"
-        )
-
+def require_float(x: Aval, name: str, axis: int) -> None:
+    """PyTorch's error for types that its kernels do not take, where there are elements."""
+    if x.dtype.category != dtypes.FLOAT and x.size:
+        place = "_lastdim" if axis == max(x.ndim - 1, 0) else ""
+        refuse(f"{name}{place}_kernel_impl", x.dtype)
 
 
 # exp(x) / sum(exp(x))

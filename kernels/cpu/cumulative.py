@@ -445,14 +445,23 @@ vector_norm.plan = _norm_plan
 
 @_quiet
 def logsumexp(out: Any, x: Any, *, axis: Any, keepdims: bool) -> None:
-    """``log(sum(exp(x)))`` with the greatest element taken out of the exponent."""
+    """``log(sum(exp(x)))`` with the greatest element taken out of the exponent.
+
+    In half precision each step is rounded, as PyTorch composes them.
+    """
+    short = x.dtype if is_half(x) else None
     x = _wide(x)
+
+    def rounded(values: Any) -> Any:
+        return values if short is None else widened(values.astype(short))
+
     if not x.size:
         out[...] = -np.inf
         return
     top = np.max(x.real, axis, keepdims=True)  # a complex one would turn the logarithm's branch
     top = np.where(np.isfinite(top), top, 0)
-    total = np.log(np.sum(np.exp(x - top), axis, keepdims=True)) + top
+    terms = rounded(np.exp(rounded(x - top)))
+    total = rounded(np.log(rounded(np.sum(terms, axis, keepdims=True)))) + top
     out[...] = total.reshape(out.shape)
 
 

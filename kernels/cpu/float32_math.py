@@ -26,8 +26,10 @@ from .float_bits import (
     double_bits,
     float_bits,
     fma,
+    load_bfloat16,
     magnitude,
     nearest,
+    store_bfloat16,
     with_sign,
 )
 
@@ -299,6 +301,11 @@ def _neighbour(bits_of: Any, number_of: Any, whole: Any, kind: Any) -> Any:
     return function
 
 
+@kernel(inline="always")
+def _round_bfloat16(x: Any) -> Any:
+    return load_bfloat16(store_bfloat16(x))
+
+
 _OWN_FLOAT32 = {
     "exp": exp32,
     "expm1": expm132,
@@ -329,6 +336,7 @@ _OWN_FLOAT32 = {
     "_pow": _power32,
     "_hypot": _hypot32,
     "_nextafter": _neighbour(float_bits, bits_float, np.int32, np.float32),
+    "_round_bfloat16": _round_bfloat16,
 }
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from mindtorch.kernels.codegen.typed_scalar import parts_type
 from mindtorch.kernels.scalar import bessel, complex_numbers, real
 
+from .float_bits import load_bfloat16, store_bfloat16
 from .launch import SIMULATED, device
 
 _LIBDEVICE = {
@@ -45,9 +46,13 @@ def _exponent(x: Any) -> Any:
     return 0 if (x - x != 0) | (x == 0) else math.frexp(x)[1]
 
 
+def _round_bfloat16(x: Any) -> Any:
+    return load_bfloat16(store_bfloat16(x))
+
+
 _OWN: dict[str, Callable[..., Any]] = {
     "_isfinite": _is_finite, "_isinf": _is_infinite, "_fma": _product_and_sum,
-    "frexp_mantissa": _mantissa, "frexp_exponent": _exponent,
+    "_round_bfloat16": _round_bfloat16, "frexp_mantissa": _mantissa, "frexp_exponent": _exponent,
 }  # fmt: skip
 
 

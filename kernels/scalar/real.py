@@ -55,6 +55,11 @@ def _fma(x: Any, y: Any, z: Any) -> Any:
     return x * y + z
 
 
+def _round_bfloat16(x: Any) -> Any:
+    """``x``, a float32, as a bfloat16 holds it; drivers have their own."""
+    return x
+
+
 # The mathematics functions that a driver must supply for each type, by name.
 MATHEMATICS = {
     "acos": acos, "acosh": acosh, "asin": asin, "asinh": asinh, "atan": atan, "atanh": atanh,
@@ -63,7 +68,8 @@ MATHEMATICS = {
     "sin": sin, "sinh": sinh, "sqrt": sqrt, "tan": tan, "tanh": tanh,
     "_atan2": _atan2, "_ceil": _ceil, "_copysign": _copysign, "_floor": _floor, "_fmod": _fmod,
     "_hypot": _hypot, "_isfinite": _isfinite, "_isinf": _isinf, "_nextafter": _nextafter,
-    "_pow": _pow, "_round": _round, "_trunc": _trunc, "_fma": _fma,
+    "_pow": _pow, "_round": _round, "_round_bfloat16": _round_bfloat16, "_trunc": _trunc,
+    "_fma": _fma,
 }  # fmt: skip
 
 Number = Any
@@ -108,6 +114,15 @@ def cube(x: Number) -> Number:
 
 def inverse_square(x: Number) -> Number:
     return 1 / (x * x)
+
+
+def bfloat16_cube(x: Number) -> Number:
+    """PyTorch's loop rounds each product."""
+    return _round_bfloat16(x * x) * x
+
+
+def bfloat16_inverse_square(x: Number) -> Number:
+    return 1 / _round_bfloat16(x * x)
 
 
 def reciprocal(x: Number) -> Number:

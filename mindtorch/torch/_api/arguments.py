@@ -76,10 +76,18 @@ def check_sizes(shape: Sequence[int]) -> None:
             )
 
 
+def _is_index(value: Any) -> bool:
+    try:
+        as_index(value)
+    except TypeError:
+        return False
+    return True
+
+
 def _wrong_size(sizes: Any, alone: bool, start: str) -> str:
     """torch's text about the first of ``sizes`` that is no int; ``alone``: it is all there is."""
-    strange = ((i, n) for i, n in enumerate(sizes) if not hasattr(n, "__index__"))
-    place, wrong = next(strange, (0, sizes[0]))  # tensors have it, and may be no integers
+    strange = ((i, n) for i, n in enumerate(sizes) if not _is_index(n))
+    place, wrong = next(strange, (0, sizes[0]))
     kind = type_name(wrong)
     if alone:
         return f"{start} (position 1) must be tuple of ints, not {kind}"

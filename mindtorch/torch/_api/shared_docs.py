@@ -290,6 +290,7 @@ mode: "sum", "mean" or "max" of a bag's rows.
 include_last_offset: the last offset is the end of the last bag.
 """,
     "torch.nn._functional_pooling": _WINDOWS_OF_POOLING,
+    "torch.nn._functional_unpooling": _WINDOWS_OF_POOLING,
     "torch.nn._functional_fractional": _WINDOWS_OF_POOLING,
     "torch.nn.modules.pooling": _WINDOWS_OF_POOLING,
     "torch.nn.modules.fractional": _WINDOWS_OF_POOLING,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from mindtorch.engine.allocator import address_of
 from mindtorch.engine.autograd import tape
@@ -16,7 +16,7 @@ from mindtorch.engine.ops import movement
 from mindtorch.engine.tensor import Attributes, captures, note_looked_at
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
-from .._api.arguments import normalize_axis
+from .._api.arguments import as_int, normalize_axis
 from .._api.deprecations import warn_of_identity, warn_of_reversed_shape
 from .._api.warn_caller import warn_caller_once
 from ..functions.complex_numbers import imag, real
@@ -29,6 +29,11 @@ from .size_and_formats import (
     sizes_of,
     strided,
 )
+
+
+def _no_axes(dim: Any) -> NoReturn:
+    """torch's error of an axis of a number."""
+    raise IndexError(f"Dimension specified as {as_int(dim)} but tensor has no dimensions")
 
 
 class Description(EngineTensor):
@@ -48,8 +53,7 @@ class Description(EngineTensor):
         if dim.__class__ is int and -len(shape) <= dim < len(shape):
             return shape[dim]
         if not shape:
-            normalize_axis(dim, 0)
-            raise IndexError("Dimension specified as 0 but tensor has no dimensions")
+            _no_axes(dim)
         return shape[normalize_axis(dim, len(shape))]
 
     @property
@@ -96,6 +100,8 @@ class Description(EngineTensor):
         """Strides in elements, or that of axis ``dim``."""
         if dim is None:
             return self.aval.strides
+        if not self.aval.shape:
+            _no_axes(dim)
         return self.aval.strides[normalize_axis(dim, self.aval.ndim)]
 
     def storage_offset(self) -> int:

@@ -50,10 +50,15 @@ def backward(
         grad_variables: the older name of ``grad_tensors``.
     """
     if grad_variables is not None:
+        warnings.warn(
+            "`grad_variables` is deprecated. Use `grad_tensors` instead.",
+            FutureWarning,
+            stacklevel=2,
+        )
         if grad_tensors is not None:
             raise RuntimeError(
-                "'grad_tensors' and 'grad_variables' (deprecated) arguments both passed to "
-                "backward(). Please only use 'grad_tensors'."
+                "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to "
+                "`backward()`. Please only use `grad_tensors`."
             )
         grad_tensors = grad_variables
     outputs = _as_list(tensors)

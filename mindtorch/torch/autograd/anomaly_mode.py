@@ -14,7 +14,7 @@ from mindtorch.engine.compile.guards.trace_rules import LIBRARY
 def _note_callers(node: tape.Node) -> None:
     """Nodes made while the mode is on know who called their op."""
     frames = [f for f in traceback.extract_stack() if not f.filename.startswith(LIBRARY + os.sep)]
-    node.metadata = {"traceback_": "".join(traceback.format_list(frames))}
+    node.metadata = {"traceback_": traceback.format_list(frames)}
 
 
 def _switch(enabled: bool, check_nan: bool) -> None:
@@ -49,12 +49,16 @@ class detect_anomaly(set_detect_anomaly):  # noqa: N801
     """
 
     def __init__(self, check_nan: bool = True) -> None:
-        super().__init__(True, check_nan)
+        self._previous = tape.anomaly.enabled, tape.anomaly.check_nan
+        self._check_nan = check_nan
         warnings.warn(
             "Anomaly Detection has been enabled. This mode will increase the runtime and should "
             "only be enabled for debugging.",
             stacklevel=2,
         )
+
+    def __enter__(self) -> None:
+        _switch(True, self._check_nan)
 
 
 def is_anomaly_enabled() -> Any:

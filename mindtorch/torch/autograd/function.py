@@ -113,6 +113,8 @@ class FunctionNode:
         self.computed: Any = ()
         self.fixed: tuple[int, ...] = ()
         self.pushed: tuple[Any, Any] | None = None
+        if tape.anomaly.enabled:
+            tape.anomaly.note_node(self)
 
     def name(self) -> str:
         return self.function._node_name or f"{self.function.__name__}Backward"

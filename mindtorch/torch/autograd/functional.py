@@ -270,11 +270,6 @@ def jacobian(
         )
     if strategy == "forward-mode":
         return _by_columns(func, inputs, create_graph, strict, vectorize)
-    if strict and vectorize:
-        raise RuntimeError(
-            "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not "
-            "supported together. Please either set `strict=False` or `vectorize=False`."
-        )
     with api.grad_mode(True):
         several, given = _as_tuple(inputs, "inputs", "jacobian")
         tracked = _tracked(given, create_graph)
@@ -282,6 +277,11 @@ def jacobian(
             func(*tracked), "outputs of the user-provided function", "jacobian"
         )
         _require_tracked(outputs, "outputs", strict)
+        if vectorize and strict:
+            raise RuntimeError(
+                "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not "
+                "supported together. Please either set `strict=False` or `vectorize=False`."
+            )
         if vectorize:
             rows = _all_rows(outputs, tracked, create_graph)
         else:
@@ -361,9 +361,15 @@ def _by_columns(
             "Computing Jacobian using forward-AD or forward-over-reverse Hessian isonly "
             "implemented for `vectorize=True`."
         )
+
+    def checked(*xs: Any) -> Any:
+        result = func(*xs)
+        _as_tuple(result, "outputs", "None")
+        return result
+
     if not several:
-        return jacfwd(func, 0)(*given_inputs)
-    rows = list(jacfwd(func, tuple(range(len(given_inputs))))(*given_inputs))
+        return jacfwd(checked, 0)(*given_inputs)
+    rows = list(jacfwd(checked, tuple(range(len(given_inputs))))(*given_inputs))
     return [list(row) if isinstance(row, tuple) else row for row in rows]  # torch's are lists here
 
 

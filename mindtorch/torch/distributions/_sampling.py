@@ -18,7 +18,7 @@ __all__ = ["binomial", "dirichlet", "regularized_gamma", "standard_gamma"]
 
 
 def _tensor(array: Any, like: Any) -> Any:
-    return torch.from_numpy(np.ascontiguousarray(array)).to(like.dtype)
+    return torch.from_numpy(np.array(array, order="C")).to(like.dtype)
 
 
 def _in_double(tensor: Any) -> Any:

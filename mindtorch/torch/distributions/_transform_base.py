@@ -115,24 +115,30 @@ class _InverseTransform(Transform):
         super().__init__(cache_size=transform._cache_size)
         self._inv = transform
 
+    def _of(self) -> Any:
+        """The transform whose inverse this is; a copy has none."""
+        if self._inv is None:
+            raise AssertionError("_inv must not be None")
+        return self._inv
+
     @constraints.dependent_property(is_discrete=False)
     def domain(self) -> Any:
-        return self._inv.codomain
+        return self._of().codomain
 
     @constraints.dependent_property(is_discrete=False)
     def codomain(self) -> Any:
-        return self._inv.domain
+        return self._of().domain
 
     @property
     def bijective(self) -> Any:
-        return self._inv.bijective
+        return self._of().bijective
 
     @property
     def sign(self) -> Any:
-        return self._inv.sign
+        return self._of().sign
 
     def with_cache(self, cache_size: int = 1) -> Any:
-        return self._inv.with_cache(cache_size).inv
+        return self._of().with_cache(cache_size).inv
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _InverseTransform) and self._inv == other._inv
@@ -143,16 +149,16 @@ class _InverseTransform(Transform):
         return f"{type(self).__name__}({self._inv!r})"
 
     def __call__(self, x: Any) -> Any:
-        return self._inv._inv_call(x)
+        return self._of()._inv_call(x)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        return -self._inv.log_abs_det_jacobian(y, x)
+        return -self._of().log_abs_det_jacobian(y, x)
 
     def forward_shape(self, shape: Any) -> Any:
-        return self._inv.inverse_shape(shape)
+        return self._of().inverse_shape(shape)
 
     def inverse_shape(self, shape: Any) -> Any:
-        return self._inv.forward_shape(shape)
+        return self._of().forward_shape(shape)
 
 
 def _widened(constraint: Any, event_dim: int) -> Any:

@@ -58,6 +58,7 @@ class Categorical(ByProbability, Distribution):
         return torch.full(self._extended_shape(), nan, dtype=self.probs.dtype)
 
     def sample(self, sample_shape: Any = ()) -> Any:
+        sample_shape = torch.Size(sample_shape)
         rows = self.probs.detach().reshape(-1, self._num_events)
         drawn = torch.multinomial(rows, math.prod(sample_shape), True).t()
         return drawn.reshape(self._extended_shape(sample_shape))

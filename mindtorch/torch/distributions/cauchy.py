@@ -54,7 +54,7 @@ class Cauchy(Distribution):
         return ((self._checked(value) - self.loc) / self.scale).atan() / math.pi + 0.5
 
     def icdf(self, value: Any) -> Any:
-        return (math.pi * (value - 0.5)).tan() * self.scale + self.loc
+        return torch.tan(math.pi * (value - 0.5)) * self.scale + self.loc
 
     def entropy(self) -> Any:
         return math.log(4 * math.pi) + self.scale.log()

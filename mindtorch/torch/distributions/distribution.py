@@ -118,7 +118,8 @@ class Distribution:
     def _expanded(value: Any, before: tuple[int, ...], shape: Any) -> Any:
         if tuple(value.shape[: len(before)]) != before:
             return value
-        return value.expand((*shape, *value.shape[len(before) :]))
+        inner = value.shape[len(before) :]
+        return value.expand((*shape, *inner)) if inner else value.expand(shape)
 
     def _get_checked_instance(self, cls: Any, _instance: Any = None) -> Any:
         if _instance is None and type(self).__init__ is not cls.__init__:

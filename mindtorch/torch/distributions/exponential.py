@@ -56,7 +56,7 @@ class Exponential(ExponentialFamily):
         return 1 - (-self.rate * self._checked(value)).exp()
 
     def icdf(self, value: Any) -> Any:
-        return -(-value).log1p() / self.rate
+        return -torch.log1p(-value) / self.rate
 
     def entropy(self) -> Any:
         return 1.0 - self.rate.log()

@@ -67,7 +67,7 @@ class GeneralizedPareto(Distribution):
 
     def icdf(self, value: Any) -> Any:
         zero, c = self._shape_parameter()
-        left = (-value).log1p()
+        left = torch.log1p(-value)
         curved = self.loc + self.scale / c * (-c * left).expm1()
         return (self.loc - self.scale * left).where(zero, curved)
 

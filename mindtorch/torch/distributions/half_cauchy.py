@@ -23,6 +23,10 @@ class HalfCauchy(Folded):
     def __init__(self, scale: Any, validate_args: Any = None) -> None:
         super().__init__(Cauchy(0, scale, validate_args=False), validate_args)
 
+    def log_prob(self, value: Any) -> Any:
+        checked = torch.as_tensor(self._checked(value), dtype=self.base_dist.scale.dtype)
+        return super().log_prob(checked)
+
     @property
     def mean(self) -> Any:
         return torch.full(self._extended_shape(), math.inf, dtype=self.scale.dtype)

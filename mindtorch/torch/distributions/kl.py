@@ -58,7 +58,7 @@ def register_kl(type_p: type, type_q: type) -> Callable[[Any], Any]:
         TypeError: what is not a class.
     """
     for name, kind in (("type_p", type_p), ("type_q", type_q)):
-        if not isinstance(kind, type):
+        if not isinstance(kind, type) and not issubclass(kind, object):
             raise TypeError(f"Expected {name} to be a Distribution subclass but got {kind}")
 
     def decorator(function: Any) -> Any:
@@ -419,10 +419,13 @@ def _ends(d: Any) -> tuple[Any, Any]:
 
 
 def _across(p: Any, q: Any) -> Any:
-    result = -p.entropy() - _LOG_DENSITY[type(q)](p, q)
+    density = next(_LOG_DENSITY[kind] for kind in type(q).__mro__ if kind in _LOG_DENSITY)
+    result = -p.entropy() - density(p, q)
     (low, high), (least, most) = _ends(p), _ends(q)
-    outside = torch.zeros_like(result) + (torch.as_tensor(low) < least)
-    outside = outside + (torch.as_tensor(high) > most)
+    low, high = torch.as_tensor(low), torch.as_tensor(high)
+    outside = torch.zeros_like(result) + (low < least) + (high > most)
+    if isinstance(p, ContinuousBernoulli) and isinstance(q, Uniform):  # torch's, at equal ends
+        outside = outside + (low == least) + (high == most)
     if isinstance(p, Pareto):
         # The moments that the density asks for may not exist.
         outside = outside + (p.alpha <= (2 if isinstance(q, Normal) else 1))

@@ -47,7 +47,7 @@ class MixtureSameFamily(Distribution):
                     f"`mixture_distribution.batch_shape` ({own}) is not compatible with "
                     f"`component_distribution.batch_shape`({batch})"
                 )
-        count = mixture_distribution.param_shape[-1]
+        count = mixture_distribution.logits.shape[-1]
         held = component_distribution.batch_shape[-1]
         if count != held:
             raise ValueError(

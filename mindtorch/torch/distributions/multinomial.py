@@ -70,6 +70,7 @@ class Multinomial(Distribution):
         return self._categorical.param_shape
 
     def sample(self, sample_shape: Any = ()) -> Any:
+        sample_shape = torch.Size(sample_shape)
         drawn = self._categorical.sample((self.total_count, *sample_shape)).movedim(0, -1)
         counts = torch.zeros(self._extended_shape(sample_shape), dtype=drawn.dtype)
         counts.scatter_add_(-1, drawn, torch.ones_like(drawn))

@@ -56,13 +56,14 @@ class TransformedDistribution(Distribution):
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         new = self._get_checked_instance(type(self), _instance)
+        before = tuple(self._batch_shape)
+        for name, value in self.__dict__.items():
+            if is_tensor(value) and name not in self._kept:
+                value = self._expanded(value, before, batch_shape)
+            new.__dict__[name] = value
         shape: Any = torch.Size(batch_shape) + self.event_shape
         for t in reversed(self.transforms):
             shape = t.inverse_shape(shape)
-        for name, value in self.__dict__.items():
-            if is_tensor(value) and name not in self._kept:
-                value = self._expanded(value, tuple(self._batch_shape), torch.Size(batch_shape))
-            new.__dict__[name] = value
         cut = len(shape) - len(self.base_dist.event_shape)
         new.base_dist = self.base_dist.expand(shape[:cut])
         Distribution.__init__(new, batch_shape, self._event_shape, validate_args=False)

@@ -58,6 +58,10 @@ class VonMises(Distribution):
         self.loc, self.concentration = broadcast_all(loc, concentration)
         super().__init__(self.loc.shape, (), validate_args)
 
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        loc, concentration = (v.expand(batch_shape) for v in (self.loc, self.concentration))
+        return type(self)(loc, concentration, self._validate_args)
+
     def log_prob(self, value: Any) -> Any:
         near = self.concentration * (self._checked(value) - self.loc).cos()
         return near - math.log(2 * math.pi) - log_bessel(self.concentration, 0)
@@ -73,7 +77,7 @@ class VonMises(Distribution):
             shape = self._extended_shape(sample_shape)
             loc, kappa = self.loc.double(), self.concentration.double()
             r = self._proposal(kappa)
-            x = torch.zeros(shape, dtype=torch.float64)
+            x = torch.empty(shape, dtype=torch.float64)
             done = torch.zeros(shape, dtype=bool_)
             while not done.all():
                 u1, u2, u3 = torch.rand((3, *shape), dtype=torch.float64).unbind()

@@ -138,11 +138,11 @@ class Wishart(ExponentialFamily):
         axes = tuple(range(-len(self._batch_shape), 0))
         anew = self.support.check(sample)
         anew = anew.amax(axes) if axes else anew
-        for attempt in range(10 if max_try_correction is None else max_try_correction):
+        if anew.any():
+            warnings.warn("Singular sample detected.", stacklevel=2)
+        for _ in range(10 if max_try_correction is None else max_try_correction):
             if not anew.any():
                 break
-            if attempt == 1:
-                warnings.warn("Singular sample detected.", stacklevel=2)
             drawn = self._draw(anew[anew].shape)
             sample[anew] = drawn
             singular = ~self.support.check(drawn)

@@ -367,4 +367,25 @@ def hessian(func: Callable[..., Any], argnums: Positions = 0) -> Callable[..., A
         func: a function of tensors.
         argnums: which argument, or several.
     """
-    return jacrev(jacrev(func, argnums), argnums)
+    of_rows = jacrev(jacrev(func, argnums), argnums)
+
+    @functools.wraps(func, updated=())
+    def evaluate(*args: Any) -> Any:
+        require_real("jacfwd", args, True)
+        places = positions_of(argnums, len(args))
+        inner = tree_leaves(tuple(args[p] for p in places))
+        found, spec = tree_flatten(of_rows(*args))
+        laid = [_columns_first(x, inner[i % len(inner)].aval.ndim) for i, x in enumerate(found)]
+        return tree_unflatten(laid, spec)
+
+    return evaluate
+
+
+def _columns_first(x: Any, count: int) -> Any:
+    """``x`` with its last ``count`` axes outermost in memory, where :func:`jacfwd` has them."""
+    ndim = x.aval.ndim
+    inner = tuple(range(ndim - count, ndim))
+    outer = tuple(range(ndim - count))
+    moved = movement.contiguous(movement.permute(x, axes=inner + outer))
+    back = (*range(count, ndim), *range(count))
+    return movement.permute(moved, axes=back)

@@ -115,6 +115,12 @@ def cholesky_solve(input: Any, L: Any, upper: bool = False) -> Any:  # noqa: A00
             f"{L.aval.shape[-1]} by {L.aval.shape[-1]} but each b matrix is "
             f"{input.aval.shape[-2]} by {input.aval.shape[-1]}"
         )
+    if input.aval.dtype is not L.aval.dtype:
+        kinds = [scalar_type_name(x.aval.dtype) for x in (input, L)]
+        raise RuntimeError(
+            f"Expected b and A to have the same dtype, but found b of type {kinds[0]} and A of "
+            f"type {kinds[1]} instead."
+        )
     return ops.cholesky_solve(input, L, upper=bool(upper))
 
 

@@ -153,7 +153,7 @@ def infer_array(data: Any, dtype: Any) -> Any:
             return infer_array(listed, dtype)
         if isinstance(data, str):
             raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
-        raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")
+        raise _no_number(data, dtype)
     given = dtype
     if isinstance(data, list) and data and isinstance(data[0], np.ndarray):
         warn_caller_once(
@@ -176,7 +176,7 @@ def infer_array(data: Any, dtype: Any) -> Any:
     except (OverflowError, ValueError) as error:
         raise ValueError("Overflow when unpacking long long") from error
     if array.dtype == object or array.dtype.kind in "USV":
-        wrong = None if given is dtypes.bool_ and _of_numbers(array) else _invalid_element(data)
+        wrong = _invalid_element(data, given, array)
         if wrong is None:
             return array.astype(np.bool_)
         if not isinstance(wrong, ValueError) or given is None or given.category != dtypes.FLOAT:
@@ -277,7 +277,9 @@ def _of_numbers(array: Any) -> bool:
     return all(isinstance(x, (int, float, complex)) for x in array.reshape(-1))
 
 
-def _invalid_element(data: Any) -> Exception:
+def _invalid_element(data: Any, dtype: Any, array: Any) -> Exception | None:
+    if dtype is dtypes.bool_ and _of_numbers(array):
+        return None
     first = data
     while isinstance(first, (list, tuple)) and first:
         first = first[0]
@@ -290,7 +292,17 @@ def _invalid_element(data: Any) -> Exception:
         return ValueError("Overflow when unpacking long long")
     if isinstance(data, str):
         return TypeError("new(): invalid data type 'str'")
-    return RuntimeError(f"Could not infer dtype of {type(data).__name__}")
+    return _no_number(data, dtype)
+
+
+def _no_number(value: Any, dtype: Any) -> Exception:
+    """torch's error for an object that is no number of a type, or none at all."""
+    kind = type(value).__name__
+    if dtype is None:
+        return RuntimeError(f"Could not infer dtype of {kind}")
+    if as_dtype(dtype).category < dtypes.FLOAT:
+        return TypeError(f"'{kind}' object cannot be interpreted as an integer")
+    return TypeError(f"must be real number, not {kind}")
 
 
 _PLAIN_DATA = {list, float, int, bool, np.ndarray}

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine import dtypes
+from mindtorch.engine.dtype_support import refuse
 from mindtorch.engine.ops.histogram import histogram as count_points
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array
@@ -17,22 +18,21 @@ from .._api.out_rules import OF_HISTOGRAM, Out
 from .._api.publish import function, store_out
 from .sequences import linspace
 
-_C_NAMES = {"float32": "float", "float64": "double", "int64": "long int", "int32": "int"}
+_HALVES = (dtypes.float16, dtypes.bfloat16)
 
 
-def _checked(input: Any, weight: Any, edges: list[Any] | None) -> None:  # noqa: A002
+def _checked(input: Any, weight: Any, edges: list[Any] | None, by_extremes: bool) -> None:  # noqa: A002
     """torch's errors for types and shapes."""
-    if input.aval.dtype not in (dtypes.float32, dtypes.float64):
-        kind = dtypes.scalar_type_name(input.aval.dtype)
-        kernel = "histogramdd" if edges is None else "histogram_cpu"
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{kind}'")
-    own = _C_NAMES[input.aval.dtype.name]
+    kind = input.aval.dtype
+    if kind not in (dtypes.float32, dtypes.float64) and (by_extremes or kind not in _HALVES):
+        refuse("histogramdd" if edges is None else "histogram_cpu", kind)
+    own = dtypes.c_name(kind)
     for i, each in enumerate(edges or ()):
         if each.aval.dtype is not input.aval.dtype:
             raise RuntimeError(
                 "torch.histogramdd: input tensor and bins tensors should have the same dtype, but "
                 f"got input with dtype {own} and bins for dimension {i} with dtype "
-                f"{_C_NAMES.get(each.aval.dtype.name, each.aval.dtype.name)}"
+                f"{dtypes.c_name(each.aval.dtype)}"
             )
         if each.aval.ndim != 1:
             raise RuntimeError(
@@ -50,7 +50,7 @@ def _checked(input: Any, weight: Any, edges: list[Any] | None) -> None:  # noqa:
         raise RuntimeError(
             "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor "
             f"should have the same dtype, but got input({own}), and weight("
-            f"{_C_NAMES.get(weight.aval.dtype.name, weight.aval.dtype.name)})"
+            f"{dtypes.c_name(weight.aval.dtype)})"
         )
     if weight.aval.shape != input.aval.shape[:-1]:
         raise RuntimeError(
@@ -108,17 +108,42 @@ def _uniform(points: Any, counts: list[int], given: Any) -> list[Any]:
 def _density(counts: Any, edges: list[Any]) -> Any:
     """Counts over their sum and the volumes of the bins."""
     with np.errstate(all="ignore"):
-        counts = counts / counts.sum(dtype=counts.dtype)
+        wide = np.float64 if counts.dtype == np.float64 else np.float32
+        counts = counts / counts.sum(dtype=wide).astype(counts.dtype)
         for axis, e in enumerate(edges):
             widths = np.diff(e).reshape([-1 if i == axis else 1 for i in range(len(edges))])
             counts = counts / widths
     return counts
 
 
+def _count_halves(uniform: bool, points: Any, weights: Any, *edges: Any) -> Any:
+    """Counts in the points' own 16 bits, each addition rounded, as torch keeps them.
+
+    Args:
+        uniform: bins are guessed from the distance to the first edge, in 16 bits, and looked for
+            beside that.
+    """
+    shape = tuple(len(e) - 1 for e in edges)
+    inside = np.ones(len(points), bool)
+    for column, e in zip(points.T, edges, strict=True):
+        inside &= (column >= e[0]) & (column <= e[-1])
+    places = np.zeros(int(inside.sum()), np.int64)
+    for column, e, n in zip(points[inside].T, edges, shape, strict=True):
+        found = np.searchsorted(e.astype(np.float32), column.astype(np.float32), "right") - 1
+        if uniform:
+            steps = (column - e[0]) * e.dtype.type(n) / (e[-1] - e[0])
+            guess = steps.astype(np.float32).astype(np.int64)
+            found = np.clip(found, np.maximum(guess - 1, 0) - 1, np.minimum(guess + 2, n + 1) - 1)
+        places = places * n + np.clip(found, 0, n - 1)
+    counts = np.zeros(math.prod(shape), points.dtype)
+    np.add.at(counts, places, points.dtype.type(1) if weights is None else weights[inside])
+    return counts.reshape(shape)
+
+
 def _histogram(points: Any, bins: Any, given: Any, weight: Any, density: bool) -> Any:
     """(counts, edges) of points (N, D)."""
     by_edges = isinstance(bins[0], EngineTensor)
-    _checked(points, weight, bins if by_edges else None)
+    _checked(points, weight, bins if by_edges else None, not by_edges and given is None)
     rows = points.detach().reshape(-1, points.aval.shape[-1])
     if by_edges:
         edges = [e.detach().clone() for e in bins]
@@ -126,7 +151,11 @@ def _histogram(points: Any, bins: Any, given: Any, weight: Any, density: bool) -
     else:
         edges = _uniform(rows, [int(n) for n in bins], given)
     weights = None if weight is None else weight.detach().reshape(-1)
-    counts = count_points(rows, weights, *edges)
+    if points.aval.dtype in _HALVES:
+        arrays = [None if x is None else x.array() for x in (rows, weights, *edges)]
+        counts = from_array(_count_halves(not by_edges, *arrays))
+    else:
+        counts = count_points(rows, weights, *edges)
     if density:
         counts = from_array(_density(counts.array(), [e.array() for e in edges]))
     return counts, edges

@@ -377,7 +377,7 @@ def rrelu_(
     return rrelu(input, lower, upper, training, True)
 
 
-@functional(cacheable=True)
+@functional(cacheable=True, explained=True)
 def glu(input: Any, dim: int = -1) -> Any:  # noqa: A002
     """a * sigmoid(b) where a and b are the halves of ``input`` along ``dim``.
 

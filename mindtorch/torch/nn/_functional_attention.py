@@ -261,7 +261,10 @@ def multi_head_attention_forward(
     if key.aval.shape != value.aval.shape:
         _check_shapes(key.shape, value.shape, use_separate_proj_weight)
     if is_causal and attn_mask is None:
-        raise RuntimeError("Need attn_mask if specifying the is_causal hint.")
+        raise RuntimeError(
+            "Need attn_mask if specifying the is_causal hint. You may use the Transformer module "
+            "method `generate_square_subsequent_mask` to create this mask."
+        )
     weights = in_proj_weight
     if use_separate_proj_weight:
         weights = (q_proj_weight, k_proj_weight, v_proj_weight)

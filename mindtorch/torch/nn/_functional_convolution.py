@@ -90,6 +90,8 @@ def _convolve(
     groups = as_int(groups)
     dilation = as_ints(dilation, spatial, "dilation")
     if isinstance(padding, str):
+        others = weight.aval, None if bias is None else bias.aval
+        ops.require_same_dtype(x.aval, *others, stride, dilation, groups, False, False)
         if padding == "same":
             x, padding = _same_padding(x, weight, stride, dilation)
         elif padding == "valid":
@@ -429,7 +431,6 @@ def fold(
         for v, n in ((output_size, "output_size"), (kernel_size, "kernel_size"),
                      (dilation, "dilation"), (padding, "padding"), (stride, "stride"))
     )  # fmt: skip
-    require_floats(input.aval, "col2im_out_cpu", *_BESIDE_FLOATS)
     _check_windows(kernel, dilation, stride)
     batched = input.dim() == 3
     if input.dim() not in (2, 3) or 0 in input.aval.shape[batched:]:
@@ -464,6 +465,7 @@ def fold(
             f"the calculated number of sliding blocks {rows} * {columns} = {rows * columns}, but "
             f"got input.size(2)={blocks}."
         )
+    require_floats(input.aval, "col2im_out_cpu", *_BESIDE_FLOATS)
     shape = (n, channels, height, width)
     windows = movement.reshape(x, (n, channels, *kernel, rows, columns))
     summed = movement.as_strided_gradient(

@@ -66,6 +66,7 @@ def drop_where(x: Any, p: float, training: bool, inplace: bool, feature: bool = 
         return x
     if p == 1:
         return _times(x, c(False), inplace)
+    refuse_kinds("bernoulli_scalar_cpu_", x.aval, "complex")
     if x.aval.dtype.category < dtypes.FLOAT:
         raise RuntimeError(
             "result type Float can't be cast to the desired output type "
@@ -168,9 +169,8 @@ def _alpha(x: Any, p: float, training: bool, inplace: bool, feature: bool) -> An
     if not training or p == 0 or x.aval.size == 0:
         return x
     if p == 1:
-        return _times(x, c(0), inplace)
-    if feature:
-        _require_noise(x.aval)
+        return _times(x, c(False), inplace)
+    _require_noise(x.aval)
     described = _feature_noise(x.aval) if feature else _noise_like(x.aval)
     noise: Any = draw(described, lambda array: default_generator.bernoulli(array, 1 - p))
     a = 1.0 / math.sqrt((_ALPHA * _ALPHA * p + 1) * (1 - p))

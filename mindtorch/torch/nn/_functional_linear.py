@@ -100,6 +100,11 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
     Args:
         input1, input2: (..., in1) and (..., in2).
     """
+    given = {"input1": input1, "input2": input2, "weight": weight}
+    given |= {} if bias is None else {"bias": bias}
+    if len({x.aval.dtype for x in given.values()}) > 1:
+        listed = ", ".join(f"{name}: {dtypes.c_name(x.aval.dtype)}" for name, x in given.items())
+        raise RuntimeError(f"All tensors must have the same dtype, got {listed}")
     outputs, first, second = weight.aval.shape
     if input1.dim() != input2.dim():
         raise RuntimeError(
@@ -243,13 +248,11 @@ def embedding_bag(
         weight, input = input, weight  # noqa: A001
     dtype = weight.aval.dtype
     if dtype.category != dtypes.FLOAT:
-        whole_type = dtype.category == dtypes.INTEGER
-        kind = dtypes.scalar_type_name(dtype)
         raise RuntimeError(
             "Expected tensor for argument #1 'weight' to have one of the following scalar types: "
             "Half, BFloat16, Float, Double; but got "
-            f"{f'torch.{kind}Tensor' if whole_type else f'CPU{kind}Type'} instead (while checking "
-            "arguments for embedding_bag)"
+            f"{dtypes.tensor_type_name(dtype)} instead (while checking arguments for "
+            "embedding_bag)"
         )
     _check_bag_options(input, mode, per_sample_weights, scale_grad_by_freq, sparse)
     place = -1 if padding_idx is None else _padding_row(padding_idx, weight.shape[0])
@@ -318,7 +321,7 @@ def _require_indices(flat: Any) -> None:
     if flat.aval.dtype not in (dtypes.int64, dtypes.int32):
         raise RuntimeError(
             "Expected tensor for argument #1 'indices' to have one of the following scalar types: "
-            f"Long, Int; but got torch.{dtypes.scalar_type_name(flat.aval.dtype)}Tensor instead "
+            f"Long, Int; but got {dtypes.tensor_type_name(flat.aval.dtype)} instead "
             "(while checking arguments for embedding_bag)"
         )
 
@@ -385,6 +388,7 @@ def _bags(x: Any, offsets: Any, include_last: bool) -> tuple[Any, Any]:
         raise ValueError("offsets has to be a 1D Tensor but got None")
     if offsets.dim() != 1:
         raise ValueError("offsets has to be a 1D Tensor")
+    _require_indices(offsets)
     starts = offsets.array().astype(np.int64)
     if include_last and not starts.size:
         raise RuntimeError("include_last_offset: number of offset should be at least 1")

@@ -34,7 +34,7 @@ from .._api.publish import functional
 from .._api.warn_caller import warn_caller
 from ._functional_activation import log_softmax, logsigmoid
 from ._half import in_float32
-from ._reduction import chosen_reduction, reduced
+from ._reduction import chosen_reduction, reduced, refuse_cast
 
 __all__ = [
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy",
@@ -339,6 +339,8 @@ def huber_loss(
     reduction = chosen_reduction(None, None, reduction)
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    if input.aval.dtype.category < dtypes.FLOAT <= target.aval.dtype.category:
+        refuse_cast(target.aval.dtype, input.aval.dtype)
     require_floats(input.aval, "huber_cpu")
     loss = ops.huber(input, target, constant(float(delta)))
     if weight is not None:
@@ -468,10 +470,7 @@ def binary_cross_entropy_with_logits(
     if target.aval.dtype.category < input.aval.dtype.category:
         if target.aval.dtype.category == dtypes.BOOL:
             target - target  # torch's error for a difference of truth values
-        raise RuntimeError(
-            f"result type {dtypes.scalar_type_name(input.aval.dtype)} can't be cast to the "
-            f"desired output type {dtypes.scalar_type_name(target.aval.dtype)}"
-        )
+        refuse_cast(input.aval.dtype, target.aval.dtype)
     kind = target.dtype
     if pos_weight is not None:
         logs = (logs * ((pos_weight - 1) * target + 1)).to(logs.dtype)
@@ -567,9 +566,7 @@ def soft_margin_loss(
     kind = dtypes.promote(input.aval.dtype, target.aval.dtype)
     kind = kind if kind.category >= dtypes.FLOAT else dtypes.default
     if kind.category > input.aval.dtype.category:
-        names = dtypes.scalar_type_name(kind), dtypes.scalar_type_name(input.aval.dtype)
-        raise RuntimeError("result type {} can't be cast to the desired output type {}".format(
-            *names))  # fmt: skip
+        refuse_cast(kind, input.aval.dtype)
     shape = tuple(broadcast_shapes(input.aval.shape, target.aval.shape))
     if shape != input.aval.shape:
         raise RuntimeError(

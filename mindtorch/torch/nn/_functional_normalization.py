@@ -297,12 +297,12 @@ def local_response_norm(
     input: Any, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0  # noqa: A002
 ) -> Any:
     """x / (k + alpha * mean of x**2 over ``size`` neighbouring channels) ** beta."""
-    shape = input.aval.shape
-    if len(shape) < 3:
+    if input.dim() < 3:
         raise ValueError(
             "Expected 3D or higher dimensionality                          input (got "
-            f"{len(shape)} dimensions)"
+            f"{input.dim()} dimensions)"
         )
+    shape = input.aval.shape
     if input.aval.size == 0:
         return input
     squares = movement.reshape(

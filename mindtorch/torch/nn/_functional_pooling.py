@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from mindtorch.engine import dtypes
 from mindtorch.engine.autograd import tape
 from mindtorch.engine.dtype_support import refuse_kinds
-from mindtorch.engine.ops import activations as activation_ops
-from mindtorch.engine.ops import elementwise as pointwise
 from mindtorch.engine.ops import movement
 from mindtorch.engine.ops import pooling as ops
 from mindtorch.engine.symbolic_sizes import as_index
 from mindtorch.engine.tensor import Tensor as EngineTensor
-from mindtorch.engine.tensor import constant as c
 from mindtorch.engine.transforms.autocast import FULL
 
-from .._api.arguments import require_tensor
+from .._api.arguments import as_shape, require_tensor
+from .._api.invalid_arguments import type_name
 from .._api.kernel_signatures import Kernel
 from .._api.out_rules import EXACT, Out
 from .._api.publish import FUNCTIONAL, functional
@@ -26,26 +23,47 @@ __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",
     "adaptive_max_pool1d_with_indices", "adaptive_max_pool2d", "adaptive_max_pool2d_with_indices",
     "adaptive_max_pool3d", "adaptive_max_pool3d_with_indices", "avg_pool1d", "avg_pool2d",
-    "avg_pool3d", "lp_pool1d", "lp_pool2d", "lp_pool3d", "max_pool1d", "max_pool1d_with_indices",
-    "max_pool2d", "max_pool2d_with_indices", "max_pool3d", "max_pool3d_with_indices",
-    "max_unpool1d", "max_unpool2d", "max_unpool3d",
+    "avg_pool3d", "max_pool1d", "max_pool1d_with_indices", "max_pool2d",
+    "max_pool2d_with_indices", "max_pool3d", "max_pool3d_with_indices",
 ]  # fmt: skip
 
 
-def _ints(value: Any, count: int, name: str, function: str) -> tuple[int, ...]:
+_PLACES = {"kernel_size": 2, "stride": 3, "padding": 4, "dilation": 5}
+
+
+def ints_of_axes(value: Any, count: int, name: str, function: str) -> tuple[int, ...]:
+    if isinstance(value, bool):
+        raise TypeError(
+            f"{function}(): argument '{name}' (position {_PLACES[name]}) must be tuple of ints, "
+            "not bool"
+        )
     if isinstance(value, (tuple, list)):
         listed = tuple(as_index(v) for v in value)
         if len(listed) == 1:
             return listed * count
         if len(listed) != count:
-            what = (
-                "a single int"
-                if count == 1
-                else f"a single int, or a tuple of {_WORDS[count]} ints"
-            )
-            raise RuntimeError(f"{function}: {name} must either be {what}")
+            raise RuntimeError(_wrong_count(function, name, count, len(listed)))
         return listed
     return (as_index(value),) * count
+
+
+def _wrong_count(function: str, name: str, count: int, given: int) -> str:
+    """torch's texts for a list of another length than there are axes."""
+    if count > 1:
+        must = "must" if function == "avg_pool3d" else "must either"
+        omitted = "omitted, " if name == "stride" else ""
+        return (
+            f"{function}: {name} {must} be {omitted}a single int, or a tuple of {_WORDS[count]} "
+            "ints"
+        )
+    if function == "avg_pool1d":
+        return f"avg_pool1d() argument '{name}' should contain one int (got {given})"
+    omitted = "None, " if name == "stride" else ""
+    comma = "" if name == "kernel_size" else ","
+    return (
+        f"{function}() {name} must be {omitted}an int, list of ints{comma} or tuple of ints of "
+        f"size 1 but got size {given}"
+    )
 
 
 _WORDS = {2: "two", 3: "three"}
@@ -55,10 +73,10 @@ def _windows(
     kernel_size: Any, stride: Any, spatial: int, name: str
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Sizes and steps of windows; without steps they stand side by side."""
-    kernel = _ints(kernel_size, spatial, "kernel_size", name)
+    kernel = ints_of_axes(kernel_size, spatial, "kernel_size", name)
     if stride is None or (isinstance(stride, (list, tuple)) and not stride):
         return kernel, kernel
-    return kernel, _ints(stride, spatial, "stride", name)
+    return kernel, ints_of_axes(stride, spatial, "stride", name)
 
 
 def _check_line(kernel: int, stride: int, padding: int, dilation: int, length: int) -> None:
@@ -66,6 +84,13 @@ def _check_line(kernel: int, stride: int, padding: int, dilation: int, length: i
     for what, value in (("kernel_size", kernel), ("stride", stride), ("dilation", dilation)):
         if value <= 0:
             raise RuntimeError(f"max_pool1d() {what} must be greater than zero, but got {value}")
+    if padding < 0:
+        raise RuntimeError(f"max_pool1d() padding must be non-negative, but got {padding}")
+    if dilation == 1 and 2 * padding > kernel:
+        raise RuntimeError(
+            "max_pool1d() padding should be at most half of kernel size, but got "
+            f"padding={padding} and kernel_size={kernel}"
+        )
     if padding >= 0 and 2 * padding <= dilation * (kernel - 1) + 1:
         size = (length + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
         if size < 1:
@@ -91,7 +116,7 @@ def _check_full(spatial: int, shape: tuple[int, ...]) -> None:
         )
 
 
-def _batched(x: Any, spatial: int, message: str) -> tuple[Any, bool]:
+def with_batch(x: Any, spatial: int, message: str) -> tuple[Any, bool]:
     if x.aval.ndim == spatial + 2:
         return x, True
     if x.aval.ndim == spatial + 1:
@@ -99,14 +124,14 @@ def _batched(x: Any, spatial: int, message: str) -> tuple[Any, bool]:
     raise RuntimeError(message)
 
 
-def _unbatch(x: Any, batched: bool) -> Any:
+def without_batch(x: Any, batched: bool) -> Any:
     return x if batched else movement.squeeze(x, axes=(0,))
 
 
 def _pooled(x: Any, batched: bool, spatial: int, kind: str) -> Any:
     """Without the batch's axis where the input had none; torch pools lines as planes."""
     label = "SqueezeBackward1" if spatial == 1 else f"{kind.format(spatial)}Backward0"
-    return tape.named(_unbatch(x, batched), label)
+    return tape.named(without_batch(x, batched), label)
 
 
 def _max_pool(
@@ -122,12 +147,16 @@ def _max_pool(
             "max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for "
             f"input, but got:{list(x.aval.shape)}"
         )
-    pads = _ints(padding, spatial, "padding", name)
-    dilations = _ints(dilation, spatial, "dilation", name)
+    pads = ints_of_axes(padding, spatial, "padding", name)
+    dilations = ints_of_axes(dilation, spatial, "dilation", name)
+    if not isinstance(ceil_mode, bool):
+        raise TypeError(
+            f"{name}(): argument 'ceil_mode' (position 6) must be bool, not {type_name(ceil_mode)}"
+        )
     around = zip(pads, kernel, dilations, strict=True)
     if all(0 <= 2 * p <= d * (k - 1) + 1 for p, k, d in around):
         _check_full(spatial, x.aval.shape)
-    x, batched = _batched(x, spatial, message)
+    x, batched = with_batch(x, spatial, message)
     if spatial == 1 and not ceil_mode:
         _check_line(kernel[0], strides[0], pads[0], dilations[0], x.aval.shape[-1])
     flat = spatial == 1 and places_too and not x.aval.dtype.is_floating_point
@@ -141,7 +170,7 @@ def _max_pool(
     if flat:
         values, places = (movement.squeeze(each, axes=(2,)) for each in (values, places))
     values = _pooled(values, batched, spatial, "MaxPool{}DWithIndices")
-    return values, _unbatch(places, batched)
+    return values, without_batch(places, batched)
 
 
 def _define_max_pool(spatial: int) -> tuple[Any, Any]:
@@ -181,6 +210,30 @@ max_pool2d_with_indices, max_pool2d = _define_max_pool(2)
 max_pool3d_with_indices, max_pool3d = _define_max_pool(3)
 
 
+def _check_averaged(spatial: int, shape: tuple[int, ...]) -> None:
+    """torch's errors for shapes that averages over windows are not taken of."""
+    ndim = len(shape)
+    if spatial == 2 and ndim < 3:
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-max(ndim, 1)}, "
+            f"{max(ndim, 1) - 1}], but got -3)"
+        )
+    if spatial == 3 and ndim in (4, 5):
+        if 0 in shape[-4:]:
+            raise RuntimeError(
+                "avg_pool3d(): Expected input's non-batch dimensions to have positive length, "
+                f"but input has a shape of {list(shape)} and non-batch dimension 0 has length "
+                "zero!"
+            )
+    batched = ndim == spatial + 2
+    if spatial < 3 and (not (batched or ndim == spatial + 1) or 0 in shape[int(batched) :]):
+        full = [*shape[:-1], 1, shape[-1]] if spatial == 1 else list(shape)  # a plane of one row
+        raise RuntimeError(
+            "Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but "
+            f"got:{full}"
+        )
+
+
 def _avg_pool(
     spatial: int, x: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool,
     count_include_pad: bool, divisor_override: Any,
@@ -193,12 +246,14 @@ def _avg_pool(
             f"Expected 2 to 3 dimensions, but got {x.aval.ndim}-dimensional tensor for argument "
             "#1 'self' (while checking arguments for avg_pool1d)"
         )
-    x, batched = _batched(
+    pads = ints_of_axes(padding, spatial, "padding", name)
+    _check_averaged(spatial, x.aval.shape)
+    x, batched = with_batch(
         x, spatial,
         f"non-empty {spatial + 1}D or {spatial + 2}D (batch mode) tensor expected for input",
     )  # fmt: skip
     result = ops.avg_pool(
-        x, kernel_size=kernel, stride=strides, padding=_ints(padding, spatial, "padding", name),
+        x, kernel_size=kernel, stride=strides, padding=pads,
         ceil_mode=bool(ceil_mode), count_include_pad=bool(count_include_pad),
         divisor_override=divisor_override,
     )  # fmt: skip
@@ -290,9 +345,12 @@ def _check_output_size(name: str, spatial: int, output_size: Any, x: Any) -> Non
 
 def _adaptive(op: Any, name: str, spatial: int, x: Any, output_size: Any) -> tuple[Any, bool]:
     require_tensor(x, name, "input", 1)
-    if isinstance(output_size, (tuple, list)):
+    if isinstance(output_size, (tuple, list)) or (
+        spatial > 1 and not hasattr(output_size, "__index__")
+    ) or (isinstance(output_size, EngineTensor) and spatial > 1):
         _check_output_size(name, spatial, output_size, x)
-        wanted: Any = output_size
+        wanted: Any = list(output_size)
+        as_shape(([0 if n is None else n for n in wanted],), name, "output_size")
     else:
         wanted = (output_size,) * spatial
     colon = ":" if "max" in name else ""
@@ -300,18 +358,20 @@ def _adaptive(op: Any, name: str, spatial: int, x: Any, output_size: Any) -> tup
         f"{name}(): Expected {spatial + 1}D or {spatial + 2}D tensor, but got{colon} "
         f"{list(x.aval.shape)}"
     )
-    if spatial == 1 and "avg" in name:
+    if spatial == 1:
         message = (
             f"Expected 2 to 3 dimensions, but got {x.aval.ndim}-dimensional tensor for argument "
             f"#1 'self' (while checking arguments for {name})"
         )
-    for i in range(1, x.aval.ndim):
+    fits = x.aval.ndim in (spatial + 1, spatial + 2)
+    first = 1 if "max" in name else max(1, x.aval.ndim - spatial)
+    for i in range(first, x.aval.ndim if fits else 0):
         if x.aval.shape[i] == 0:
             raise RuntimeError(
                 f"{name}(): Expected input to have non-zero size for non-batch dimensions, but "
                 f"input has sizes {list(x.aval.shape)} with dimension {i} being empty"
             )
-    x, batched = _batched(x, spatial, message)
+    x, batched = with_batch(x, spatial, message)
     lengths = zip(wanted, x.aval.shape[2:], strict=True)
     size = tuple(n if w is None else as_index(w) for w, n in lengths)
     if any(n < 0 for n in size):
@@ -327,6 +387,8 @@ def _adaptive(op: Any, name: str, spatial: int, x: Any, output_size: Any) -> tup
             f"adaptive_avg_pool{max(spatial, 2)}d: elements of output_size must be greater than or "
             f"equal to 0 but received {{{listed}}}"
         )
+    if op is ops.adaptive_avg_pool and set(size) == {1} and not x.aval.dtype.is_floating_point:
+        return x.mean(tuple(range(2, spatial + 2)), keepdim=True), batched
     return op(x, output_size=size), batched
 
 
@@ -336,7 +398,7 @@ def _define_adaptive_avg(spatial: int) -> Any:
     def pool(input: Any, output_size: Any) -> Any:  # noqa: A002
         x, batched = _adaptive(ops.adaptive_avg_pool, name, spatial, input, output_size)
         if spatial > 1 and x.aval.shape[2:] == (1,) * spatial:  # torch takes the mean
-            return tape.named(_unbatch(x, batched), "MeanBackward1")
+            return tape.named(without_batch(x, batched), "MeanBackward1")
         return _pooled(x, batched, spatial, "AdaptiveAvgPool{}D")
 
     _named(pool, name, "Means over as many windows as ``output_size`` says.")
@@ -357,7 +419,7 @@ def _define_adaptive_max(spatial: int) -> tuple[Any, Any]:
     def with_indices(input: Any, output_size: Any, return_indices: bool = False) -> Any:  # noqa: A002
         pair, batched = _adaptive(ops.adaptive_max_pool, name, spatial, input, output_size)
         values = _pooled(pair[0], batched, spatial, "AdaptiveMaxPool{}D")
-        return values, _unbatch(pair[1], batched)
+        return values, without_batch(pair[1], batched)
 
     def pool(input: Any, output_size: Any, return_indices: bool = False) -> Any:  # noqa: A002
         pair = with_indices(input, output_size)
@@ -376,217 +438,6 @@ def _define_adaptive_max(spatial: int) -> tuple[Any, Any]:
 adaptive_max_pool1d_with_indices, adaptive_max_pool1d = _define_adaptive_max(1)
 adaptive_max_pool2d_with_indices, adaptive_max_pool2d = _define_adaptive_max(2)
 adaptive_max_pool3d_with_indices, adaptive_max_pool3d = _define_adaptive_max(3)
-
-
-_INFINITE = (float("inf"), -float("inf"))
-
-
-def _lp_pool(
-    spatial: int, x: Any, norm_type: Any, kernel_size: Any, stride: Any, ceil_mode: bool
-) -> Any:
-    """(sum of x ** p) ** (1 / p) over each window: the mean times the window's size.
-
-    For an infinite p it is the largest, or with a minus the smallest, of their sizes.
-    """
-    if spatial == 1 and isinstance(kernel_size, (tuple, list)):
-        kind = type(kernel_size).__name__
-        raise TypeError(f"mul(): argument 'other' (position 1) must be Tensor, not {kind}")
-    if isinstance(norm_type, float) and norm_type in _INFINITE:
-        pool = (max_pool1d, max_pool2d, max_pool3d)[spatial - 1]
-        sizes, least = pointwise.absolute(x), norm_type < 0
-        sizes = pointwise.negative(sizes) if least else sizes
-        largest = pool(sizes, kernel_size, stride, 0, 1, ceil_mode)
-        return pointwise.negative(largest) if least else largest
-    kernel = _ints(kernel_size, spatial, "kernel_size", f"lp_pool{spatial}d")
-    count = 1
-    for k in kernel:
-        count *= k
-    if isinstance(norm_type, EngineTensor):
-        exponent, root = norm_type, pointwise.divide(c(1.0), norm_type)
-    else:
-        exponent, root = c(norm_type), c(1.0 / norm_type)
-    powers = pointwise.power(x, exponent)
-    mean = _avg_pool(spatial, powers, kernel, stride, 0, ceil_mode, True, None)
-    positive = pointwise.multiply(
-        pointwise.sign(mean), activation_ops.relu(pointwise.absolute(mean))
-    )
-    total = pointwise.multiply(positive, c(float(count)))
-    return pointwise.power(total, root)
-
-
-@functional(cacheable=True)
-def lp_pool1d(
-    input: Any, norm_type: Any, kernel_size: Any, stride: Any = None, ceil_mode: bool = False  # noqa: A002
-) -> Any:
-    """(sum of x ** p) ** (1 / p) over each window of (N, C, L).
-
-    Args:
-        input: x, (N, C, L) or (C, L).
-        norm_type: p.
-        kernel_size, stride, ceil_mode: as in :func:`avg_pool1d`.
-    """
-    return _lp_pool(1, input, norm_type, kernel_size, stride, ceil_mode)
-
-
-@functional(cacheable=True)
-def lp_pool2d(
-    input: Any, norm_type: Any, kernel_size: Any, stride: Any = None, ceil_mode: bool = False  # noqa: A002
-) -> Any:
-    """(sum of x ** p) ** (1 / p) over each window of (N, C, H, W).
-
-    Args:
-        input: x, (N, C, H, W) or (C, H, W).
-        norm_type: p.
-        kernel_size, stride, ceil_mode: as in :func:`avg_pool2d`.
-    """
-    return _lp_pool(2, input, norm_type, kernel_size, stride, ceil_mode)
-
-
-def lp_pool3d(
-    input: Any, norm_type: Any, kernel_size: Any, stride: Any = None, ceil_mode: bool = False  # noqa: A002
-) -> Any:
-    """(sum of x ** p) ** (1 / p) over each window of (N, C, D, H, W).
-
-    Args:
-        input: x, (N, C, D, H, W) or (C, D, H, W).
-        norm_type: p.
-        kernel_size, stride, ceil_mode: as in :func:`avg_pool3d`.
-    """
-    return _lp_pool(3, input, norm_type, kernel_size, stride, ceil_mode)
-
-
-def _unpool_size(
-    x: Any, kernel: Any, stride: Any, padding: Any, output_size: Any
-) -> tuple[int, ...]:
-    spatial = len(kernel)
-    default = tuple(
-        (n - 1) * s + k - 2 * p
-        for n, s, k, p in zip(x.aval.shape[-spatial:], stride, kernel, padding, strict=True)
-    )
-    if output_size is None:
-        return default
-    wanted = tuple(output_size)
-    if len(wanted) == spatial + 2:
-        wanted = wanted[2:]
-    if len(wanted) != spatial:
-        raise ValueError(
-            "output_size should be a sequence containing "
-            f"{spatial} or {spatial + 2} elements, but it has a length of '{len(wanted)}'"
-        )
-    for d in range(spatial):
-        low, high = default[d] - stride[d], default[d] + stride[d]
-        if not low < wanted[d] < high:
-            raise ValueError(
-                f"invalid output_size '{list(wanted)}' (dim {d} must be between {low} and {high})"
-            )
-    return wanted
-
-
-def _unpool(
-    spatial: int, x: Any, indices: Any, kernel_size: Any, stride: Any, padding: Any,
-    output_size: Any,
-) -> Any:  # fmt: skip
-    name = f"max_unpool{spatial}d"
-    kernel = _ints(kernel_size, spatial, "kernel_size", name)
-    strides = kernel if stride is None else _ints(stride, spatial, "stride", name)
-    pads = _ints(padding, spatial, "padding", name)
-    if indices.aval.shape != x.aval.shape:
-        more = [1] if spatial == 1 else []  # torch pools with one more axis, of length 1
-        raise RuntimeError(
-            "Expected shape of indices to be same as that of the input tensor "
-            f"({[*x.aval.shape, *more]}) but got indices tensor with shape: "
-            f"{[*indices.aval.shape, *more]}"
-        )
-    size = _unpool_size(x, kernel, strides, pads, output_size)
-    if indices.aval.dtype is not dtypes.int64:
-        raise RuntimeError(
-            "elements in indices should be type int64 but got: "
-            f"{dtypes.scalar_type_name(indices.aval.dtype)}"
-        )
-    x, batched = _batched(
-        x, spatial,
-        f"Input to {name} should be a {spatial + 1}d or {spatial + 2}d Tensor, but got a tensor "
-        f"with {x.aval.ndim} dimensions.",
-    )  # fmt: skip
-    indices, _ = _batched(indices, spatial, "indices and input have different ranks")
-    refuse_kinds(f"max_unpool{max(spatial, 2)}d", x.aval, "bool whole complex")
-    count = 1
-    for n in size:
-        count *= n
-    places = indices.array()
-    wrong = places[(places < 0) | (places >= count)]
-    if wrong.size:
-        volume = "x".join(map(str, (*size, 1) if spatial == 1 else size))
-        raise RuntimeError(
-            f"Found an invalid max index: {wrong[0]} (output volumes are of size {volume})"
-        )
-    shape = (*x.aval.shape[:2], *size)
-    return _unbatch(ops.unpool(x, indices, shape=shape), batched)
-
-
-def max_unpool1d(
-    input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,  # noqa: A002
-    output_size: Any = None,
-) -> Any:  # fmt: skip
-    """The inverse of max_pool1d: elements at their places, zeros elsewhere.
-
-    Args:
-        input: what was pooled, (N, C, L) or (C, L).
-        indices: int64 of the same shape, as ``max_pool1d(..., return_indices=True)`` gives them.
-        kernel_size, stride, padding: those of the pooling.
-        output_size: the lengths of the result, which the pooling's arguments tell only to within a
-            stride; (length - 1) stride + kernel - 2 padding where it is None.
-
-    Raises:
-        ValueError: for an ``output_size`` that such a pooling does not have.
-        RuntimeError: for other indices.
-    """
-    found = _unpool(1, input, indices, kernel_size, stride, padding, output_size)
-    return tape.named(found, "SqueezeBackward1")
-
-
-@functional(autocast=FULL)
-def max_unpool2d(
-    input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,  # noqa: A002
-    output_size: Any = None,
-) -> Any:  # fmt: skip
-    """The inverse of max_pool2d: elements at their places, zeros elsewhere.
-
-    Args:
-        input: what was pooled, (N, C, H, W) or (C, H, W).
-        indices: int64 of the same shape, as ``max_pool2d(..., return_indices=True)`` gives them.
-        kernel_size, stride, padding: those of the pooling.
-        output_size: the lengths of the result, which the pooling's arguments tell only to within a
-            stride; (length - 1) stride + kernel - 2 padding where it is None.
-
-    Raises:
-        ValueError: for an ``output_size`` that such a pooling does not have.
-        RuntimeError: for other indices.
-    """
-    found = _unpool(2, input, indices, kernel_size, stride, padding, output_size)
-    return tape.named(found, "MaxUnpool2DBackward0")
-
-
-@functional(autocast=FULL)
-def max_unpool3d(
-    input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,  # noqa: A002
-    output_size: Any = None,
-) -> Any:  # fmt: skip
-    """The inverse of max_pool3d: elements at their places, zeros elsewhere.
-
-    Args:
-        input: what was pooled, (N, C, D, H, W) or (C, D, H, W).
-        indices: int64 of the same shape, as ``max_pool3d(..., return_indices=True)`` gives them.
-        kernel_size, stride, padding: those of the pooling.
-        output_size: the lengths of the result, which the pooling's arguments tell only to within a
-            stride; (length - 1) stride + kernel - 2 padding where it is None.
-
-    Raises:
-        ValueError: for an ``output_size`` that such a pooling does not have.
-        RuntimeError: for other indices.
-    """
-    found = _unpool(3, input, indices, kernel_size, stride, padding, output_size)
-    return tape.named(found, "MaxUnpool3DBackward0")
 
 
 # torch chooses between a function with indices and one without: errors have the latter's name

@@ -68,6 +68,8 @@ def pixel_unshuffle(input: Any, downscale_factor: int) -> Any:  # noqa: A002
                 f"pixel_unshuffle expects {name} to be divisible by downscale_factor, but "
                 f"input.size({place})={n} is not divisible by {r}"
             )
+    if not input.aval.size:
+        return input.clone()
     n = len(batch)
     split = movement.reshape(input, (*batch, channels, height // r, r, width // r, r))
     moved = movement.permute(split, axes=(*range(n), n, n + 2, n + 4, n + 1, n + 3))
@@ -158,7 +160,7 @@ def interpolate(
         return movement.in_format_of(input, made)
     if input.dim() in _MODES and mode in _MODES[input.dim()]:
         return _resize(input, old, new, scales, mode, bool(align_corners))
-    if mode in _NEEDS and input.dim() in (3, 4, 5):
+    if mode in _NEEDS and mode != "bicubic" and input.dim() in (3, 4, 5):
         raise NotImplementedError(
             f"Got {input.dim()}D input, but {mode} mode needs {_NEEDS[mode]}D input"
         )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
+
+from mindtorch.engine.dtypes import scalar_type_name
 
 from .._api.warn_caller import warn_caller
 
@@ -55,4 +57,13 @@ def reduced(loss: Any, reduction: str) -> Any:
     return loss.sum() if reduction == "sum" else loss
 
 
-__all__ = ["chosen_reduction", "get_enum", "legacy_get_enum", "legacy_get_string", "reduced"]
+def refuse_cast(result: Any, own: Any) -> NoReturn:
+    """torch's error of a loss whose elements are not of the type that it is written to."""
+    names = map(scalar_type_name, (result, own))
+    raise RuntimeError("result type {} can't be cast to the desired output type {}".format(*names))
+
+
+__all__ = [
+    "chosen_reduction", "get_enum", "legacy_get_enum", "legacy_get_string", "reduced",
+    "refuse_cast",
+]  # fmt: skip

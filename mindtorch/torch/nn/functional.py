@@ -27,6 +27,7 @@ from ._functional_normalization import *  # noqa: F403
 from ._functional_padding import *  # noqa: F403
 from ._functional_pooling import *  # noqa: F403
 from ._functional_sampling import *  # noqa: F403
+from ._functional_unpooling import *  # noqa: F403
 from ._functional_vision import *  # noqa: F403
 
 globals().update(_FUNCTIONAL)

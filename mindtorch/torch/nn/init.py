@@ -11,6 +11,8 @@ import numpy as np
 
 import mindtorch.torch as torch
 from mindtorch.engine.aval import dense_like
+from mindtorch.engine.dtype_support import refuse
+from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array
 from mindtorch.torch._api.shared_docs import TEXTS as _TEXTS
 
@@ -222,6 +224,10 @@ def trunc_normal_(
             "values may be incorrect.",
             stacklevel=2,
         )
+    if tensor.is_meta:
+        return tensor
+    if tensor.is_complex():
+        refuse("lt_cpu", tensor.dtype)
     inside = _cdf((b - mean) / std) - _cdf((a - mean) / std)
     with no_grad():
         if inside > 0.3:
@@ -238,7 +244,7 @@ def _on_host(function: Any) -> Any:
 
     @functools.wraps(function)
     def initialize(tensor: Any, *args: Any, **kwargs: Any) -> Any:
-        if tensor.aval.device.type != "cuda":
+        if not isinstance(tensor, EngineTensor) or tensor.aval.device.type != "cuda":
             return function(tensor, *args, **kwargs)
         with no_grad():
             return tensor.copy_(function(tensor.detach().cpu(), *args, **kwargs))
@@ -294,8 +300,15 @@ def orthogonal_(tensor: Any, gain: float = 1, generator: Any = None) -> Any:
     """A (semi-)orthogonal matrix from the QR decomposition of normal numbers, times ``gain``."""
     if tensor.ndimension() < 2:
         raise ValueError("Only tensors with 2 or more dimensions are supported")
-    if tensor.numel() == 0:
+    if tensor.numel() == 0 or tensor.is_meta:
         return tensor
+    if tensor.dtype in (torch.float16, torch.bfloat16):
+        refuse("geqrf_cpu", tensor.dtype)
+    if tensor.is_complex():
+        raise NotImplementedError(
+            "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use "
+            "torch.sgn instead."
+        )
     rows = tensor.shape[0]
     columns = tensor.numel() // rows
     flat = tensor.new_empty((rows, columns)).normal_(0, 1, generator=generator).array()
@@ -310,6 +323,8 @@ def sparse_(tensor: Any, sparsity: float, std: float = 0.01, generator: Any = No
     """Normal numbers, with the fraction ``sparsity`` of each column zero."""
     if tensor.ndimension() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
+    if tensor.is_meta:
+        return tensor
     rows, columns = tensor.shape
     zeros = math.ceil(sparsity * rows)
     with no_grad():

@@ -7,10 +7,12 @@ from typing import Any
 
 from mindtorch.engine import dtypes
 from mindtorch.engine.aval import aval
+from mindtorch.engine.devices.device import Device
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import change_class
 
-from .._api.arguments import as_device, as_dtype
+from .._api.arguments import as_device, as_dtype, as_shape
+from .._api.invalid_arguments import type_name
 from .._api.torch_function_mode import disabled_torch_function_impl
 from .._tensor import shared_memory
 from .._tensor.rebuild import rebuilder, set_state, user_state
@@ -140,6 +142,16 @@ def _type_name(data: Any) -> str:
     return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
 
 
+def check_place(device: Any, dtype: Any) -> None:
+    """torch's errors of arguments that are no device and no type, which its ``empty`` says."""
+    if dtype is not None:
+        as_dtype(dtype, "empty")
+    if device is not None and (
+        isinstance(device, bool) or not isinstance(device, (Device, str, int))
+    ):
+        raise TypeError(f"empty(): argument 'device' must be torch.device, not {type_name(device)}")
+
+
 class UninitializedTensorMixin:
     """What the two kinds of uninitialised tensors share."""
 
@@ -147,7 +159,7 @@ class UninitializedTensorMixin:
         """Become an ordinary (uninitialised) tensor of this shape."""
         dtype = self.aval.dtype if dtype is None else as_dtype(dtype)
         device = self.aval.device if device is None else as_device(device)
-        shape = (shape,) if isinstance(shape, int) else tuple(shape)
+        shape = as_shape((shape,), "empty")
         made = new_empty(aval(shape, dtype, None, device))
         self.data = made
         change_class(self, self.cls_to_become)
@@ -202,7 +214,11 @@ def _refused(name: str) -> Any:
 
 for _name in ("char", "cpu", "cuda", "double", "float", "half", "int", "long", "short", "to"):
     setattr(UninitializedTensorMixin, _name, _still_lazy(_name))
-for _name in ("bfloat16", "type"):
+for _name in (
+    "bfloat16", "clone", "contiguous", "data_ptr", "detach", "dim", "element_size", "is_contiguous",
+    "item", "numel", "numpy", "requires_grad_", "stride", "sum", "tolist", "type",
+    "untyped_storage", "zero_",
+):  # fmt: skip
     setattr(UninitializedTensorMixin, _name, _refused(_name))
 
 
@@ -214,6 +230,7 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: igno
     reduces_itself = True
 
     def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> Any:
+        check_place(device, dtype)
         chosen = dtypes.default if dtype is None else as_dtype(dtype)
         data = new_empty(aval((0,), chosen, None, as_device(device)))
         return Tensor._make_subclass(cls, data, requires_grad)
@@ -241,6 +258,7 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):  # type: ignore[mis
         dtype: Any = None,
         persistent: bool = True,
     ) -> Any:
+        check_place(device, dtype)
         chosen = dtypes.default if dtype is None else as_dtype(dtype)
         data = new_empty(aval((0,), chosen, None, as_device(device)))
         result = Tensor._make_subclass(cls, data, requires_grad)

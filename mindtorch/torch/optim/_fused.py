@@ -81,7 +81,7 @@ class FusedOptimizer(ParameterwiseOptimizer):
             super()._step_group(group, given)
             return
         settings, update = self._settings(group), self._update_of(group)
-        fused, maximize = self._fused(group), group.get("maximize", False)
+        fused, maximize = self._fused(group), bool(group.get("maximize"))
         if given is None and fused.unchanged(update, self.state, group["params"]):
             fused.again(maximize, settings)
             return

@@ -25,7 +25,13 @@ def check_rate(lr: Any) -> None:
 
 
 def check_not_negative(name: str, value: Any) -> None:
-    if not value >= 0.0:
+    if not 0.0 <= value:  # noqa: SIM300
+        raise ValueError(f"Invalid {name}: {value}")
+
+
+def refuse_negative(name: str, value: Any) -> None:
+    """:func:`check_not_negative`, but nan passes: SGD's."""
+    if value < 0.0:
         raise ValueError(f"Invalid {name}: {value}")
 
 
@@ -148,7 +154,7 @@ class ParameterwiseOptimizer(Optimizer):
     _recorded, _unrecorded = enable_grad()(_groups), no_grad()(_groups)
 
     def _step_group(self, group: dict[str, Any], given: Any) -> None:
-        maximize = group.get("maximize")
+        maximize = bool(group.get("maximize"))
         self._refuse_sparse(group, given)
         for p in group["params"]:
             grad = p._grad if given is None else given[id(p)]

@@ -50,12 +50,12 @@ class Adafactor(ParameterwiseOptimizer):
         maximize: bool = False,
     ) -> None:
         check_one_element(lr)
-        check_setting("Learning rate", lr >= 0.0, ">= 0", lr)
-        check_setting("beta2_decay", beta2_decay <= 0.0, "<= 0", beta2_decay)
-        check_setting("epsilon1", eps[0] is None or eps[0] >= 0.0, ">= 0", eps[0])
-        check_setting("epsilon2", eps[1] >= 0.0, ">= 0", eps[1])
-        check_setting("Clipping threshold d", d >= 1.0, ">= 1", d)
-        check_setting("weight_decay", weight_decay >= 0.0, ">= 0", weight_decay)
+        check_setting("Learning rate", 0.0 <= lr, ">= 0", lr)  # noqa: SIM300
+        check_setting("beta2_decay", 0.0 >= beta2_decay, "<= 0", beta2_decay)  # noqa: SIM300
+        check_setting("epsilon1", eps[0] is None or 0.0 <= eps[0], ">= 0", eps[0])  # noqa: SIM300
+        check_setting("epsilon2", 0.0 <= eps[1], ">= 0", eps[1])  # noqa: SIM300
+        check_setting("Clipping threshold d", 1.0 <= d, ">= 1", d)  # noqa: SIM300
+        check_setting("weight_decay", 0.0 <= weight_decay, ">= 0", weight_decay)  # noqa: SIM300
         super().__init__(params, {
             "lr": lr, "beta2_decay": beta2_decay, "eps": eps, "d": d,
             "weight_decay": weight_decay, "foreach": foreach, "maximize": maximize,

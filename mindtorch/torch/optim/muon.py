@@ -70,9 +70,9 @@ class Muon(ParameterwiseOptimizer):
         adjust_lr_fn: str | None = None,
     ) -> None:
         check_one_element(lr)
-        check_setting("Learning rate", lr >= 0.0, ">= 0", lr)
-        check_setting("momentum", momentum >= 0.0, ">= 0", momentum)
-        check_setting("weight decay", weight_decay >= 0.0, ">= 0", weight_decay)
+        check_setting("Learning rate", 0.0 <= lr, ">= 0", lr)  # noqa: SIM300
+        check_setting("momentum", 0.0 <= momentum, ">= 0", momentum)  # noqa: SIM300
+        check_setting("weight decay", 0.0 <= weight_decay, ">= 0", weight_decay)  # noqa: SIM300
         if adjust_lr_fn not in (None, "original", "match_rms_adamw"):
             raise ValueError(f"Adjust learning rate function {adjust_lr_fn} is not supported")
         super().__init__(params, {

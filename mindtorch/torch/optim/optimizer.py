@@ -180,6 +180,11 @@ class Optimizer:
         """All parameters of all groups, in order."""
         return ParameterTuple(p for group in self.param_groups for p in group["params"])
 
+    @staticmethod
+    def profile_hook_step(func: Callable[..., Any]) -> Callable[..., Any]:
+        """A ``step`` method's function with the hooks around its call, shown to profilers."""
+        return _hooked(func)
+
     def __call__(self, grads: Any) -> Any:
         """Step with these gradients, one for each of :attr:`parameters`."""
         return self.step(grads)
@@ -280,7 +285,7 @@ class Optimizer:
 
     def _begin(self, closure: Any, grads: Any) -> tuple[Any, Any]:
         """(the closure's loss, gradients by parameter id or None) of a call of ``step``."""
-        if closure is not None and not callable(closure):
+        if closure is not None and not callable(closure) and hasattr(closure, "__iter__"):
             closure, grads = None, closure
         loss = None
         if closure is not None:
@@ -302,12 +307,15 @@ class Optimizer:
             hook(self)
         numbers: dict[int, int] = {}
         groups = []
+        start = 0
         for group in self.param_groups:
             packed = {
                 k: float(v) if type(v) is Rate else v for k, v in group.items() if k != "params"
             }
-            for p in group["params"]:
-                numbers.setdefault(id(p), len(numbers))
+            # of a parameter that a group holds twice the last place counts
+            places = enumerate(group["params"], start)
+            numbers.update({id(p): i for i, p in places if id(p) not in numbers})
+            start += len(group["params"])
             packed["params"] = [numbers[id(p)] for p in group["params"]]
             groups.append(packed)
         state = {

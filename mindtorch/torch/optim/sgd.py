@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from mindtorch.engine.ops.movement import clone
+from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from ._fused import on_tensors, updates
 from ._parameterwise import (
     ParameterwiseOptimizer,
-    check_not_negative,
-    check_rate,
     gather,
     options,
     refuse_complex,
+    refuse_negative,
 )
 from .optimizer import required, to_scalar
 
@@ -40,9 +40,11 @@ class SGD(ParameterwiseOptimizer):
     ) -> None:
         lr = required if lr is None else lr  # every group has its own then, as MindTorch allows
         if lr is not required:
-            check_rate(lr)
-        check_not_negative("momentum value", momentum)
-        check_not_negative("weight_decay value", weight_decay)
+            if isinstance(lr, EngineTensor) and lr.aval.size != 1:
+                raise ValueError("Tensor lr must be 1-element")
+            refuse_negative("learning rate", lr)
+        refuse_negative("momentum value", momentum)
+        refuse_negative("weight_decay value", weight_decay)
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
         if fused and foreach:
@@ -78,7 +80,7 @@ class SGD(ParameterwiseOptimizer):
 
     def _step_group(self, group: dict[str, Any], given: Any) -> None:
         update, settings, fused = self._update_of(group), self._settings(group), self._fused(group)
-        maximize = group["maximize"]
+        maximize = bool(group["maximize"])
         if given is None and fused.unchanged(update, self.state, group["params"]):
             fused.again(maximize, settings)
             return

@@ -129,6 +129,25 @@ def test_whole_modules_are_exchanged_with_a_full_load() -> None:
     assert np.array_equal(back(mt.from_numpy(inputs)).detach().numpy(), expected)
 
 
+def _note(module: Any, state: Any, *rest: Any) -> None:
+    module.noted = sorted(state)
+
+
+def test_hooks_of_loading_are_exchanged_with_whole_modules() -> None:
+    """torch keeps such a hook in an object whose class files name; lazy modules have one."""
+    theirs = torch.nn.Linear(3, 2)
+    theirs.register_load_state_dict_pre_hook(_note)
+    mine = mt.load(torch_file(theirs), weights_only=False)
+    mine.load_state_dict(mine.state_dict())
+    assert mine.noted == ["bias", "weight"]
+    back = torch.load(our_file(mine), weights_only=False)
+    del back.noted
+    back.load_state_dict(back.state_dict())
+    assert back.noted == ["bias", "weight"]
+    lazy = mt.load(torch_file(torch.nn.LazyLinear(2)), weights_only=False)
+    assert lazy(mt.ones(1, 3)).shape == (1, 2)
+
+
 def test_meta_tensors_have_no_elements_in_files() -> None:
     """A tensor on device meta is saved as its description."""
     for file in (torch_file(torch.empty(2, 3, device="meta")),):

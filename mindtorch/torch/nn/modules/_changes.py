@@ -155,7 +155,9 @@ class ChangesMixin(TreeMixin):
 
     def bfloat16(self: T) -> T:
         """Cast floating-point parameters and buffers to bfloat16."""
-        return self._cast_floats(dtypes.bfloat16)
+        return self._apply(
+            lambda t: t.bfloat16() if t.aval.dtype.category == dtypes.FLOAT else t
+        )
 
     def cuda(self: T, device: Any = None) -> T:
         """Move everything to a GPU."""

@@ -31,11 +31,19 @@ def name_apart(classes: list[Any]) -> None:
 
 
 def _named(function: types.FunctionType, name: str) -> types.FunctionType:
+    wrapped, closure = getattr(function, "__wrapped__", None), function.__closure__ or ()
+    if isinstance(wrapped, types.FunctionType):  # Python's errors have the name of what it calls
+        inner = _named(wrapped, name)
+        closure = tuple(
+            types.CellType(inner) if cell.cell_contents is wrapped else cell for cell in closure
+        )
     made = types.FunctionType(
         function.__code__.replace(co_qualname=name), function.__globals__, function.__name__,
-        function.__defaults__, function.__closure__,
+        function.__defaults__, closure or None,
     )  # fmt: skip
     made.__dict__.update(function.__dict__)
+    if isinstance(wrapped, types.FunctionType):
+        made.__dict__["__wrapped__"] = inner
     made.__doc__, made.__annotations__ = function.__doc__, function.__annotations__
     made.__kwdefaults__, made.__qualname__ = function.__kwdefaults__, name
     made.__module__ = function.__module__

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import warnings
 import weakref
@@ -32,25 +33,39 @@ class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpec
     __str__ = __repr__
 
 
-class _WithModule:
-    """A hook that is given the module first; it does not keep the module alive."""
+class WrappedHook:
+    """A hook of loading, which may be given the module first and does not keep it alive.
 
-    def __init__(self, hook: Any, module: Any) -> None:
+    Its name, place and state are those that PyTorch writes into files of whole modules.
+    """
+
+    __module__, __qualname__ = "mindtorch.torch.nn.modules.module", "_WrappedHook"
+
+    def __init__(self, hook: Any, module: Any = None) -> None:
+        functools.update_wrapper(self, hook)  # first: it copies the attributes of objects
         self.hook = hook
-        self.module = weakref.ref(module)
+        self.with_module = module is not None
+        if self.with_module:
+            self.module = weakref.ref(module)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not self.with_module:
+            return self.hook(*args, **kwargs)
         module = self.module()
         if module is None:
             raise RuntimeError("You are trying to call the hook of a dead Module!")
         return self.hook(module, *args, **kwargs)
 
     def __getstate__(self) -> Any:
-        return self.hook, self.module()
+        state = {"hook": self.hook, "with_module": self.with_module}
+        return {**state, "module": self.module()} if self.with_module else state
 
     def __setstate__(self, state: Any) -> None:
-        self.hook, module = state
-        self.module = weakref.ref(module)
+        self.hook, self.with_module = state["hook"], state["with_module"]
+        if self.with_module:
+            if state["module"] is None:
+                raise RuntimeError("You are trying to revive the hook of a dead Module!")
+            self.module = weakref.ref(state["module"])
 
 
 def _as_kind(value: Any, loaded: Any) -> Any:
@@ -200,7 +215,7 @@ class StateMixin:
     def _register_load_state_dict_pre_hook(
         self, hook: Any, with_module: bool = False
     ) -> RemovableHandle:
-        entry = _WithModule(hook, self) if with_module else hook
+        entry = WrappedHook(hook, self if with_module else None)
         return RemovableHandle.add(self._load_state_dict_pre_hooks, entry)
 
     def register_load_state_dict_pre_hook(self, hook: Any) -> RemovableHandle:

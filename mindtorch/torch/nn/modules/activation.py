@@ -47,6 +47,8 @@ __all__ = [
 class ReLU(Module):
     """max(x, 0)."""
 
+    __constants__ = ["inplace"]
+
     def __init__(self, inplace: bool = False) -> None:
         super().__init__()
         self.inplace = inplace
@@ -62,6 +64,8 @@ class ReLU(Module):
 
 class RReLU(Module):
     """x where x >= 0, else x times a random slope."""
+
+    __constants__ = ["lower", "upper", "inplace"]
 
     def __init__(
         self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False
@@ -89,6 +93,8 @@ class Hardtanh(Module):
         min_value, max_value: older names of ``min_val`` and ``max_val``.
     """
 
+    __constants__ = ["min_val", "max_val", "inplace"]
+
     def __init__(
         self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False,
         min_value: float | None = None, max_value: float | None = None,
@@ -97,7 +103,7 @@ class Hardtanh(Module):
         for name, old in (("min", min_value), ("max", max_value)):
             if old is not None:
                 warnings.warn(
-                    f"keyword argument `{name}_value` is deprecated and rename to `{name}_val`",
+                    f"keyword argument `{name}_value` is deprecated and renamed to `{name}_val`",
                     FutureWarning,
                     stacklevel=2,
                 )
@@ -131,6 +137,8 @@ class Sigmoid(Module):
 class Hardsigmoid(Module):
     """min(max(x + 3, 0), 6) / 6."""
 
+    __constants__ = ["inplace"]
+
     def __init__(self, inplace: bool = False) -> None:
         super().__init__()
         self.inplace = inplace
@@ -151,6 +159,8 @@ class Tanh(Module):
 class SiLU(Module):
     """x * sigmoid(x)."""
 
+    __constants__ = ["inplace"]
+
     def __init__(self, inplace: bool = False) -> None:
         super().__init__()
         self.inplace = inplace
@@ -166,6 +176,8 @@ class SiLU(Module):
 
 class Mish(Module):
     """x * tanh(softplus(x))."""
+
+    __constants__ = ["inplace"]
 
     def __init__(self, inplace: bool = False) -> None:
         super().__init__()
@@ -183,6 +195,8 @@ class Mish(Module):
 class Hardswish(Module):
     """x * hardsigmoid(x)."""
 
+    __constants__ = ["inplace"]
+
     def __init__(self, inplace: bool = False) -> None:
         super().__init__()
         self.inplace = inplace
@@ -194,6 +208,8 @@ class Hardswish(Module):
 
 class ELU(Module):
     """x where x > 0, else alpha * (exp(x) - 1)."""
+
+    __constants__ = ["alpha", "inplace"]
 
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
         super().__init__()
@@ -212,6 +228,8 @@ class ELU(Module):
 class CELU(Module):
     """x where x > 0, else alpha * (exp(x / alpha) - 1)."""
 
+    __constants__ = ["alpha", "inplace"]
+
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
         super().__init__()
         self.alpha = alpha
@@ -229,6 +247,8 @@ class CELU(Module):
 class SELU(Module):
     """The self-normalising elu."""
 
+    __constants__ = ["inplace"]
+
     def __init__(self, inplace: bool = False) -> None:
         super().__init__()
         self.inplace = inplace
@@ -244,6 +264,8 @@ class SELU(Module):
 
 class GLU(Module):
     """a * sigmoid(b), a and b the halves of x."""
+
+    __constants__ = ["dim"]
 
     def __init__(self, dim: int = -1) -> None:
         super().__init__()
@@ -265,6 +287,8 @@ class GELU(Module):
         approximate: "none", or "tanh" for the formula with a hyperbolic tangent.
     """
 
+    __constants__ = ["approximate"]
+
     def __init__(self, approximate: str = "none") -> None:
         super().__init__()
         self.approximate = approximate
@@ -281,6 +305,8 @@ class GELU(Module):
 class Hardshrink(Module):
     """x where abs(x) > lambd, else 0."""
 
+    __constants__ = ["lambd"]
+
     def __init__(self, lambd: float = 0.5) -> None:
         super().__init__()
         self.lambd = lambd
@@ -296,6 +322,8 @@ class Hardshrink(Module):
 
 class LeakyReLU(Module):
     """x where x > 0, else negative_slope * x."""
+
+    __constants__ = ["inplace", "negative_slope"]
 
     def __init__(self, negative_slope: float = 1e-2, inplace: bool = False) -> None:
         super().__init__()
@@ -326,6 +354,8 @@ class Softplus(Module):
         threshold: where ``beta x`` is above it, the result is x.
     """
 
+    __constants__ = ["beta", "threshold"]
+
     def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
         super().__init__()
         self.beta = beta
@@ -342,6 +372,8 @@ class Softplus(Module):
 
 class Softshrink(Module):
     """x moved by lambd towards 0."""
+
+    __constants__ = ["lambd"]
 
     def __init__(self, lambd: float = 0.5) -> None:
         super().__init__()
@@ -375,6 +407,8 @@ class Tanhshrink(Module):
 class Softmin(Module):
     """softmax(-x)."""
 
+    __constants__ = ["dim"]
+
     def __init__(self, dim: int | None = None) -> None:
         super().__init__()
         self.dim = dim
@@ -390,6 +424,8 @@ class Softmin(Module):
 
 class Softmax(Module):
     """exp(x) / sum(exp(x)) along dim."""
+
+    __constants__ = ["dim"]
 
     def __init__(self, dim: int | None = None) -> None:
         super().__init__()
@@ -407,6 +443,8 @@ class Softmax(Module):
 class LogSoftmax(Module):
     """x - log(sum(exp(x))) along dim."""
 
+    __constants__ = ["dim"]
+
     def __init__(self, dim: int | None = None) -> None:
         super().__init__()
         self.dim = dim
@@ -422,6 +460,8 @@ class LogSoftmax(Module):
 
 class Threshold(Module):
     """x where x > threshold, else value."""
+
+    __constants__ = ["threshold", "value", "inplace"]
 
     def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
         super().__init__()
@@ -470,6 +510,8 @@ class PReLU(Module):
         num_parameters: 1, or the number of channels.
         init: the weight to begin with.
     """
+
+    __constants__ = ["num_parameters"]
 
     def __init__(
         self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None

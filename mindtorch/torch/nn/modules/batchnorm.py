@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import mindtorch.torch as torch
@@ -24,6 +25,8 @@ __all__ = [
 
 class _NormBase(Module):
     """Weight, bias and running statistics of each channel."""
+
+    __constants__ = ["track_running_stats", "momentum", "eps", "num_features", "affine"]
 
     _version = 2
     running_mean: Any
@@ -182,10 +185,17 @@ class _InstanceNorm(_NormBase):
         self._check_input_dim(input)
         batched = input.dim() != self._get_no_batch_dim()
         x = input if batched else input.unsqueeze(0)
-        if x.shape[1] != self.num_features and self.affine:
-            raise ValueError(
-                f"expected input's size at dim={1 if batched else 0} to match num_features "
-                f"({self.num_features}), but got: {x.size(1)}."
+        if x.shape[1] != self.num_features:
+            axis = 1 if batched else 0
+            if self.affine:
+                raise ValueError(
+                    f"expected input's size at dim={axis} to match num_features "
+                    f"({self.num_features}), but got: {x.size(1)}."
+                )
+            warnings.warn(
+                f"input's size at dim={axis} does not match num_features. You can silence this "
+                "warning by not passing in num_features, which is not used because affine=False",
+                stacklevel=2,
             )
         result = F.instance_norm(
             x, self.running_mean, self.running_var, self.weight, self.bias,
@@ -231,6 +241,10 @@ class SyncBatchNorm(_BatchNorm):
             num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias
         )
         self.process_group = process_group
+
+    def forward(self, input: Any) -> Any:  # noqa: A002
+        """Normalised, of the same shape."""
+        return super().forward(input)
 
     def _normalised(self, x: Any, by_batch: bool, factor: float) -> Any:
         world = world_of(self.process_group) if self.training else None

@@ -22,6 +22,11 @@ __all__ = [
 class _ConvNd(Module):
     """What all convolutions share: arguments, weight and bias."""
 
+    __constants__ = [
+        "stride", "padding", "dilation", "groups", "padding_mode", "output_padding",
+        "in_channels", "out_channels", "kernel_size",
+    ]  # fmt: skip
+
     _spatial = 0
     weight: Any
     bias: Any
@@ -191,7 +196,7 @@ class _ConvTransposeNd(_ConvNd):
         if output_size is None:
             return self.output_padding
         spatial = self._spatial
-        wanted = list(output_size)
+        wanted = output_size
         if len(wanted) == input.dim() and len(wanted) > spatial:
             wanted = wanted[-spatial:]
         if len(wanted) != spatial:

@@ -13,6 +13,8 @@ __all__ = ["CosineSimilarity", "PairwiseDistance"]
 class CosineSimilarity(Module):
     """The cosine of the angle between ``x1`` and ``x2`` along ``dim``."""
 
+    __constants__ = ["dim", "eps"]
+
     def __init__(self, dim: int = 1, eps: float = 1e-8) -> None:
         super().__init__()
         self.dim = dim
@@ -25,6 +27,8 @@ class CosineSimilarity(Module):
 
 class PairwiseDistance(Module):
     """The p-norm of ``x1 - x2 + eps`` along the last axis."""
+
+    __constants__ = ["norm", "eps", "keepdim"]
 
     def __init__(self, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> None:
         super().__init__()

@@ -12,6 +12,8 @@ __all__ = ["FractionalMaxPool2d", "FractionalMaxPool3d"]
 
 
 class _FractionalMaxPool(Module):
+    __constants__ = ["kernel_size", "return_indices", "output_size", "output_ratio"]
+
     def __init__(
         self, expand: Any, kernel_size: Any, output_size: Any, output_ratio: Any,
         return_indices: bool, samples: Any,

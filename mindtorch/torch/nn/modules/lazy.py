@@ -42,7 +42,7 @@ class LazyModuleMixin:
             if key in state_dict and value is not None and is_lazy(value):
                 loaded = state_dict[key]
                 if not is_lazy(loaded):
-                    value.materialize(loaded.aval.shape)
+                    value.materialize(loaded.shape)
 
     def initialize_parameters(self: Any, *args: Any, **kwargs: Any) -> None:
         """Take shapes from the inputs; for subclasses."""

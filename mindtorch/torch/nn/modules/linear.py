@@ -34,6 +34,8 @@ class Linear(Module):
         bias: whether there is a ``b``.
     """
 
+    __constants__ = ["in_features", "out_features"]
+
     in_features: int
     out_features: int
 
@@ -85,6 +87,8 @@ class Bilinear(Module):
     Args:
         in1_features, in2_features: features of both inputs.
     """
+
+    __constants__ = ["in1_features", "in2_features", "out_features"]
 
     def __init__(
         self,

@@ -66,6 +66,8 @@ class _WeightedLoss(_Loss):
 class L1Loss(_Loss):
     """abs(x - y)."""
 
+    __constants__ = ["reduction"]
+
     def forward(self, input: Any, target: Any) -> Any:  # noqa: A002
         """The loss, reduced."""
         return F.l1_loss(input, target, reduction=self.reduction)
@@ -73,6 +75,8 @@ class L1Loss(_Loss):
 
 class MSELoss(_Loss):
     """(x - y) ** 2."""
+
+    __constants__ = ["reduction"]
 
     def forward(self, input: Any, target: Any) -> Any:  # noqa: A002
         """The loss, reduced."""
@@ -82,6 +86,8 @@ class MSELoss(_Loss):
 class SoftMarginLoss(_Loss):
     """log(1 + exp(-y x))."""
 
+    __constants__ = ["reduction"]
+
     def forward(self, input: Any, target: Any) -> Any:  # noqa: A002
         """The loss, reduced."""
         return F.soft_margin_loss(input, target, reduction=self.reduction)
@@ -90,6 +96,8 @@ class SoftMarginLoss(_Loss):
 class MultiLabelMarginLoss(_Loss):
     """Margins between true and other classes."""
 
+    __constants__ = ["reduction"]
+
     def forward(self, input: Any, target: Any) -> Any:  # noqa: A002
         """The loss, reduced."""
         return F.multilabel_margin_loss(input, target, reduction=self.reduction)
@@ -97,6 +105,8 @@ class MultiLabelMarginLoss(_Loss):
 
 class NLLLoss(_WeightedLoss):
     """-weight[t] * x[t] of log probabilities."""
+
+    __constants__ = ["ignore_index", "reduction"]
 
     def __init__(
         self, weight: Any = None, size_average: Any = None, ignore_index: int = -100,
@@ -132,6 +142,8 @@ class NLLLoss2d(NLLLoss):
 class CrossEntropyLoss(_WeightedLoss):
     """-log softmax(x)[t]."""
 
+    __constants__ = ["ignore_index", "reduction", "label_smoothing"]
+
     def __init__(
         self, weight: Any = None, size_average: Any = None, ignore_index: int = -100,
         reduce: Any = None, reduction: str = "mean", label_smoothing: float = 0.0,
@@ -156,6 +168,8 @@ class CTCLoss(_Loss):
         zero_infinity: infinite losses and their gradients are 0.
     """
 
+    __constants__ = ["blank", "reduction"]
+
     def __init__(
         self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False
     ) -> None:
@@ -176,6 +190,8 @@ class CTCLoss(_Loss):
 class BCELoss(_WeightedLoss):
     """-(t log(x) + (1 - t) log(1 - x))."""
 
+    __constants__ = ["reduction"]
+
     def forward(self, input: Any, target: Any) -> Any:  # noqa: A002
         """The loss, reduced."""
         return F.binary_cross_entropy(input, target, self.weight, reduction=self.reduction)
@@ -183,6 +199,8 @@ class BCELoss(_WeightedLoss):
 
 class KLDivLoss(_Loss):
     """t (log(t) - x) of log probabilities x."""
+
+    __constants__ = ["reduction"]
 
     def __init__(
         self, size_average: Any = None, reduce: Any = None,
@@ -201,6 +219,8 @@ class KLDivLoss(_Loss):
 class SmoothL1Loss(_Loss):
     """Quadratic below beta, linear above."""
 
+    __constants__ = ["reduction"]
+
     def __init__(
         self, size_average: Any = None, reduce: Any = None,
         reduction: str = "mean", beta: float = 1.0,
@@ -215,6 +235,8 @@ class SmoothL1Loss(_Loss):
 
 class HingeEmbeddingLoss(_Loss):
     """x where y = 1, max(0, margin - x) where y = -1."""
+
+    __constants__ = ["margin", "reduction"]
 
     def __init__(
         self, margin: float = 1.0, size_average: Any = None, reduce: Any = None,
@@ -233,6 +255,8 @@ class HingeEmbeddingLoss(_Loss):
 class MultiLabelSoftMarginLoss(_WeightedLoss):
     """Mean over classes of the binary cross entropy with logits."""
 
+    __constants__ = ["reduction"]
+
     def forward(self, input: Any, target: Any) -> Any:  # noqa: A002
         """The loss, reduced."""
         return F.multilabel_soft_margin_loss(
@@ -242,6 +266,8 @@ class MultiLabelSoftMarginLoss(_WeightedLoss):
 
 class CosineEmbeddingLoss(_Loss):
     """1 - cos where y = 1, max(0, cos - margin) where y = -1."""
+
+    __constants__ = ["margin", "reduction"]
 
     def __init__(
         self, margin: float = 0.0, size_average: Any = None, reduce: Any = None,
@@ -259,6 +285,8 @@ class CosineEmbeddingLoss(_Loss):
 
 class MarginRankingLoss(_Loss):
     """max(0, -y (x1 - x2) + margin)."""
+
+    __constants__ = ["margin", "reduction"]
 
     def __init__(
         self, margin: float = 0.0, size_average: Any = None, reduce: Any = None,
@@ -280,6 +308,8 @@ class TripletMarginLoss(_Loss):
     Args:
         eps: added to differences.
     """
+
+    __constants__ = ["margin", "p", "eps", "swap", "reduction"]
 
     def __init__(
         self, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: bool = False,
@@ -307,6 +337,8 @@ class TripletMarginLoss(_Loss):
 class PoissonNLLLoss(_Loss):
     """exp(x) - t x."""
 
+    __constants__ = ["log_input", "full", "eps", "reduction"]
+
     def __init__(
         self, log_input: bool = True, full: bool = False, size_average: Any = None,
         eps: float = 1e-8, reduce: Any = None, reduction: str = "mean",
@@ -326,6 +358,8 @@ class PoissonNLLLoss(_Loss):
 
 class HuberLoss(_Loss):
     """d**2 / 2 below delta, linear above."""
+
+    __constants__ = ["reduction", "delta"]
 
     def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
         if not isinstance(delta, (float, int)):
@@ -348,6 +382,8 @@ class LinearCrossEntropyLoss(_WeightedLoss):
         weight, reduction, ignore_index, label_smoothing, options: of
             :func:`torch.nn.functional.linear_cross_entropy`.
     """
+
+    __constants__ = ["num_classes", "out_features", "reduction", "ignore_index", "label_smoothing"]
 
     def __init__(
         self, in_features: int, num_classes: int, *, out_features: tuple[int, ...] = (),
@@ -396,6 +432,8 @@ class LinearCrossEntropyLoss(_WeightedLoss):
 class GaussianNLLLoss(_Loss):
     """(log(var) + (x - t)**2 / var) / 2."""
 
+    __constants__ = ["full", "eps", "reduction"]
+
     def __init__(
         self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
     ) -> None:
@@ -435,6 +473,8 @@ class BCEWithLogitsLoss(_Loss):
 class MultiMarginLoss(_WeightedLoss):
     """Sum over i != t of max(0, margin - x[t] + x[i]) ** p / classes."""
 
+    __constants__ = ["p", "margin", "reduction"]
+
     def __init__(
         self, p: int = 1, margin: float = 1.0, weight: Any = None, size_average: Any = None,
         reduce: Any = None, reduction: str = "mean",
@@ -462,6 +502,8 @@ class TripletMarginWithDistanceLoss(_Loss):
         distance_function: of two tensors; None for :func:`pairwise_distance`.
         swap: take the distance of positive and negative, where it is less than that of the anchor.
     """
+
+    __constants__ = ["margin", "swap", "reduction"]
 
     def __init__(
         self, *, distance_function: Any = None, margin: float = 1.0, swap: bool = False,

@@ -21,7 +21,7 @@ from ..parameter import Buffer, Parameter
 from ._backward_hooks import hook_last_node, passage
 from ._changes import ChangesMixin
 from ._compiled_parts import call_compiled, forward_of
-from ._state import EXTRA_STATE_KEY, StateMixin, _IncompatibleKeys
+from ._state import EXTRA_STATE_KEY, StateMixin, WrappedHook, _IncompatibleKeys
 
 __all__ = [
     "EXTRA_STATE_KEY", "Module", "_IncompatibleKeys", "register_module_backward_hook",
@@ -44,6 +44,7 @@ _global_backward_pre_hooks: OrderedDict[int, Any] = OrderedDict()
 _global_parameter_registration_hooks: OrderedDict[int, Any] = OrderedDict()
 _global_buffer_registration_hooks: OrderedDict[int, Any] = OrderedDict()
 _global_module_registration_hooks: OrderedDict[int, Any] = OrderedDict()
+_WrappedHook = WrappedHook
 
 
 def register_module_forward_pre_hook(hook: Any) -> RemovableHandle:

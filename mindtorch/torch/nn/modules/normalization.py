@@ -24,6 +24,8 @@ def _as_shape(shape: Any) -> tuple[int, ...]:
 class LayerNorm(Module):
     """(x - mean) / sqrt(var + eps) * weight + bias over the last axes, ``normalized_shape``."""
 
+    __constants__ = ["normalized_shape", "eps", "elementwise_affine"]
+
     def __init__(
         self, normalized_shape: Any, eps: float = 1e-5, elementwise_affine: bool = True,
         bias: bool = True, device: Any = None, dtype: Any = None,
@@ -62,6 +64,8 @@ class LayerNorm(Module):
 class RMSNorm(Module):
     """x / sqrt(mean(x**2) + eps) * weight over the last axes, ``normalized_shape``."""
 
+    __constants__ = ["normalized_shape", "eps", "elementwise_affine"]
+
     def __init__(
         self, normalized_shape: Any, eps: float | None = None, elementwise_affine: bool = True,
         device: Any = None, dtype: Any = None,
@@ -93,6 +97,8 @@ class RMSNorm(Module):
 
 class GroupNorm(Module):
     """(x - mean) / sqrt(var + eps) * weight + bias over groups of channels of each sample."""
+
+    __constants__ = ["num_groups", "num_channels", "eps", "affine"]
 
     def __init__(
         self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True,
@@ -133,6 +139,8 @@ class GroupNorm(Module):
 
 class LocalResponseNorm(Module):
     """x / (k + alpha * mean of x**2 over ``size`` neighbouring channels) ** beta."""
+
+    __constants__ = ["size", "alpha", "beta", "k"]
 
     def __init__(
         self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0

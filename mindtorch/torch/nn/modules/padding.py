@@ -32,12 +32,18 @@ class _Pad(Module):
 class _ReflectionPadNd(_Pad):
     """Adds the elements next to an end, turned around."""
 
+    __constants__ = ["padding"]
+
 
 class _ReplicationPadNd(_Pad):
     """Adds the last element again."""
 
+    __constants__ = ["padding"]
+
 
 class _ConstantPadNd(_Pad):
+    __constants__ = ["padding", "value"]
+
     def __init__(self, padding: Any, value: float) -> None:
         super().__init__(padding)
         self.value = value
@@ -52,6 +58,8 @@ class _ConstantPadNd(_Pad):
 
 
 class _CircularPadNd(_Pad):
+    __constants__ = ["padding"]
+
     def forward(self, input: Any) -> Any:  # noqa: A002
         """The input continued from its other end."""
         axes = self._spatial + 1

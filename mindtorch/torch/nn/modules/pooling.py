@@ -12,6 +12,7 @@ _RANKS = (1, 2, 3)
 
 
 class _MaxPoolNd(Module):
+    __constants__ = ["kernel_size", "stride", "padding", "dilation", "return_indices", "ceil_mode"]
     _spatial = 0
 
     def __init__(
@@ -42,6 +43,8 @@ class _MaxPoolNd(Module):
 
 
 class _AvgPoolNd(Module):
+    __constants__ = ["kernel_size", "stride", "padding", "ceil_mode", "count_include_pad"]
+
     _spatial = 0
 
     def __init__(
@@ -76,6 +79,7 @@ class _AvgPoolNd(Module):
 
 
 class _AdaptiveAvgPoolNd(Module):
+    __constants__ = ["output_size"]
     _spatial = 0
 
     def __init__(self, output_size: Any) -> None:
@@ -92,6 +96,7 @@ class _AdaptiveAvgPoolNd(Module):
 
 
 class _AdaptiveMaxPoolNd(Module):
+    __constants__ = ["output_size", "return_indices"]
     _spatial = 0
 
     def __init__(self, output_size: Any, return_indices: bool = False) -> None:
@@ -111,6 +116,7 @@ class _AdaptiveMaxPoolNd(Module):
 
 
 class _LPPoolNd(Module):
+    __constants__ = ["norm_type", "kernel_size", "stride", "ceil_mode"]
     _spatial = 0
 
     def __init__(
@@ -177,6 +183,8 @@ def _define() -> list[str]:
                 "_spatial": spatial, "__module__": __name__, "__qualname__": name,
                 "__doc__": f"{text}, over {spatial} spatial axes.",
             }  # fmt: skip
+            if kind == "AvgPool" and spatial > 1:
+                fields["__constants__"] = [*base.__constants__, "divisor_override"]
             globals()[name] = type(name, (base,), fields)
             names.append(name)
     return names

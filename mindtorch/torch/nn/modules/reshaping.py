@@ -16,6 +16,8 @@ __all__ = [
 class Flatten(Module):
     """The axes from ``start_dim`` to ``end_dim`` made one."""
 
+    __constants__ = ["start_dim", "end_dim"]
+
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
         super().__init__()
         self.start_dim = start_dim
@@ -36,6 +38,8 @@ class Unflatten(Module):
     Args:
         unflattened_size: the lengths of the axes in its place.
     """
+
+    __constants__ = ["dim", "unflattened_size"]
 
     def __init__(self, dim: int, unflattened_size: Any) -> None:
         super().__init__()
@@ -65,6 +69,8 @@ class Unflatten(Module):
 class PixelShuffle(Module):
     """(*, C r r, H, W) -> (*, C, H r, W r)."""
 
+    __constants__ = ["upscale_factor"]
+
     def __init__(self, upscale_factor: int) -> None:
         super().__init__()
         self.upscale_factor = upscale_factor
@@ -80,6 +86,8 @@ class PixelShuffle(Module):
 
 class PixelUnshuffle(Module):
     """(*, C, H r, W r) -> (*, C r r, H, W)."""
+
+    __constants__ = ["downscale_factor"]
 
     def __init__(self, downscale_factor: int) -> None:
         super().__init__()
@@ -101,6 +109,8 @@ class ChannelShuffle(Module):
         groups: into how many parts the channels are divided.
     """
 
+    __constants__ = ["groups"]
+
     def __init__(self, groups: int) -> None:
         super().__init__()
         self.groups = groups
@@ -116,6 +126,8 @@ class ChannelShuffle(Module):
 
 class Unfold(Module):
     """The windows of (N, C, H, W) as columns."""
+
+    __constants__ = ["kernel_size", "dilation", "padding", "stride"]
 
     def __init__(
         self, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
@@ -140,6 +152,8 @@ class Unfold(Module):
 
 class Fold(Module):
     """Columns summed at their places."""
+
+    __constants__ = ["output_size", "kernel_size", "dilation", "padding", "stride"]
 
     def __init__(
         self, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
@@ -168,6 +182,10 @@ class Fold(Module):
 
 class Upsample(Module):
     """Resizes the spatial axes; see :func:`F.interpolate`."""
+
+    __constants__ = [
+        "size", "scale_factor", "mode", "align_corners", "name", "recompute_scale_factor",
+    ]  # fmt: skip
 
     def __init__(
         self, size: Any = None, scale_factor: Any = None, mode: str = "nearest",

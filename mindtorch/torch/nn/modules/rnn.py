@@ -143,6 +143,11 @@ class RNNBase(Module):
         mode: "LSTM", "GRU", "RNN_TANH" or "RNN_RELU".
     """
 
+    __constants__ = [
+        "mode", "input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout",
+        "bidirectional", "proj_size",
+    ]  # fmt: skip
+
     mode: str
 
     def __init__(
@@ -417,6 +422,8 @@ class RNNCellBase(Module):
         num_chunks: gates, 1, 3 or 4.
     """
 
+    __constants__ = ["input_size", "hidden_size", "bias"]
+
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device: Any = None,
         dtype: Any = None,
@@ -493,6 +500,8 @@ class RNNCellBase(Module):
 class RNNCell(RNNCellBase):
     """One step of :class:`RNN`."""
 
+    __constants__ = ["input_size", "hidden_size", "bias", "nonlinearity"]
+
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh",
         device: Any = None, dtype: Any = None,
@@ -510,6 +519,8 @@ class RNNCell(RNNCellBase):
 class LSTMCell(RNNCellBase):
     """One step of :class:`LSTM`."""
 
+    __constants__ = ["input_size", "hidden_size", "bias"]
+
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None,
         dtype: Any = None,
@@ -523,6 +534,8 @@ class LSTMCell(RNNCellBase):
 
 class GRUCell(RNNCellBase):
     """One step of :class:`GRU`."""
+
+    __constants__ = ["input_size", "hidden_size", "bias"]
 
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None,

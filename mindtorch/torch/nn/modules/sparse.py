@@ -76,6 +76,11 @@ class Embedding(_Table):
         max_norm: rows longer than this are scaled down when looked up.
     """
 
+    __constants__ = [
+        "num_embeddings", "embedding_dim", "padding_idx", "max_norm", "norm_type",
+        "scale_grad_by_freq", "sparse",
+    ]  # fmt: skip
+
     def __init__(
         self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None,
         max_norm: float | None = None, norm_type: float = 2.0, scale_grad_by_freq: bool = False,
@@ -112,6 +117,11 @@ class Embedding(_Table):
 
 class EmbeddingBag(_Table):
     """The sum, mean or maximum of the rows that each bag names."""
+
+    __constants__ = [
+        "num_embeddings", "embedding_dim", "max_norm", "norm_type", "scale_grad_by_freq", "mode",
+        "sparse", "include_last_offset", "padding_idx",
+    ]  # fmt: skip
 
     _padding_name = "padding_idx"
 

@@ -36,6 +36,8 @@ class MultiheadAttention(Module):
         add_zero_attn: attend also to a zero vector.
     """
 
+    __constants__ = ["batch_first"]
+
     def __init__(
         self, embed_dim: int, num_heads: int, dropout: float = 0.0, bias: bool = True,
         add_bias_kv: bool = False, add_zero_attn: bool = False, kdim: int | None = None,
@@ -132,6 +134,8 @@ def _activation(chosen: Any) -> Any:
 class TransformerEncoderLayer(Module):
     """Self-attention and a feed-forward network, each with a residual and a layer norm."""
 
+    __constants__ = ["norm_first"]
+
     def __init__(
         self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
         activation: Any = F.relu, layer_norm_eps: float = 1e-5, batch_first: bool = False,
@@ -181,6 +185,8 @@ class TransformerEncoderLayer(Module):
 
 class TransformerDecoderLayer(Module):
     """Self-attention, attention to the encoder's memory, and a feed-forward network."""
+
+    __constants__ = ["norm_first"]
 
     def __init__(
         self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1,
@@ -255,6 +261,8 @@ class TransformerEncoder(Module):
     rows out of the computation and puts zeros in its place before the norm. So it is here, though
     only the zeros are seen; ``mask_check`` says whether torch looks where the padding is first.
     """
+
+    __constants__ = ["norm"]
 
     def __init__(
         self, encoder_layer: Any, num_layers: int, norm: Any = None,
@@ -332,6 +340,8 @@ def _nested_obstacle(layer: Any) -> str:
 
 class TransformerDecoder(Module):
     """``num_layers`` copies of a decoder layer, then a norm."""
+
+    __constants__ = ["norm"]
 
     def __init__(self, decoder_layer: Any, num_layers: int, norm: Any = None) -> None:
         super().__init__()

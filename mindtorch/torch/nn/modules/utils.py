@@ -12,12 +12,12 @@ from mindtorch.engine.aval import aval
 from ..._api.arguments import as_device, as_dtype, as_shape
 from ..._api.invalid_arguments import type_name
 from ...functions.creation import new_empty
-from ..parameter import Parameter
+from ..parameter import Parameter, check_place
 
 
 def ntuple(n: int, name: str = "parse") -> Callable[[Any], tuple[Any, ...]]:
     def parse(x: Any) -> tuple[Any, ...]:
-        if isinstance(x, Iterable) and not isinstance(x, str):
+        if isinstance(x, Iterable):
             return tuple(x)
         return tuple(repeat(x, n))
 
@@ -53,6 +53,7 @@ def empty_parameter(shape: Any, device: Any = None, dtype: Any = None) -> Any:
             f"empty(): argument 'size' (position 1) must be tuple of ints, not {type_name(shape)}"
         )
     shape = as_shape((shape,), "empty")
+    check_place(device, dtype)
     for n in shape:
         if n < 0:
             raise RuntimeError(

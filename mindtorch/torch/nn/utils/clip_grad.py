@@ -66,7 +66,7 @@ def clip_grads_with_norm_(
     parameters: Any, max_norm: float, total_norm: Any, foreach: Any = None
 ) -> None:
     """Multiply gradients by ``max_norm / (total_norm + 1e-6)`` where that is less than 1."""
-    factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
+    factor: Any = torch.clamp(float(max_norm) / (total_norm + 1e-6), max=1.0)
     gradients = [p.grad for p in _listed(parameters) if p.grad is not None]
     gradients, factor = local_parts(gradients), local_parts([factor])[0]
     if fits(gradients) and len({id(g) for g in gradients}) == len(gradients):

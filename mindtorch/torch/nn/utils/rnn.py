@@ -8,7 +8,11 @@ import numpy as np
 
 import mindtorch.torch as torch
 from mindtorch.engine.autograd import tape
+from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array
+
+from ..._api.arguments import require_tensor, require_tensors
+from ..._api.invalid_arguments import type_name
 
 __all__ = [
     "PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence",
@@ -35,6 +39,17 @@ class PackedSequence(_Fields):
         cls, data: Any, batch_sizes: Any = None, sorted_indices: Any = None,
         unsorted_indices: Any = None,
     ) -> Any:  # fmt: skip
+        if batch_sizes is None:
+            if not isinstance(data, (list, tuple)) or len(data) != 2:
+                raise AssertionError("Expected data to be a list or tuple of length 2")
+            data, batch_sizes = data
+        elif batch_sizes.device.type != "cpu":
+            raise ValueError(
+                "batch_sizes should always be on CPU. Instances of PackedSequence should never be "
+                "created manually. They should be instantiated by functions like pack_sequence "
+                "and pack_padded_sequences in nn.utils.rnn. "
+                "https://pytorch.org/docs/stable/nn.html#torch.nn.utils.rnn.pack_sequence"
+            )
         if unsorted_indices is None:
             unsorted_indices = invert_permutation(sorted_indices)
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
@@ -113,8 +128,17 @@ def pack_padded_sequence(
     input: Any, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True  # noqa: A002
 ) -> Any:
     """Pack padded sequences (T, N, *) of these lengths."""
-    sizes = np.asarray(lengths.array() if hasattr(lengths, "array") else lengths, np.int64)
-    order, batch = None, input.shape[0 if batch_first else 1]
+    if not isinstance(lengths, EngineTensor):
+        lengths = torch.as_tensor(lengths, dtype=torch.int64)
+    require_tensor(input, "_pack_padded_sequence", "input", 1)
+    order, batch = None, input.size(0 if batch_first else 1)
+    lengths = lengths.to(torch.int64)
+    if lengths.dim() != 1:
+        raise RuntimeError(
+            f"'lengths' argument should be a 1D CPU int64 tensor, but got {lengths.dim()}D cpu "
+            "Long tensor"
+        )
+    sizes = lengths.array()
     if not input.aval.size:
         raise RuntimeError("Cannot pack empty tensors.")
     if len(sizes) != batch:
@@ -141,7 +165,7 @@ def pack_padded_sequence(
     x = input.transpose(0, 1) if batch_first else input
     counts = [int((sizes > t).sum()) for t in range(int(sizes[0]))]
     data = tape.named(
-        torch.cat([x[t, :n] for t, n in enumerate(counts)]), "PackPaddedSequenceBackward0"
+        torch.cat([x[t, :n] for t, n in enumerate(counts[: len(x)])]), "PackPaddedSequenceBackward0"
     )
     return PackedSequence(data, from_array(np.array(counts, np.int64)), order, None)
 
@@ -192,9 +216,28 @@ def pad_sequence(
         )
     if not len(sequences):
         raise RuntimeError("received an empty list of sequences")
-    longest = max(s.shape[0] for s in sequences)
+    require_tensors(sequences)
+    for position, name, value, kind in (
+        (2, "batch_first", batch_first, bool), (3, "padding_value", padding_value, (int, float)),
+    ):  # fmt: skip
+        if not isinstance(value, kind):
+            word = "bool" if kind is bool else "float"
+            raise TypeError(
+                f"pad_sequence(): argument '{name}' (position {position}) must be {word}, not "
+                f"{type_name(value)}"
+            )
+    if padding_side not in ("left", "right"):
+        raise RuntimeError(
+            f"Expected padding_side to be one of left or right, but got {padding_side}."
+        )
+    if any(not s.dim() for s in sequences[:1]):
+        raise RuntimeError("ArrayRef: invalid slice, N = 1; size = 0")
+    longest = max(s.size(0) for s in sequences)
+    inner = sequences[0].shape[1:]
     rows = []
     for s in sequences:
+        if s.shape[1:] != inner:
+            s = sequences[0].new_empty((s.size(0), *inner)).copy_(s)
         missing = longest - s.shape[0]
         if missing:
             filler = s.new_full((missing, *s.shape[1:]), padding_value)
@@ -209,13 +252,13 @@ def unpad_sequence(padded_sequences: Any, lengths: Any, batch_first: bool = Fals
     Without ``batch_first`` the axes of ``padded_sequences`` stay exchanged, as in torch.
     """
     x = padded_sequences if batch_first else padded_sequences.transpose_(0, 1)
-    places = torch.arange(x.shape[1])
+    places = torch.arange(x.shape[1], device=lengths.device)
     return [row[places < n] for row, n in zip(x, lengths, strict=True)]
 
 
 def pack_sequence(sequences: Any, enforce_sorted: bool = True) -> Any:
     """Pack a list of sequences."""
-    lengths = [s.shape[0] for s in sequences]
+    lengths = [s.size(0) for s in sequences]
     return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
 
 

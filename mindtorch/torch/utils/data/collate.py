@@ -20,7 +20,7 @@ from mindtorch.torch.functions.parts import stack
 from ._worker_info import LARGE, get_worker_info
 
 NOT_NUMERIC = re.compile(r"[SaUO]")
-_MESSAGE = (
+default_collate_err_msg_format = (
     "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
 )
 
@@ -62,7 +62,7 @@ def collate(batch: Any, *, collate_fn_map: dict[Any, Callable[..., Any]] | None 
         return kind(*(collate(s, collate_fn_map=collate_fn_map) for s in zip(*batch, strict=True)))
     if isinstance(element, collections.abc.Sequence):
         return _collate_sequences(batch, element, kind, collate_fn_map)
-    raise TypeError(_MESSAGE.format(kind))
+    raise TypeError(default_collate_err_msg_format.format(kind))
 
 
 def _mapping_like(given: Any, content: dict[Any, Any]) -> Any:
@@ -115,7 +115,7 @@ def _can_be_shared(batch: Any) -> bool:
 
 def collate_numpy_array_fn(batch: Any, *, collate_fn_map: Any = None) -> Any:
     if NOT_NUMERIC.search(batch[0].dtype.str):
-        raise TypeError(_MESSAGE.format(batch[0].dtype))
+        raise TypeError(default_collate_err_msg_format.format(batch[0].dtype))
     return collate([as_tensor(b) for b in batch], collate_fn_map=collate_fn_map)
 
 
