@@ -57,6 +57,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="how long a request may take (%(default)s)")
     add("--batch-timeout", type=size, default=60.0, metavar="SECONDS",
         help="how long a worker may run a batch, before it is killed (%(default)s)")
+    add("--load-timeout", type=size, default=600.0, metavar="SECONDS",
+        help="how long a version may load (%(default)s)")
     add("--max-wait-ms", type=count_or_none, default=0,
         help="how long a request may wait for a fuller batch (%(default)s)")
     add("--grace", type=size, default=10.0, metavar="SECONDS",
@@ -164,7 +166,7 @@ class _Waiting:
 
 def _limits(options: argparse.Namespace, kind: Any) -> Any:
     return kind(options.max_requests, options.timeout, options.batch_timeout,
-                options.max_wait_ms, options.grace)  # fmt: skip
+                options.max_wait_ms, options.grace, options.load_timeout)  # fmt: skip
 
 
 def _on_ray(options: argparse.Namespace) -> int:

@@ -19,6 +19,7 @@ from mindtorch.engine.dispatch import SEVERAL, VIEW
 from mindtorch.engine.op import OPS, Plan
 from mindtorch.engine.switches import switches
 from mindtorch.kernels.cpu import thread_pool
+from mindtorch.machine_memory import gigabytes, memory_of_machine
 
 from .errors import LiteFileError
 from .graph import LiteGraph, LiteNode, LiteTensor, Size, Then
@@ -27,6 +28,7 @@ from .sizes import evaluated
 __all__ = ["Program", "TypedNodes", "dequantized", "engine_op", "packed"]
 
 MOST_BYTES = 2000 << 20  # of a value that is computed, as in MindSpore Lite
+LEAST_LOOKED_AT = 64 << 20  # bytes of a run, below which nobody asks how much memory is free
 
 
 class _Followed(GraphOp):
@@ -276,7 +278,23 @@ class Program:
         self.executable = Executable(ir, ir.inputs, ir.outputs, self._constants, arena)
         self.output_avals = [v.aval for v in ir.outputs]
         self.input_avals = [v.aval for v in ir.inputs]
+        self._check_memory()
         self.run = self._only_steps() or self._run_all
+
+    def _check_memory(self) -> None:
+        """Raise where a run takes more memory than is free: the system would end this process, or
+        another one."""
+        needed = self.executable.arena_bytes + sum(
+            each.size * each.dtype.itemsize for each in (*self.input_avals, *self.output_avals)
+        )
+        if needed < LEAST_LOOKED_AT:
+            return
+        free = memory_of_machine()[1]
+        if needed > free:
+            raise LiteFileError(
+                f"a run takes {gigabytes(needed)} for its inputs and results, and "
+                f"{gigabytes(free)} are free: use a smaller batch"
+            )
 
     def _only_steps(self) -> Any:
         """What runs the graph where it is nothing but steps of one call; else None."""

@@ -9,6 +9,9 @@ import numpy as np
 import onnx
 from onnx import AttributeProto
 
+from mindtorch.engine.compile.capture.tracer import Tracer
+from mindtorch.engine.state import state
+
 from .errors import ONNXError, UnsupportedOperatorError
 from .registry import Operator, find, host_function
 from .values import array_of, is_host
@@ -16,6 +19,7 @@ from .values import array_of, is_host
 __all__ = ["Graph", "Model", "Subgraph"]
 
 _REMARKS = {"doc_string"}
+MOST_TURNS = 1 << 16  # of loops, whose nodes a captured graph has one after another
 
 
 class Model:
@@ -32,7 +36,20 @@ class Model:
         self.opset = self.opsets.get("", 1)
         self.folder = folder
         self.functions = {(each.domain, each.name): each for each in proto.functions}
+        self.turns = 0  # of loops in this call
         self.graph = Graph(proto.graph, self, self.opsets)
+
+    def count_turn(self) -> None:
+        """Note that a subgraph runs once more.
+
+        Raises:
+            ONNXError: what is captured has a node for each turn of each loop: these are too many.
+        """
+        self.turns += 1
+        if self.turns > MOST_TURNS and any(
+            isinstance(each, Tracer) for each in state.interpreters
+        ):
+            raise ONNXError(f"a loop of more than {MOST_TURNS} turns is not captured")
 
 
 class _Node(NamedTuple):
@@ -109,6 +126,7 @@ class Subgraph:
         if len(args) > len(names):
             raise ONNXError(f"a subgraph takes {len(names)} inputs, got {len(args)}")
         given = dict(zip(names, args, strict=False))
+        self.graph.model.count_turn()
         return self.graph.run({**around, **self.graph.initializers, **given}, training)
 
 
@@ -248,6 +266,8 @@ class Graph:
             if "training" in node.operator.wants:
                 options["training"] = training
             return node.operator.run(*node.operator.converted(inputs), **options)
+        except MemoryError as error:
+            raise ONNXError(f"the node {node.name!r} ({node.op_type}): {error}") from error
         except (TypeError, ValueError, RuntimeError, IndexError, KeyError) as error:
             if not isinstance(error, ONNXError):
                 error.add_note(f"in the node {node.name!r} ({node.op_type}) of the ONNX model")

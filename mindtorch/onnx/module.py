@@ -140,6 +140,7 @@ class ONNXModule(nn.Module):
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """The model's output, or a tuple of its outputs."""
         given = self._given(args, kwargs)
+        self._graph.model.turns = 0
         weights = {name: getattr(owner, last) for name, (owner, last) in self._places.items()}
         made = self._graph.run({**self._constants, **weights, **given}, self.training)
         results = tuple(_result(each) for each in made)

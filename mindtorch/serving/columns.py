@@ -14,7 +14,10 @@ import numpy as np
 
 from .errors import INVALID, ServingError
 
-__all__ = ["ITEM_SIZES", "TEXT_TYPES", "Block", "Column", "column_of_rows", "join", "rows_of"]
+__all__ = [
+    "ITEM_SIZES", "MAX_INSTANCES", "TEXT_TYPES", "Block", "Column", "column_of_rows", "join",
+    "rows_of",
+]  # fmt: skip
 
 # what both protocols can carry, by numpy's name
 ITEM_SIZES = {name: np.dtype(name).itemsize for name in (
@@ -22,6 +25,7 @@ ITEM_SIZES = {name: np.dtype(name).itemsize for name in (
     "float16", "float32", "float64",
 )}  # fmt: skip
 TEXT_TYPES = ("str", "bytes")
+MAX_INSTANCES = 65536  # of a request, and of a batch
 _NAMES = {np.dtype(name): name for name in ITEM_SIZES}
 
 Buffer: TypeAlias = "bytes | bytearray | memoryview"

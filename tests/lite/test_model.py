@@ -87,6 +87,21 @@ def test_resize_to_other_batches(count: int, tmp_path: Path) -> None:
     np.testing.assert_allclose(predicted(model, again), eager(net, again), rtol=1e-5, atol=1e-6)
 
 
+def test_a_run_that_takes_more_memory_than_is_free(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the system ends the process, or another one."""
+    net = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 2))
+    model = loaded(converted(net, [torch.randn(2, 64)], tmp_path))
+    x = model.get_inputs()
+    monkeypatch.setattr("mindtorch.lite.execution.memory_of_machine", lambda: (1 << 30, 100 << 20))
+    with pytest.raises(lite.LiteFileError, match=r"takes 0\.\d GiB .* 0\.1 GiB are free: use a sm"):
+        model.resize(x, [[1 << 18, 64]])
+    model.resize(x, [[1 << 16, 64]])
+    with pytest.raises(lite.LiteFileError, match="has 2147483648 bytes: the most are 2097152000"):
+        model.resize(x, [[1 << 23, 64]])
+
+
 def test_resize_refuses_what_is_fixed(tmp_path: Path) -> None:
     model = loaded(converted(lenet(), [images(1)], tmp_path))
     inputs = model.get_inputs()

@@ -193,6 +193,39 @@ def test_errors_name_the_operator_and_the_node() -> None:
     assert any("'the node' (Transpose)" in note for note in caught.value.__notes__)
 
 
+def test_models_that_ask_for_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A list that no memory holds, and a loop of a million turns that a graph would spell out."""
+    value, node = helper.make_tensor_value_info, helper.make_node
+    x, y = (value(name, TensorProto.FLOAT, [1]) for name in "xy")
+    opsets = [helper.make_opsetid("", 17)]
+
+    def made(nodes: list[Any], **numbers: Any) -> Any:
+        given = [onnx.numpy_helper.from_array(np.array(n), name) for name, n in numbers.items()]
+        return helper.make_model(helper.make_graph(nodes, "g", [x], [y], given),
+                                 opset_imports=opsets)  # fmt: skip
+
+    listed = made([node("Range", ["a", "b", "c"], ["r"]), node("ReduceMax", ["r"], ["m"]),
+                   node("Add", ["x", "m"], ["y"])], a=0.0, b=1e15, c=1.0)  # fmt: skip
+    with pytest.raises(ONNXError, match=r"Range.*Unable to allocate"):
+        mindtorch.onnx.load(listed)(torch.ones(1))
+    monkeypatch.setattr("mindtorch.onnx.graph.MOST_TURNS", 100)
+    body = helper.make_graph(
+        [node("Add", ["v", "v"], ["w"]), node("Identity", ["c"], ["d"])], "body",
+        [value("i", TensorProto.INT64, []), value("c", TensorProto.BOOL, []),
+         value("v", TensorProto.FLOAT, [1])],
+        [value("d", TensorProto.BOOL, []), value("w", TensorProto.FLOAT, [1])],
+    )  # fmt: skip
+    for turns in (100, 101):
+        long = made([node("Loop", ["n", "t", "x"], ["y"], body=body)], n=turns, t=True)
+        module = mindtorch.onnx.load(long)
+        assert module(torch.zeros(1)).tolist() == [0.0]
+        if turns == 100:
+            torch.onnx.export(module, (torch.zeros(1),), io.BytesIO(), dynamo=False)
+            continue
+        with pytest.raises(ONNXError, match="a loop of more than 100 turns is not captured"):
+            torch.onnx.export(module, (torch.zeros(1),), io.BytesIO(), dynamo=False)
+
+
 def test_files_outside_of_the_models_folder_are_not_read(tmp_path: Path) -> None:
     (tmp_path / "secret").write_bytes(bytes(16))
     folder = tmp_path / "model"

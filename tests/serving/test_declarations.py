@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from safetensors.numpy import save_file
 
@@ -348,6 +349,25 @@ def test_files_of_onnx(servable: Servable, tmp_path: Path, open_batch: bool) -> 
     np.testing.assert_allclose(outputs[0], net(x).detach().numpy()[:4], rtol=1e-5, atol=1e-6)
     file.write_bytes(b"no model")
     with pytest.raises(Exception, match="ONNX model"):
+        load_model(model.declaration, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("shape", "told"),
+    [((65537, 3), "asks for a batch of 65537 instances, 65536 are allowed"),
+     ((60000, 1 << 30), r"a batch of 60000 instances of net\.onnx take 240,000\.0 GiB, and")],
+    ids=["instances", "memory"],
+)  # fmt: skip
+def test_batches_that_are_too_large(
+    servable: Servable, tmp_path: Path, shape: tuple[int, int], told: str
+) -> None:
+    x, y = (onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape)
+            for name in "xy")  # fmt: skip
+    graph = onnx.helper.make_graph([onnx.helper.make_node("Sin", ["x"], ["y"])], "net", [x], [y])
+    opset = [onnx.helper.make_opsetid("", 17)]
+    onnx.save(onnx.helper.make_model(graph, opset_imports=opset), str(tmp_path / "net.onnx"))
+    model = register.declare_model("net.onnx", "ONNX")
+    with pytest.raises(RuntimeError, match=told):
         load_model(model.declaration, tmp_path)
 
 

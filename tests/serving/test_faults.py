@@ -202,6 +202,21 @@ def test_a_version_that_cannot_be_loaded(host: Host, folder: Path, address: str)
         host.exchange(VersionConfig(folder, "things", 4))
 
 
+def test_a_version_that_does_not_end_loading(folder: Path) -> None:
+    slow = folder / "slow" / "1"
+    slow.mkdir(parents=True)
+    (slow.parent / "servable_config.py").write_text("import time\ntime.sleep(60)\n")
+    host = Host(Limits(load_seconds=1.0))
+    began = time.monotonic()
+    try:
+        with pytest.raises(WorkerStartError, match="it is not loaded after 1 seconds"):
+            host.start([VersionConfig(folder, "slow", 1)])
+    finally:
+        host.stop()
+        shutil.rmtree(slow.parent)
+    assert time.monotonic() - began < 20
+
+
 def test_a_folder_is_followed_and_the_end_is_in_order(folder: Path) -> None:
     host = Host(Limits(grace_seconds=10.0))
     address = f"127.0.0.1:{host.start_grpc('127.0.0.1:0')}"

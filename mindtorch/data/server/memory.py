@@ -6,8 +6,9 @@ import errno
 import fcntl
 import mmap
 import os
-from pathlib import Path
 from typing import Any
+
+from mindtorch.machine_memory import memory_of_machine
 
 from ..layout import (
     BLOCK_BYTES,
@@ -26,31 +27,6 @@ _SEAL_FUTURE_WRITE = 0x0010  # fcntl has no name for it; Linux 5.1
 _SMALLEST, _LARGEST = 4 << 20, 256 << 20
 _NO_MORE = (errno.ENOSPC, errno.ENOMEM, errno.EFBIG, errno.EMFILE, errno.ENFILE)
 _KEPT_FREE = 0.05  # of the machine's memory, for everybody else
-
-
-def _number_in(path: str) -> int | None:
-    try:
-        text = Path(path).read_text().strip()
-    except OSError:
-        return None
-    return int(text) if text.isdigit() else None
-
-
-def _of_meminfo(name: str) -> int:
-    for line in Path("/proc/meminfo").read_text().splitlines():
-        if line.startswith(f"{name}:"):
-            return int(line.split()[1]) << 10
-    raise OSError(errno.ENOENT, f"/proc/meminfo has no {name}")
-
-
-def memory_of_machine() -> tuple[int, int]:
-    """(bytes in all, bytes that are free or can be freed): the machine's or the container's."""
-    total, free = _of_meminfo("MemTotal"), _of_meminfo("MemAvailable")
-    limit = _number_in("/sys/fs/cgroup/memory.max")
-    used = _number_in("/sys/fs/cgroup/memory.current")
-    if limit is not None and used is not None and limit < total:
-        return limit, min(free, max(limit - used, 0))
-    return total, free
 
 
 class MemoryBudget:

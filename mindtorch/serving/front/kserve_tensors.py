@@ -16,6 +16,7 @@ import orjson
 
 from mindtorch.serving.columns import (
     ITEM_SIZES,
+    MAX_INSTANCES,
     TEXT_TYPES,
     Block,
     Buffer,
@@ -30,7 +31,6 @@ from mindtorch.serving.proto.kserve import MESSAGES
 from . import wire
 from .mindspore_json import array_of_numbers
 from .requests import Answer
-from .service import MAX_INSTANCES
 
 __all__ = [
     "DATATYPES",

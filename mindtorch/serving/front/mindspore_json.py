@@ -9,11 +9,18 @@ from typing import Any
 import numpy as np
 import orjson
 
-from mindtorch.serving.columns import ITEM_SIZES, Block, Column, checked_block, join, rows_of
+from mindtorch.serving.columns import (
+    ITEM_SIZES,
+    MAX_INSTANCES,
+    Block,
+    Column,
+    checked_block,
+    join,
+    rows_of,
+)
 from mindtorch.serving.errors import INVALID, TOO_LARGE, ServingError
 
 from .requests import Answer
-from .service import MAX_INSTANCES
 
 __all__ = ["answer_json", "columns_of_body", "error_json", "parse"]
 

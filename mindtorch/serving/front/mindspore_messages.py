@@ -11,6 +11,7 @@ from google.protobuf.message import DecodeError
 
 from mindtorch.serving.columns import (
     ITEM_SIZES,
+    MAX_INSTANCES,
     TEXT_TYPES,
     Block,
     Column,
@@ -29,7 +30,6 @@ from mindtorch.serving.proto.ms_service_pb2 import (
 
 from . import wire
 from .requests import Answer
-from .service import MAX_INSTANCES
 
 __all__ = ["Predict", "columns_of_instances", "error_reply", "predict_of", "reply_of"]
 

@@ -16,8 +16,6 @@ from .version import MethodInfo, Version
 
 __all__ = ["Call", "Service"]
 
-MAX_INSTANCES = 65536
-
 
 @dataclass(frozen=True)
 class Call:

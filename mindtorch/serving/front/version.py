@@ -48,6 +48,7 @@ class Limits:
         batch_seconds: how long a worker may run one batch, until it is killed.
         max_wait_ms: how long a request may wait for others to fill a batch while a worker is free.
         grace_seconds: how long what waits may still take when the server ends.
+        load_seconds: how long a worker may load its version, until it is killed.
     """
 
     max_enqueued_requests: int = 10_000
@@ -55,6 +56,7 @@ class Limits:
     batch_seconds: float = 60.0
     max_wait_ms: float = 0.0
     grace_seconds: float = 10.0
+    load_seconds: float = 600.0
 
 
 @dataclass(frozen=True)
@@ -183,7 +185,8 @@ class Version:
 
     def _new_worker(self, number: int) -> Worker:
         label = f"{self.config.name}/{self.config.number}#{number}"
-        return Worker(label, self.config.for_worker(), self._batch_done, self._worker_ended)
+        return Worker(label, self.config.for_worker(), self._batch_done, self._worker_ended,
+                      self.limits.load_seconds)  # fmt: skip
 
     def _worker_ended(self, worker: Worker, batches: Sequence[Batch]) -> None:
         self.workers = [each for each in self.workers if each is not worker]

@@ -81,6 +81,7 @@ class Worker:
         start: what it has to load.
         done: called when a batch has come back.
         ended: called when the process is gone, with the batches it had.
+        load_seconds: how long it may load.
     """
 
     def __init__(
@@ -89,6 +90,7 @@ class Worker:
         start: Mapping[str, Any],
         done: Callable[[Worker, Batch, float], None],
         ended: Callable[[Worker, Sequence[Batch]], None],
+        load_seconds: float,
     ) -> None:
         self.label = label
         self.batches: dict[int, Batch] = {}
@@ -98,6 +100,7 @@ class Worker:
         self._done = done
         self._ended = ended
         self._start = start
+        self._load_seconds = load_seconds
         self._connection: socket.socket | None = None
         self._transport: asyncio.Transport | None = None
         self._process: subprocess.Popen[bytes] | None = None
@@ -136,7 +139,11 @@ class Worker:
                 lambda: _Frames(receive), sock=self._connection
             )
             self._transport.writelines(encode({**self._start, "kind": "start"}))
-            description = await described
+            try:
+                description = await asyncio.wait_for(described, self._load_seconds)
+            except TimeoutError:
+                text = f"it is not loaded after {self._load_seconds:g} seconds"
+                raise WorkerStartError(f"{self.label}: {text}") from None
             if description is None:
                 raise WorkerStartError(f"{self.label}: the worker died while it was loading")
             if description["kind"] == "failed":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +14,8 @@ import numpy as np
 
 from mindtorch import torch
 from mindtorch._distribution import install_extra
+from mindtorch.machine_memory import gigabytes, memory_of_machine
+from mindtorch.serving.columns import MAX_INSTANCES
 from mindtorch.serving.server.register.model import Declaration
 
 from .graph_network import graph_of
@@ -78,6 +81,7 @@ def load_model(
     if declaration.inputs:
         inputs = [InputInfo(name, dtype, shape) for name, dtype, shape in declaration.inputs]
     _check(declaration, inputs)
+    _check_batch(file, inputs, batch or declaration.batch_size or DEFAULT_BATCH_SIZE)
     run = _runner(network)
     graph = graph_of(run, network, inputs, declaration, batch)
     return LoadedModel(
@@ -107,6 +111,23 @@ def _check(declaration: Declaration, inputs: list[InputInfo]) -> None:
     wrong = [each for each in declaration.without_batch_dim_inputs if each >= len(inputs)]
     if inputs and wrong:
         raise RuntimeError(f"without_batch_dim_inputs: there is no input {wrong[0]}")
+
+
+def _check_batch(file: Path, inputs: list[InputInfo], rows: int) -> None:
+    """Raise where one batch is more than a request may have, or than there is memory for."""
+    if rows > MAX_INSTANCES:
+        text = f"a batch of {rows} instances, {MAX_INSTANCES} are allowed"
+        raise RuntimeError(f"Load model failed: {file.name} asks for {text}")
+    size = rows * sum(
+        np.dtype(each.dtype or "float32").itemsize * math.prod(map(abs, each.shape or ()))
+        for each in inputs
+    )
+    free = memory_of_machine()[1]
+    if size > free:
+        raise RuntimeError(
+            f"Load model failed: the inputs of a batch of {rows} instances of {file.name} take "
+            f"{gigabytes(size)}, and {gigabytes(free)} are free"
+        )
 
 
 def _use_threads(declaration: Declaration) -> None:
