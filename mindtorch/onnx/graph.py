@@ -178,6 +178,12 @@ class Graph:
                     f"{proto.op_type}({names}) of opset {opset} is not known here (node "
                     f"{proto.name!r})"
                 )
+            given = proto.input[: found.required]
+            if len(given) < found.required or not all(given):
+                raise ONNXError(
+                    f"the node {proto.name!r} ({proto.op_type}) lacks one of its "
+                    f"{found.required} inputs"
+                )
         return _Node(
             proto.op_type, proto.name, found, body, host_function(proto.op_type) if not domain
             else None, tuple(proto.input), tuple(proto.output), attributes,

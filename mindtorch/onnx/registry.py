@@ -24,6 +24,7 @@ class Operator(NamedTuple):
         wants: further keywords that the function takes: outputs, the number of results; graph,
             what runs the subgraphs among the attributes; training, the module's mode.
         raw: the places of inputs that are :data:`Numbers`; the others are made tensors.
+        required: how many inputs a node has at least, all of which are given.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Operator(NamedTuple):
     attributes: frozenset[str]
     wants: frozenset[str]
     raw: frozenset[int]
+    required: int
 
     def converted(self, inputs: list[Any]) -> list[Any]:
         """The inputs of a node as the function takes them."""
@@ -55,7 +57,10 @@ def operator(
         keywords = frozenset(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
         wants = keywords & {"outputs", "graph", "training"}
         raw = frozenset(i for i, p in enumerate(parameters) if p.annotation == "Numbers")
-        made = Operator(name, first, last, function, keywords - wants, wants, raw)
+        required = sum(
+            p.kind is p.POSITIONAL_OR_KEYWORD and p.default is p.empty for p in parameters
+        )
+        made = Operator(name, first, last, function, keywords - wants, wants, raw, required)
         _OPERATORS.setdefault((domain, name), []).append(made)
         return function
 

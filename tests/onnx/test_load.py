@@ -173,6 +173,8 @@ def test_errors_name_the_operator_and_the_node() -> None:
         mindtorch.onnx.load(one_node("Frobnicate"))
     with pytest.raises(UnsupportedOperatorError, match=r"Relu\(slope\) of opset 17"):
         mindtorch.onnx.load(one_node("Relu", slope=1.0))
+    with pytest.raises(ONNXError, match=r"'the node' \(MatMul\) lacks one of its 2 inputs"):
+        mindtorch.onnx.load(one_node("MatMul"))
     with pytest.raises(ONNXError, match="no ONNX model"):
         mindtorch.onnx.load(b"no model at all")
     with pytest.raises(ONNXError, match="has no graph"):

@@ -195,6 +195,8 @@ def graph_of(model: Any, beside: Beside) -> FuncGraph:
     functions = {each.name: reader.function(each) for each in (*model.functions, model.graph)}
     inputs = []
     for each in model.graph.input:
+        if len(each.tensor) > 1:
+            raise MindIRError(f"the input {_short(each.name)!r} is said to be several tensors")
         (tensor,) = each.tensor or (None,)
         inputs.append((
             _short(each.name), shape_of(tensor) if tensor is not None else (),

@@ -118,6 +118,9 @@ def test_what_is_no_mindir_or_newer_says_so(tmp_path: Path) -> None:
     def without_node(model: Any) -> None:
         del model.graph.node[3]
 
+    def several_tensors(model: Any) -> None:
+        model.graph.input[0].tensor.add()
+
     def strange_setting(model: Any) -> None:
         each = next(p for p in model.primitives if p.op_type == "Conv2D")
         each.attribute.add(name="swizzle", type=7, i=3)
@@ -127,6 +130,7 @@ def test_what_is_no_mindir_or_newer_says_so(tmp_path: Path) -> None:
         (short_weight, MindIRError, r"needs \d+ bytes, and the file has 4"),
         (unknown, UnsupportedPrimitiveError, "primitive Frobnicate is not known here"),
         (without_node, MindIRError, "which is not there"),
+        (several_tensors, MindIRError, "is said to be several tensors"),
         (lambda model: model.ClearField("graph"), MindIRError, "has no graph"),
     ):
         with pytest.raises(kind, match=text):
