@@ -19,7 +19,7 @@ GAPS: tuple[Gap, ...] = (
     Gap("feature", "mindspore_lite: TF and PYTORCH files, other layouts than the file's, "
         "encrypted Lite files, float16 arithmetic, other targets than the CPU", "all",
         "refused by name; modules are converted by Converter.convert_module"),
-    Gap("feature", "mindspore_lite: ModelParallelRunner, ModelGroup, training, callbacks of nodes, "
+    Gap("feature", "mindspore_lite: training, callbacks of nodes, settings in files, "
         "MindSpore's own .ms files", "all",
         "raise or are absent; .ms files here are of a format of our own (docs/design/016-lite.md)"),
     Gap("feature", "CUDA graphs of optimizers and of whole steps", "cuda",

@@ -16,8 +16,10 @@ from .context import Context
 from .converter import Converter
 from .description import described
 from .errors import ConvertError, LiteFileError
+from .group import ModelGroup, ModelGroupFlag
 from .kinds import FmkType, ModelType
 from .model import Model
+from .parallel import ModelParallelRunner
 from .tensor import DataType, Format, Tensor
 
 __all__ = [
@@ -29,6 +31,9 @@ __all__ = [
     "Format",
     "LiteFileError",
     "Model",
+    "ModelGroup",
+    "ModelGroupFlag",
+    "ModelParallelRunner",
     "ModelType",
     "Tensor",
     "described",

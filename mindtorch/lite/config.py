@@ -5,7 +5,7 @@ from __future__ import annotations
 import configparser
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -173,16 +173,26 @@ _SECTIONS: dict[str, dict[str, Callable[[str], Any]]] = {
 }  # fmt: skip
 
 
-def read_config(path: str | os.PathLike[str]) -> Config:
+def read_config(
+    path: str | os.PathLike[str] = "", given: Mapping[str, Mapping[str, str]] | None = None
+) -> Config:
     """The settings of a file.
+
+    Args:
+        path: the file; empty: there is none.
+        given: further settings by section, which go before those of the file.
 
     Raises:
         ConvertError: it cannot be read, or has a section, key or value that is not supported.
     """
-    parser = configparser.ConfigParser(interpolation=None, strict=True)
+    parser = configparser.ConfigParser(
+        interpolation=None, strict=True, inline_comment_prefixes=("#",)
+    )
     try:
-        with open(path, encoding="utf-8") as file:
-            parser.read_file(file)
+        if path:
+            with open(path, encoding="utf-8") as file:
+                parser.read_file(file)
+        parser.read_dict(given or {})
     except (OSError, configparser.Error, UnicodeDecodeError) as error:
         raise ConvertError(f"configFile {os.fspath(path)}: {error}") from None
     made = Config()

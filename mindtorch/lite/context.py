@@ -71,16 +71,64 @@ class _Cpu:
             raise ValueError("cpu.thread_affinity_core_list: threads are not bound to cores here")
 
 
+class _Parallel:
+    """Settings of `ModelParallelRunner`.
+
+    Attributes:
+        workers_num: how many models there are; 0: as the cores allow.
+        config_info, config_path: empty: there are no settings in files here.
+    """
+
+    def __init__(self) -> None:
+        self._workers = 0
+
+    @property
+    def workers_num(self) -> int:
+        return self._workers
+
+    @workers_num.setter
+    def workers_num(self, count: int) -> None:
+        if not isinstance(count, int) or isinstance(count, bool):
+            raise TypeError(f"parallel.workers_num must be int, but got {type(count)}.")
+        if count < 0:
+            raise ValueError("parallel.workers_num must be a non-negative int.")
+        self._workers = count
+
+    @property
+    def config_info(self) -> dict[str, dict[str, str]]:
+        return {}
+
+    @config_info.setter
+    def config_info(self, settings: Any) -> None:
+        if not isinstance(settings, dict):
+            raise TypeError(f"parallel.config_info must be dict, but got {type(settings)}.")
+        if settings:
+            raise ValueError(f"parallel.config_info {sorted(settings)} is not read here")
+
+    @property
+    def config_path(self) -> str:
+        return ""
+
+    @config_path.setter
+    def config_path(self, path: Any) -> None:
+        if not isinstance(path, str):
+            raise TypeError(f"parallel.config_path must be str, but got {type(path)}.")
+        if path:
+            raise ValueError("parallel.config_path: files of settings are not read here")
+
+
 class Context:
     """Where a model runs: on the processor.
 
     Attributes:
         target: ["cpu"].
         cpu: its settings.
+        parallel: settings of `ModelParallelRunner`.
     """
 
     def __init__(self) -> None:
         self.cpu = _Cpu()
+        self.parallel = _Parallel()
 
     @property
     def target(self) -> list[str]:

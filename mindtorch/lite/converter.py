@@ -137,6 +137,7 @@ class Converter:
         save_type, input_format, input_data_type, output_data_type: as written.
         decrypt_key, decrypt_mode: of an encrypted MindIR file; the key in hexadecimal digits.
         infer: whether the result is run once with zeros before it is written.
+        config_info: settings by section, as in a file of settings.
         seconds: how long the last conversion took.
 
     Raises:
@@ -151,6 +152,37 @@ class Converter:
         self.decrypt_mode = "AES-GCM"
         self.infer = False
         self.seconds = 0.0
+        self.config_info: dict[str, dict[str, str]] = {}
+
+    def set_config_info(self, section: str = "", config_info: Any = None) -> None:
+        """Give settings that could stand in a file.
+
+        Args:
+            section: of the file, without brackets.
+            config_info: texts by key.
+
+        Raises:
+            TypeError: these are no texts by key.
+        """
+        given = {} if config_info is None else config_info
+        if not isinstance(section, str):
+            raise TypeError(f"section must be str, but got {type(section)}.")
+        if not isinstance(given, dict):
+            raise TypeError(f"config_info must be dict, but got {type(given)}.")
+        for each in (*given, *given.values()):
+            if not isinstance(each, str):
+                raise TypeError(f"config_info element must be str, but got {type(each)}.")
+        if section and given:
+            self.config_info[section] = dict(given)
+
+    def get_config_info(self) -> dict[str, dict[str, str]]:
+        """The settings that :meth:`set_config_info` was given, by section."""
+        return self.config_info
+
+    def _config(self, config_file: str) -> Config | None:
+        if not config_file and not self.config_info:
+            return None
+        return read_config(config_file, self.config_info)
 
     def _only(self, name: str, value: Any, allowed: Any) -> None:
         if value not in allowed:
@@ -222,7 +254,7 @@ class Converter:
     ) -> None:  # fmt: skip
         """:meth:`convert` for the command line's words, which have "MSLITE", too: a Lite file."""
         began = time.perf_counter()
-        config = read_config(config_file) if config_file else None
+        config = self._config(config_file)
         graph = converted(
             fmk, model_file, self.input_shape, config, self.optimize, self.weight_fp16,
             self._key(), self.decrypt_mode, weight_file,
@@ -243,7 +275,7 @@ class Converter:
             ConvertError: as :meth:`convert`.
         """
         began = time.perf_counter()
-        config = read_config(config_file) if config_file else None
+        config = self._config(config_file)
         graph = _reader("PYTORCH").from_model(model, inputs, open_batch)
         graph.information["fmk"] = "PYTORCH"
         made = finished(graph, config, self.optimize, self.weight_fp16)

@@ -23,11 +23,15 @@ from .tensor import Format, Tensor
 
 __all__ = ["Model"]
 
+SHARED: dict[str, Any] = {}  # what models of a file share with others, by its path
 _MOST_PROGRAMS = 16  # for other lengths, that are kept; powers of two in serving
 
 
 class Model:
     """A Lite model, once a file is built.
+
+    Attributes:
+        shared: what it has together with other models of a group; None: nothing.
 
     Raises:
         RuntimeError: of every method but :meth:`build_from_file`, before that.
@@ -39,6 +43,20 @@ class Model:
         self._call: Any = None
         self._programs: dict[tuple[int, ...], Program] = {}
         self._constants: dict[Any, Any] = {}
+        self.shared: Any = None
+
+    @property
+    def is_built(self) -> bool:
+        """Whether a file is built."""
+        return self._graph is not None
+
+    def sibling(self) -> Model:
+        """A model of the same file with memory of its own; the weights are the same arrays."""
+        made = Model()
+        made._threads, made._graph, made._arena = self._threads, self._built(), SharedArena()
+        made._constants = self._constants
+        made._use(tuple(made._graph.lengths))
+        return made
 
     def build_from_file(
         self, model_path: str | os.PathLike[str], model_type: ModelType,
@@ -74,12 +92,17 @@ class Model:
             graph = converted("MINDIR", model_path)
         else:
             graph = read(model_path)
+        if self.shared is None:
+            self.shared = SHARED.get(os.path.realpath(model_path))
         self.build_from_graph(graph, context)
 
     def build_from_graph(self, graph: LiteGraph, context: Context | None = None) -> None:
         """Bind a graph that is not in a file."""
         self._threads = (context or Context()).cpu.thread_num
         self._graph, self._arena = graph, SharedArena()
+        if self.shared is not None:
+            self._arena = self.shared.arena()
+            self.shared.share_weights(graph)
         self._constants, self._programs = {}, {}
         self._use(tuple(graph.lengths))
 

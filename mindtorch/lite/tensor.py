@@ -65,14 +65,19 @@ class Tensor:
         tensor: an array or tensor whose elements it has; None: zeros of ``shape`` and ``dtype``.
         shape, dtype: of its elements.
         name: of the model's input or output.
+        device: "cpu" or "cpu:0".
 
     Raises:
         TypeError: ``tensor`` is neither, or its type is not known.
+        ValueError: another device.
     """
 
     def __init__(
         self, tensor: Any = None, shape: Any = None, dtype: DataType | None = None, name: str = "",
+        device: str | None = None,
     ) -> None:  # fmt: skip
+        if device not in (None, "cpu", "cpu:0"):
+            raise ValueError(f"device {device!r} is not supported: tensors are on 'cpu'")
         self.name = name
         self.format = Format.NCHW
         if tensor is None:
@@ -98,9 +103,25 @@ class Tensor:
         made.name, made.format, made._data = "", Format.NCHW, np.asarray(array, order="C")
         return made
 
+    def copied(self) -> Tensor:
+        """A tensor of this name and format with elements of its own."""
+        made = Tensor(self)
+        made.name, made.format = self.name, self.format
+        return made
+
     @property
     def dtype(self) -> DataType:
         return type_of(self._data.dtype)
+
+    @dtype.setter
+    def dtype(self, dtype: DataType) -> None:
+        """Zeros of another type, as the C++ runtime forgets the elements then."""
+        self._data = np.zeros(self._data.shape, dtype_of(dtype))
+
+    @property
+    def device(self) -> str:
+        """Where the elements are: "" of those that the host has."""
+        return ""
 
     @property
     def shape(self) -> list[int]:

@@ -75,7 +75,9 @@ class Tensor(TorchTensor, metaclass=AnyTensor):
             ``init``.
         dtype: of the elements. Without it Python's floats are float32, its ints int64, and arrays
             keep their type.
-        shape, init: make a tensor of this shape by an initialiser, of zeros without one.
+        shape, init: make a tensor of this shape by an initialiser, of zeros without one. With None
+            or -1 among the lengths of ``shape`` and without ``init`` it stands for tensors of any
+            such length: `mindspore.export` and `Cell.set_inputs` take it, nothing computes with it.
     """
 
     __slots__ = ()
@@ -87,6 +89,10 @@ class Tensor(TorchTensor, metaclass=AnyTensor):
         if device not in (None, "CPU", "CPU:0"):
             raise ValueError(f"device {device!r}: tensors are on the CPU")
         if input_data is None:
+            if shape is not None and init is None and not isinstance(shape, int):
+                places = tuple(i for i, n in enumerate(shape) if n is None or n == -1)
+                if places:
+                    return OpenTensor.of(tuple(shape), places, dtype)
             return _initialized(shape, dtype, init)
         if init is not None:
             raise ValueError("'input_data' and 'init' can not be given together")
@@ -456,6 +462,53 @@ def _initialized(shape: Any, dtype: Any, init: Any) -> Any:
     return initializer(
         "zeros" if init is None else init, shape, dtypes.float32 if dtype is None else dtype
     )
+
+
+class OpenTensor(Tensor):
+    """What stands for tensors some of whose lengths may be any; it has no elements.
+
+    Attributes:
+        open_axes: the axes of these lengths.
+    """
+
+    __slots__ = ()
+    open_axes: tuple[int, ...]
+
+    @staticmethod
+    def of(shape: tuple[Any, ...], places: tuple[int, ...], dtype: Any) -> Any:
+        """A tensor of this shape.
+
+        Args:
+            shape: None or -1 at the open axes.
+            places: these.
+            dtype: of the elements.
+        """
+        if dtype is None:
+            raise TypeError("a tensor needs 'input_data', or 'shape' and 'dtype' or 'init'")
+        lengths = [_OPEN_LENGTH if i in places else n for i, n in enumerate(shape)]
+        made = _initialized(lengths, dtype, None)
+        made.__class__ = OpenTensor
+        made.open_axes = places
+        return made
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(-1 if i in self.open_axes else n for i, n in enumerate(self.aval.shape))
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        return f"Tensor(shape={list(self.shape)}, dtype={text_of(self.aval.dtype)}, value= <open>)"
+
+    __str__ = __repr__
+
+    @property
+    def flat(self) -> Any:  # what ops read and write
+        raise RuntimeError(_NO_ELEMENTS)
+
+    _shared = flat
+
+
+_OPEN_LENGTH = 1
+_NO_ELEMENTS = "a tensor with open lengths has no elements: it stands for others in export"
 
 
 def as_tensor(value: Any) -> Any:

@@ -8,15 +8,15 @@ from typing import Any
 from mindtorch import torch
 from mindtorch.engine.symbolic_sizes import Count
 from mindtorch.exporting import batch_norm
-from mindtorch.exporting.arguments import Arguments
 from mindtorch.exporting.errors import ExportError
-from mindtorch.exporting.inference_graph import InferenceGraph, trace
+from mindtorch.exporting.inference_graph import InferenceGraph
 from mindtorch.kernels.support.atomic_file import replacing
 from mindtorch.torch.nn.modules.module import Module
 
 from ..nn.cell import Cell
 from . import writers_networks, writers_shapes  # noqa: F401  # the writers register themselves
 from .encryption import check_key, encrypted
+from .open_inputs import traced
 from .values import name_tensor
 from .writer import WRITERS, Writer
 
@@ -151,7 +151,8 @@ def export(
 
     Args:
         net: a cell, a module of torch's or a function of tensors.
-        inputs: tensors like those that it will get.
+        inputs: tensors like those that it will get; lengths of `Tensor(shape=[None, 3], dtype=...)`
+            may be others then.
         file_name: ".mindir" or ".onnx" is put at its end where it is missing.
         file_format: "MINDIR" (version 1) or "ONNX".
         enc_key: of 16, 24 or 32 bytes: MINDIR files are encrypted.
@@ -170,11 +171,9 @@ def export(
         if file_format == "ONNX":
             raise ValueError(f"AIR/ONNX only support customized encryption, but got {enc_mode}.")
         check_key("export", enc_key, enc_mode)
-    call = net.construct if isinstance(net, Cell) else getattr(net, "forward", net)
-    given = Arguments(call, inputs, {})
-    axes = [{0: "batch"} if open_batch and x.aval.ndim else {} for x in given.tensors]
     os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
-    graph = trace(net, given, axes)
+    call = net.construct if isinstance(net, Cell) else getattr(net, "forward", net)
+    graph, names = traced(net, call, inputs, open_batch)
     if isinstance(net, Module):  # MindSpore's parameters have names of their own
         own = {path: getattr(p, "name", None) or path for path, p in net.named_parameters()}
         graph.weights = {number: own.get(path, path) for number, path in graph.weights.items()}
@@ -184,10 +183,10 @@ def export(
     name = type(net).__name__ if isinstance(net, Module) else getattr(net, "__name__", "graph")
     if file_format == "ONNX":
         proto = torch.onnx.model_writer.model_of(
-            net, graph, given.names, [], _OPSET, keep_inputs=False, parameters=True
+            net, graph, names, [], _OPSET, keep_inputs=False, parameters=True
         )
         with replacing(path) as file:
             file.write(_hidden(proto.SerializeToString(), enc_key, enc_mode))
         return
-    w = mindir_of(graph, given.names, name)
+    w = mindir_of(graph, names, name)
     _save(w.model, path, enc_key, enc_mode, None if save_together is None else not save_together)

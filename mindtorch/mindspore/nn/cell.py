@@ -234,6 +234,26 @@ class Cell(Module):
                 cell.__dict__["_compute_dtype"] = dtype
         return self
 
+    def set_inputs(self, *inputs: Any, **kwargs: Any) -> None:
+        """Say what inputs the cell will get, with tensors of open lengths among them
+        (`Tensor(shape=[None, 3], dtype=...)`). Calls may have any lengths anyway, and
+        `mindspore.export` is given the inputs.
+
+        Args:
+            inputs: the arguments of `construct`.
+            kwargs: those by name, in place of ``inputs``.
+
+        Raises:
+            ValueError: there are both.
+        """
+        if inputs and kwargs:
+            raise ValueError("set_inputs takes arguments by place or by name, not both")
+        self.__dict__["_inputs"] = kwargs or inputs
+
+    def get_inputs(self) -> Any:
+        """What :meth:`set_inputs` was given; None before."""
+        return self.__dict__.get("_inputs")
+
     def add_flags(self: Any, **flags: Any) -> Any:
         """Keep values as attributes."""
         for name, value in flags.items():

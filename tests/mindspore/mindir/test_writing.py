@@ -11,6 +11,7 @@ import pytest
 from onnx.reference import ReferenceEvaluator
 
 import mindtorch.mindspore as ms
+import mindtorch.onnx
 import mindtorch.torch as torch
 from mindtorch.exporting.errors import ExportError, UnsupportedOperatorError
 from mindtorch.mindspore import nn
@@ -293,3 +294,66 @@ def test_weights_that_were_set_in_graph_mode(tmp_path: Path) -> None:
             assert found.tolist() == [[4 * number] * 4] * 2
     finally:
         ms.set_context(mode=ms.PYNATIVE_MODE)
+
+
+class _Sum(nn.Cell):
+    def construct(self, x: Any, y: Any) -> Any:
+        return x * 2 + y
+
+
+class _Product(nn.Cell):
+    def construct(self, x: Any, y: Any) -> Any:
+        return ms.ops.matmul(x, y), x.sum()
+
+
+class _Pooled(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(3, 4, 3, stride=2, pad_mode="pad", padding=1)
+
+    def construct(self, x: Any) -> Any:
+        return ms.ops.mean(self.conv(x), (2, 3))
+
+
+OPEN: dict[str, tuple[Any, list[tuple[Any, ...]], list[tuple[int, ...]]]] = {
+    "lengths that agree": (_Sum, [(None, 3), (None, 3)], [(5, 3), (5, 3)]),
+    "lengths of their own": (_Product, [(None, 4), (4, -1)], [(5, 4), (4, 7)]),
+    "images": (_Pooled, [(None, 3, None, None)], [(2, 3, 40, 48)]),
+}
+
+
+@pytest.mark.parametrize("name", OPEN)
+@pytest.mark.parametrize("kind", ["MINDIR", "ONNX"])
+def test_tensors_of_open_lengths(name: str, kind: str, tmp_path: Path) -> None:
+    made, opened, shapes = OPEN[name]
+    cell, inputs = made(), [ms.Tensor(shape=list(shape), dtype=ms.float32) for shape in opened]
+    cell.set_inputs(*inputs)
+    ms.export(cell, *cell.get_inputs(), file_name=str(tmp_path / "net"), file_format=kind)
+    draw = np.random.default_rng(0)
+    arrays = [draw.standard_normal(shape).astype(np.float32) for shape in shapes]
+    expected = cell(*map(ms.Tensor, arrays))
+    found: Any
+    if kind == "MINDIR":
+        graph = ms.load(tmp_path / "net.mindir")
+        known = [tuple(-1 if n is None else n for n in shape) for shape in opened]
+        assert [tuple(shape) for _, shape, _ in graph.inputs] == known
+        found = nn.GraphCell(graph)(*map(ms.Tensor, arrays))
+    else:
+        found = mindtorch.onnx.load(tmp_path / "net.onnx")(*map(torch.from_numpy, arrays))
+    if not isinstance(expected, tuple):
+        found, expected = (found,), (expected,)
+    for ours, theirs in zip(found, expected, strict=True):
+        array = ours.asnumpy() if kind == "MINDIR" else ours.detach().numpy()
+        np.testing.assert_allclose(array, theirs.asnumpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_a_tensor_of_open_lengths_has_no_elements() -> None:
+    opened = ms.Tensor(shape=[None, 3], dtype=ms.float32)
+    assert (opened.shape, opened.dtype) == ((-1, 3), ms.float32)
+    for use in (lambda: opened + 1, lambda: ms.ops.relu(opened), opened.asnumpy):
+        with pytest.raises(RuntimeError, match="has no elements"):
+            use()
+    with pytest.raises(TypeError, match="'shape' and 'dtype'"):
+        ms.Tensor(shape=[None, 3])
+    with pytest.raises(ValueError, match="not both"):
+        nn.Cell().set_inputs(opened, x=opened)
