@@ -217,6 +217,24 @@ def test_a_version_that_does_not_end_loading(folder: Path) -> None:
     assert time.monotonic() - began < 20
 
 
+def test_functions_alone_need_no_folder_of_a_version(tmp_path: Path) -> None:
+    (tmp_path / "words").mkdir()
+    (tmp_path / "words" / "servable_config.py").write_text(
+        "from mindspore_serving.server import register\n"
+        "def twice(word):\n    return word + word\n"
+        "@register.register_method(output_names=['y'])\n"
+        "def say(word):\n    return register.add_stage(twice, word, outputs_count=1)\n"
+    )
+    host = Host()
+    try:
+        host.follow(tmp_path, 1, False, 0)
+        client = Client(f"127.0.0.1:{host.start_grpc('127.0.0.1:0')}", "words", "say")
+        assert client.infer({"word": "so"}) == [{"y": "soso"}]
+        client.close()
+    finally:
+        host.stop()
+
+
 def test_a_folder_is_followed_and_the_end_is_in_order(folder: Path) -> None:
     host = Host(Limits(grace_seconds=10.0))
     address = f"127.0.0.1:{host.start_grpc('127.0.0.1:0')}"

@@ -20,19 +20,20 @@ logger = logging.getLogger("mindtorch.serving")
 
 
 def version_numbers(folder: Path) -> list[int]:
-    """The versions in a servable's folder, ascending: the names that are positive numbers."""
-    return sorted(
+    """The versions in a servable's folder, ascending: the names that are positive numbers. Where
+    there are none, functions alone may be served, as version 1."""
+    found = sorted(
         int(each.name)
         for each in folder.iterdir()
         if each.name.isascii() and each.name.isdigit() and each.name[0] != "0" and each.is_dir()
     )
+    return found or [1] * (folder / CONFIG_FILE).is_file()
 
 
 def servables_in(directory: Path) -> list[str]:
     """The folders that hold a `servable_config.py` or versions."""
     folders = [each for each in sorted(directory.iterdir()) if each.is_dir()]
-    return [each.name for each in folders
-            if (each / CONFIG_FILE).is_file() or version_numbers(each)]  # fmt: skip
+    return [each.name for each in folders if version_numbers(each)]
 
 
 class Servables:
