@@ -15,7 +15,7 @@ import numpy as np
 from mindtorch import torch
 from mindtorch.engine import dtypes
 from mindtorch.engine.tensor import Tensor as EngineTensor
-from mindtorch.engine.tensor import from_array
+from mindtorch.engine.tensor import change_class, from_array
 from mindtorch.torch._tensor.tensor import TensorMeta
 
 from ._adopting import OURS, F, T, TorchTensor, adopt, adopt_as, adopting, difference, t
@@ -487,7 +487,7 @@ class OpenTensor(Tensor):
             raise TypeError("a tensor needs 'input_data', or 'shape' and 'dtype' or 'init'")
         lengths = [_OPEN_LENGTH if i in places else n for i, n in enumerate(shape)]
         made = _initialized(lengths, dtype, None)
-        made.__class__ = OpenTensor
+        change_class(made, OpenTensor)
         made.open_axes = places
         return made
 

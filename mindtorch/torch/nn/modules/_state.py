@@ -33,7 +33,7 @@ class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpec
     __str__ = __repr__
 
 
-class WrappedHook:
+class _WrappedHook:
     """A hook of loading, which may be given the module first and does not keep it alive.
 
     Its name, place and state are those that PyTorch writes into files of whole modules.
@@ -215,7 +215,7 @@ class StateMixin:
     def _register_load_state_dict_pre_hook(
         self, hook: Any, with_module: bool = False
     ) -> RemovableHandle:
-        entry = WrappedHook(hook, self if with_module else None)
+        entry = _WrappedHook(hook, self if with_module else None)
         return RemovableHandle.add(self._load_state_dict_pre_hooks, entry)
 
     def register_load_state_dict_pre_hook(self, hook: Any) -> RemovableHandle:

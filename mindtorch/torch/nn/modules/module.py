@@ -21,14 +21,14 @@ from ..parameter import Buffer, Parameter
 from ._backward_hooks import hook_last_node, passage
 from ._changes import ChangesMixin
 from ._compiled_parts import call_compiled, forward_of
-from ._state import EXTRA_STATE_KEY, StateMixin, WrappedHook, _IncompatibleKeys
+from ._state import EXTRA_STATE_KEY, StateMixin, _IncompatibleKeys, _WrappedHook
 
 __all__ = [
-    "EXTRA_STATE_KEY", "Module", "_IncompatibleKeys", "register_module_backward_hook",
-    "register_module_buffer_registration_hook", "register_module_forward_hook",
-    "register_module_forward_pre_hook", "register_module_full_backward_hook",
-    "register_module_full_backward_pre_hook", "register_module_module_registration_hook",
-    "register_module_parameter_registration_hook",
+    "EXTRA_STATE_KEY", "Module", "_IncompatibleKeys", "_WrappedHook",
+    "register_module_backward_hook", "register_module_buffer_registration_hook",
+    "register_module_forward_hook", "register_module_forward_pre_hook",
+    "register_module_full_backward_hook", "register_module_full_backward_pre_hook",
+    "register_module_module_registration_hook", "register_module_parameter_registration_hook",
 ]  # fmt: skip
 _EXTRA_STATE_KEY_SUFFIX = EXTRA_STATE_KEY  # torch's name, which transformers looks at
 
@@ -44,7 +44,6 @@ _global_backward_pre_hooks: OrderedDict[int, Any] = OrderedDict()
 _global_parameter_registration_hooks: OrderedDict[int, Any] = OrderedDict()
 _global_buffer_registration_hooks: OrderedDict[int, Any] = OrderedDict()
 _global_module_registration_hooks: OrderedDict[int, Any] = OrderedDict()
-_WrappedHook = WrappedHook
 
 
 def register_module_forward_pre_hook(hook: Any) -> RemovableHandle:
