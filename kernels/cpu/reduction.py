@@ -288,7 +288,11 @@ def _complex_plan(name: str, out: Any, x: Any, axis: tuple[int, ...]) -> Callabl
         raise NotImplementedError(f"'{name}' is not implemented for complex numbers")
 
     def fold(target: Any, source: Any) -> None:
-        strided(target, out)[...] = _NUMPY[name](strided(source, x), axis=axis).reshape(out.shape)
+        numbers = strided(source, x)
+        if name == "mean" and not numbers.size:  # numpy warns of it
+            strided(target, out)[...] = complex(np.nan, np.nan)
+            return
+        strided(target, out)[...] = _NUMPY[name](numbers, axis=axis).reshape(out.shape)
 
     return fold
 

@@ -22,7 +22,8 @@ SEED = 1234
 # Of each gradient so many elements, evenly taken, are kept; of outputs more.
 KEPT, KEPT_OF_OUTPUTS = 1024, 65536
 
-# 2.5 GB of parameters each, and as much again of gradients: run in float32 only.
+# 2.5 GB of parameters each, and as much again of gradients: in float64 real torch alone computes
+# their outputs, without gradients.
 SINGLE_ONLY = {"regnet_y_128gf", "vit_h_14"}
 
 _IMAGE_SIDES = {
@@ -134,7 +135,9 @@ def _settle(torch: Any, model: Any, arguments: list[Any]) -> None:
         each.momentum = momentum
 
 
-def passes(torch: Any, model: Any, kind: str, name: str, dtype: Any) -> dict[str, Any]:
+def passes(
+    torch: Any, model: Any, kind: str, name: str, dtype: Any, gradients: bool = True
+) -> dict[str, Any]:
     """Outputs in eval mode, then outputs, gradients and buffers of a step in train mode."""
     model = model.to(dtype)
     inputs = _cast(_inputs(torch, kind, name), dtype)
@@ -149,19 +152,27 @@ def passes(torch: Any, model: Any, kind: str, name: str, dtype: Any) -> dict[str
     found["eval"] = [_array(each, KEPT_OF_OUTPUTS) for each in outputs]
     model.train()
     torch.manual_seed(SEED + 2)
-    outputs = [each for each in _leaves(model(*inputs, *targets)) if each.is_floating_point()]
+    with torch.set_grad_enabled(gradients):
+        leaves = _leaves(model(*inputs, *targets))
+    outputs = [each for each in leaves if each.is_floating_point()]
     found["train"] = [_array(each, KEPT_OF_OUTPUTS) for each in outputs]
+    if gradients:
+        found["gradients"] = _gradients(torch, model, outputs, dtype)
+    found["buffers"] = {key: _array(value, KEPT) for key, value in model.named_buffers()}
+    return found
+
+
+def _gradients(torch: Any, model: Any, outputs: list[Any], dtype: Any) -> dict[str, Any]:
+    """Of a loss in which each element of the outputs has another weight."""
     loss: Any = 0
     for each in outputs:
         weights = torch.cos(torch.arange(each.numel(), dtype=dtype)).reshape(each.shape)
         loss = loss + (each * weights).sum()
     loss.backward()
-    found["gradients"] = {
+    return {
         key: None if value.grad is None else _array(value.grad, KEPT)
         for key, value in model.named_parameters()
     }
-    found["buffers"] = {key: _array(value, KEPT) for key, value in model.named_buffers()}
-    return found
 
 
 def digest(model: Any) -> tuple[list[tuple[str, tuple[int, ...], str]], str]:
@@ -190,6 +201,10 @@ def examine(torchvision: Any, torch: Any, name: str, runs: bool) -> dict[str, An
         if kind != "optical_flow" and name not in SINGLE_ONLY:  # flow's grids are float32 always
             model = _build(torchvision, torch, kind, name)
             found["float64"] = passes(torch, model, kind, name, torch.float64)
+        elif name in SINGLE_ONLY and torch.__package__ == "torch":
+            del model
+            model = _build(torchvision, torch, kind, name)
+            found["outputs"] = passes(torch, model, kind, name, torch.float64, gradients=False)
     return found
 
 

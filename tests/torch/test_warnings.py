@@ -12,7 +12,8 @@ import json, math, sys, warnings
 import torch
 x = torch.ones(1, requires_grad=True)
 c = torch.ones(2, dtype=torch.complex64)
-matrix = torch.eye(2)
+matrix, image, places = torch.eye(2), torch.ones(1, 1, 5, 5), torch.tensor([0, 1])
+F = torch.nn.functional
 calls = {
     "float": lambda: float(x * 2),
     "float again": lambda: float(x * 3),
@@ -35,6 +36,20 @@ calls = {
     "grad of a result": lambda: (x * 2).grad,
     "create_graph": lambda: (x * x).sum().backward(create_graph=True),
     "clip_grad_norm": lambda: torch.nn.utils.clip_grad_norm([x], 1.0),
+    "scatter": lambda: torch.zeros(3).scatter(0, places, torch.ones(2), reduce="add"),
+    "scatter of a number": lambda: torch.zeros(3).scatter(0, places, 2.0, reduce="add"),
+    "index_reduce": lambda: torch.zeros(3).index_reduce(0, places, torch.ones(2), "mean"),
+    "padding of an even kernel": lambda: F.conv2d(image, image[..., :2, :2], padding="same"),
+    "padding of an odd kernel": lambda: F.conv2d(image, image[..., :3, :3], padding="same"),
+    "stft": lambda: torch.stft(torch.ones(16), 8, return_complex=False),
+    "stft again": lambda: torch.stft(torch.ones(16), 8, return_complex=False),
+    "softmax of complex numbers": lambda: F.softmax(c, 0, dtype=torch.float32),
+    "native_layer_norm": lambda: torch.native_layer_norm(torch.ones(2, 0), (0,), None, None, 1e-5),
+    "mean of no complex number": lambda: c[:0].mean(),
+    "channels": lambda: torch.nn.InstanceNorm1d(3)(torch.ones(2, 4, 7)),
+    "min_value": lambda: torch.nn.Hardtanh(min_value=-3),
+    "grad_variables": lambda: torch.autograd.backward(
+        (x * 2), grad_variables=torch.ones(1)),
 }
 found = {}
 for name, call in calls.items():

@@ -8,6 +8,7 @@ from typing import Any
 from mindtorch.engine import dtypes
 from mindtorch.engine.autograd import tape
 from mindtorch.engine.ops import normalization as ops
+from mindtorch.engine.ops import reduction
 
 from .._api.arguments import require_tensor
 from .._api.publish import FUNCTIONS, store_out
@@ -76,7 +77,9 @@ def _statistics(x: Any, axes: tuple[int, ...], eps: float) -> tuple[Any, Any]:
     """Mean and inverse standard deviation over ``axes``, rounded once."""
     wide = x.float() if x.aval.dtype in (dtypes.float16, dtypes.bfloat16) else x
     mean = wide.mean(axes, keepdim=True)
-    spread = (wide.var(axes, correction=0, keepdim=True) + eps).rsqrt()
+    places = tuple(axis % x.aval.ndim for axis in axes)
+    variance = reduction.var(wide, axis=places, correction=0.0, keepdims=True)
+    spread = (variance + eps).rsqrt()
     return mean.to(x.dtype), spread.to(x.dtype)
 
 

@@ -31,7 +31,7 @@ from .._api.arguments import (
 from .._api.onnx_export import exporting_now
 from .._api.out_rules import EXACT, SAME_SCALAR_TYPE, Out
 from .._api.publish import FUNCTIONS, function, operand
-from .._api.warn_caller import warn_caller
+from .._api.warn_caller import warn_caller, warn_caller_once
 from ._places import check_places, check_range, check_slices, source_of
 from .creation import full_like
 from .indexing import require_same_type, warn_byte_mask
@@ -80,6 +80,12 @@ def scatter(
         return made if isinstance(src, EngineTensor) else tape.named(made, "ScatterBackward1")
     if reduce not in _OLD_REDUCE:
         raise RuntimeError("reduce argument must be either add or multiply.")
+    if isinstance(src, EngineTensor) and src.aval.shape:
+        warn_caller_once(
+            "The reduce argument of torch.scatter with Tensor src is deprecated and will be "
+            "removed in a future PyTorch release. Use torch.scatter_reduce instead for more "
+            "reduction options."
+        )
     if not source.aval.shape:
         source = full_like(index, source.flat[0].item(), dtype=input.aval.dtype)
     return ops.scatter_reduce(
@@ -121,6 +127,7 @@ def index_reduce(
     input: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True  # noqa: A002
 ) -> Any:
     """``input`` with the slices of ``source`` that meet at a slice folded by ``reduce``."""
+    warn_caller_once("index_reduce() is in beta and the API may change at any time.")
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(
             f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got "

@@ -15,7 +15,7 @@ from mindtorch.engine.transforms.vmap import values_of_all
 
 from .. import fft
 from .._api.publish import function
-from .._api.warn_caller import warn_caller
+from .._api.warn_caller import warn_caller, warn_caller_once
 
 _NO_WINDOW = "A window was not provided. A rectangular window will be applied{0}"
 _ONES = (
@@ -97,7 +97,7 @@ def stft(
             raise RuntimeError("stft align_to_window should only be set when center = false")
         input = _padded(input, n_fft // 2, pad_mode)  # noqa: A001
     if window is None:
-        warn_caller(_NO_WINDOW.format("," + _LEAKS) + _ONES)
+        warn_caller_once(_NO_WINDOW.format("," + _LEAKS) + _ONES)
     call = (
         f"stft({_described(input)}, n_fft={n_fft}, hop_length={hop}, win_length={length}, "
         f"window={_described_window(window)}, normalized={int(normalized)}, "
@@ -112,6 +112,13 @@ def stft(
                 "further require that return_complex=True in a future PyTorch release."
             )
         return_complex = True
+    if not return_complex:
+        warn_caller_once(
+            "stft with return_complex=False is deprecated. In a future pytorch release, stft will "
+            "return complex tensors for all inputs, and return_complex=False will raise an error.\n"
+            "Note: you can still call torch.view_as_real on the complex output to recover the old "
+            "return format."
+        )
     _check_stft(call, input, n_fft, hop, length, window)
     aligned = not center and bool(align_to_window)
     frames = _frames(input, n_fft, hop, length if aligned else n_fft)

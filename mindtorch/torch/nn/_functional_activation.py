@@ -28,6 +28,7 @@ from mindtorch.engine.transforms.autocast import LOWER
 from mindtorch.engine.transforms.vmap import draw
 
 from .._api.arguments import as_dtype, require_tensor
+from .._api.deprecations import warn_of_lost_imaginary_part
 from .._api.kernel_signatures import Kernel
 from .._api.out_rules import FOUND, SCALAR_TYPE_OF_RESULT, Out
 from .._api.publish import functional
@@ -409,7 +410,10 @@ def _implicit_dim(name: str, ndim: int) -> int:
 def _along(op: Any, x: Any, dim: int, dtype: Any, method: str) -> Any:
     getattr(x, method)  # AttributeError, as torch has it, where it is no tensor
     if dtype is not None:
-        x = movement.cast(x, dtype=as_dtype(dtype)) if x.aval.dtype is not as_dtype(dtype) else x
+        kind = as_dtype(dtype)
+        if x.aval.dtype.is_complex and not kind.is_complex:
+            warn_of_lost_imaginary_part()
+        x = movement.cast(x, dtype=kind) if x.aval.dtype is not kind else x
     axis = normalize_axis(dim, x.aval.ndim)
     if not x.aval.ndim:
         return movement.reshape(op(movement.reshape(x, (1,)), axis=0), ())

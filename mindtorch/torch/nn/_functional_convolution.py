@@ -17,6 +17,7 @@ from mindtorch.engine.transforms.autocast import LOWER
 
 from .._api.arguments import as_int, require_tensor
 from .._api.publish import functional
+from .._api.warn_caller import warn_caller_once
 
 __all__ = [
     "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
@@ -65,6 +66,10 @@ def _same_padding(
         raise RuntimeError("padding='same' is not supported for strided convolutions")
     total = [d * (k - 1) for d, k in zip(dilation, weight.aval.shape[2:], strict=True)]
     if any(t % 2 for t in total):
+        warn_caller_once(
+            "Using padding='same' with even kernel lengths and odd dilation may require a "
+            "zero-padded copy of the input be created"
+        )
         uneven = ((0, 0), (0, 0), *((0, t % 2) for t in total))
         x = movement.pad(x, constant(0), padding=uneven)
     return x, tuple(t // 2 for t in total)

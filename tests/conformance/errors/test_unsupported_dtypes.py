@@ -189,6 +189,7 @@ def test_slopes_at_nan_and_infinity_are_torchs(name: str) -> None:
     [([5], (1, 3), "IndexError"), ([-1], (1, 3), "IndexError"), ([0], (2, 3), "RuntimeError"),
      ([0.0], (1, 3), "RuntimeError")],
 )  # fmt: skip
+@pytest.mark.filterwarnings("ignore:index_reduce")
 def test_index_reduce_checks_its_places(index: list[Any], source: Any, kind: str) -> None:
     """Places outside, as many places as slices, and whole-number places."""
 
