@@ -8,6 +8,7 @@ from mindtorch.kernels.codegen.jit import kernel
 
 from .simd import prefetch
 
+_FEW = 64  # elements at the end of a row that are not worth fetching 256
 
 @kernel(fastmath={"reassoc", "contract"})
 def row_sum(row: Any) -> Any:
@@ -30,7 +31,7 @@ def row_deviation(row: Any, mean: Any) -> Any:
     start = 0
     while start < row.size:
         part = row[start : start + 256]
-        if part.size == 256:
+        if part.size == 256 or (start and part.size > _FEW):
             prefetch(row, 2 * row.size + start)
         partial = row.dtype.type(0)
         for i in range(part.size):
@@ -83,7 +84,7 @@ def slope_sums(g: Any, w: Any, x: Any, shift: Any) -> Any:
     start = 0
     while start < g.size:
         slope, row, factor = g[start : start + 256], x[start : start + 256], w[start : start + 256]
-        if slope.size == 256:
+        if slope.size == 256 or (start and slope.size > _FEW):
             prefetch(g, 2 * g.size + start)
             prefetch(x, 2 * g.size + start)
         first, second = zero, zero

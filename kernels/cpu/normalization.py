@@ -22,6 +22,7 @@ from .batch_norm import batch_norm_training as batch_norm_training
 from .batch_norm import move_average as move_average
 from .blocked_sum import row_deviation, row_product, row_sum, row_triple, slope_sums
 from .cat_flip_roll_pad import dense
+from .simd import prefetch
 from .thread_pool import parallel_for
 from .via_float32 import flat, in_float32, optional
 
@@ -122,6 +123,8 @@ def _layer_gradient(
         part_b[:] = 0
         last = min(first + _TOGETHER, rows)
         for r in range(first, last - 1, 2):
+            for at in range((r + 2) * n, (r + 4) * n if n >= 256 else 0, 256):
+                prefetch(gx, at)  # what is written next
             one = _layer_facts(g, x, w, mean, rstd, n, r)
             other = _layer_facts(g, x, w, mean, rstd, n, r + 1)
             _layer_gradient_of_two(gx, part_w, part_b, g, x, w, n, r, r + 1, (one, other))

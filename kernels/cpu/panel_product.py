@@ -13,6 +13,7 @@ from mindtorch.kernels.codegen.jit import kernel
 from . import simd
 from .product_tile import address_of, heights, tile_shape, tiles_of
 from .simd import transpose_block
+from .turned_lines import turn_of, turned_terms
 
 _LINE = 64  # bytes of a line of memory
 
@@ -87,6 +88,9 @@ def _product(rows: int, vectors: int, width: int) -> Any:
 
 
 def _pack_turned(vectors: int, width: int) -> Any:
+    dtype = np.dtype(f"f{simd.vector_bytes() // width}")
+    turn, line = turn_of(width, dtype), turned_terms(dtype)
+
     @kernel
     def block(packed: Any, to: int, x: Any, at: int, down: int, n: int, terms: int) -> None:
         across = (n + width - 1) // width
@@ -96,8 +100,11 @@ def _pack_turned(vectors: int, width: int) -> Any:
         for p in range(panels):
             room = (narrow + (p < wider)) * width
             here = min(room, n - j)
-            even, whole = here // 8 * 8, terms // 8 * 8
-            for i in range(0, even, 8):
+            full, even, whole = here // width * width, here // 8 * 8, terms // line * line
+            for i in range(0, full, width):
+                for q in range(0, whole, line):
+                    turn(packed, to + q * room + i, room, x, at + i * down + q, down)
+            for i in range(full, even, 8):
                 for q in range(0, whole, 8):
                     transpose_block(packed, to + q * room + i, room, x, at + i * down + q, down)
             for q in range(terms):
