@@ -15,7 +15,7 @@ import numpy as np
 from mindtorch import torch
 from mindtorch.engine import dtypes
 from mindtorch.engine.tensor import Tensor as EngineTensor
-from mindtorch.engine.tensor import change_class, from_array
+from mindtorch.engine.tensor import from_array
 from mindtorch.torch._tensor.tensor import TensorMeta
 
 from ._adopting import OURS, F, T, TorchTensor, adopt, adopt_as, adopting, difference, t
@@ -486,8 +486,8 @@ class OpenTensor(Tensor):
         if dtype is None:
             raise TypeError("a tensor needs 'input_data', or 'shape' and 'dtype' or 'init'")
         lengths = [_OPEN_LENGTH if i in places else n for i, n in enumerate(shape)]
-        made = _initialized(lengths, dtype, None)
-        change_class(made, OpenTensor)
+        made = EngineTensor.__new__(OpenTensor)
+        made.aval, made._node = _initialized(lengths, dtype, None).aval, None
         made.open_axes = places
         return made
 
