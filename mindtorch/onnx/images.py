@@ -204,9 +204,24 @@ def _col2im(
     sizes, kernel = numbers(image), numbers(block)
     rank = len(sizes)
     ends = pads or [0] * (2 * rank)
-    if rank != 2 or ends[:2] != ends[2:]:
-        raise UnsupportedOperatorError("Col2Im of other axes than two, or uneven padding")
-    return F.fold(x, sizes, kernel, dilations or [1] * 2, ends[:2], strides or [1] * 2)
+    apart, steps = dilations or [1] * rank, strides or [1] * rank
+    if rank == 2 and ends[:2] == ends[2:]:
+        return F.fold(x, sizes, kernel, apart, ends[:2], steps)
+    whole = [n + a + b for n, a, b in zip(sizes, ends[:rank], ends[rank:], strict=True)]
+    places = np.zeros((1, 1), np.int64)  # of each element of a block, in each block
+    for n, k, d, s in zip(whole, kernel, apart, steps, strict=True):
+        starts = np.arange(0, n - d * (k - 1), s)
+        along = (np.arange(k) * d)[:, None] + starts
+        places = (places[:, None, :, None] * n + along[None, :, None]).reshape(
+            len(places) * k, places.shape[1] * len(starts)
+        )
+    batch, channels = x.shape[0], x.shape[1] // len(places)
+    made = torch.zeros(batch, channels, math.prod(whole), dtype=x.dtype)
+    given = x.reshape(batch, channels, places.size)
+    made = made.index_add(2, tensor(places.reshape(-1)), given).reshape(batch, channels, *whole)
+    for axis, (n, first) in enumerate(zip(sizes, ends[:rank], strict=True), 2):
+        made = torch.narrow(made, axis, first, n)
+    return made
 
 
 def _overlap(box: np.ndarray, others: np.ndarray) -> np.ndarray:

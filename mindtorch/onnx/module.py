@@ -15,6 +15,7 @@ from mindtorch.torch import nn
 from . import (  # noqa: F401  # they register what operators compute
     control,
     elementwise,
+    features,
     host,
     images,
     networks,

@@ -353,8 +353,9 @@ def _non_zero(x: Any) -> Any:
 
 @operator("Unique")
 def _unique(x: Any, *, axis: Any = None, sorted: int = 1) -> Any:  # noqa: A002
+    plain = x.detach().float() if x.dtype is torch.bfloat16 else x.detach()
     values, first, inverse, counts = np.unique(
-        x.detach().numpy(), return_index=True, return_inverse=True, return_counts=True, axis=axis
+        plain.numpy(), return_index=True, return_inverse=True, return_counts=True, axis=axis
     )
     if not sorted:
         order = np.argsort(first)
@@ -363,7 +364,8 @@ def _unique(x: Any, *, axis: Any = None, sorted: int = 1) -> Any:  # noqa: A002
         back[order] = np.arange(len(order))
         first, counts, inverse = first[order], counts[order], back[inverse.reshape(-1)]
     given = (values, first, inverse.reshape(-1), counts)
-    return tuple(tensor(np.ascontiguousarray(each)) for each in given)
+    made = [tensor(np.ascontiguousarray(each)) for each in given]
+    return (made[0].to(x.dtype), *made[1:])
 
 
 # --- made of numbers ------------------------------------------------------------------------------
