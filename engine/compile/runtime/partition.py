@@ -175,22 +175,28 @@ class Partition:
             self._reuses += [None] * (len(outputs) - len(self.numbers))
             self._reusing = [i for i, reuse in enumerate(self._reuses) if reuse is not None]
 
-    def run(self, made: dict[Any, Any], arguments: Any) -> None:
-        """Run the kernels, then write to captured tensors and set gradients."""
+    def _binder(self) -> Callable[..., list[Any]] | None:
+        """What binds the memory of a run, from the run on that is worth its making; called by
+        one thread at a time."""
         if self._read_inputs is None:
             self._before_second_run()
         self._runs += 1
         if self._runs == _REPEATED and self.executable.runs_bound():
             reads = [(source_text(s, f"key{i}"), s.key) for i, s in enumerate(self.sources)]
             self._bind = memory_binder(reads, self.executable, self.numbers, self._reuses)
+        return self._bind
+
+    def run(self, made: dict[Any, Any], arguments: Any) -> None:
+        """Run the kernels, then write to captured tensors and set gradients."""
         rollback = Journal() if self._undoes else None
         anew: list[int] = []
         try:
             with self.executable.lock:
+                bind = self._binder()
                 if self.arena is not None and self.arena.latest is not self:
                     self.arena.hand_over(self)
-                if self._bind is not None:
-                    results = self._bind(made, arguments, anew)
+                if bind is not None:
+                    results = bind(made, arguments, anew)
                     self.executable.run_bound()
                 else:
                     flats = self._read_inputs(made, arguments)  # type: ignore[misc]
@@ -201,7 +207,7 @@ class Partition:
         finally:
             if rollback is not None:
                 rollback.close()
-        if self._bind is None:
+        if bind is None:
             made.update(zip(self.numbers, results, strict=False))
             anew = self._reusing
         if self.writes:
