@@ -77,7 +77,7 @@ OUTS: dict[str, Any] = {
 @pytest.mark.parametrize("name", OUTS)
 def test_outs_elsewhere_tracked_or_over_what_is_read(name: str) -> None:
     """What torch refuses of them, and what it takes."""
-    found = []
+    found: list[Any] = []
     for t in (torch, ours):
         try:
             made = OUTS[name](t)
