@@ -5,7 +5,10 @@ from __future__ import annotations
 from .meta_kernels import without_kernel
 from .texts_by_function import said_of
 
-__all__ = ["accepts_tracked_inputs", "looks_at_memory", "other_device", "shown_name"]
+__all__ = [
+    "accepts_tracked_inputs", "looks_at_memory", "other_device", "required_type",
+    "resized_quietly", "shown_name",
+]  # fmt: skip
 
 _COPYING = (
     "Attempting to copy from device {result} to device {out}, but cross-device copies are not "
@@ -20,6 +23,16 @@ def other_device(name: str, result: str, out: str) -> Exception:
         return without_kernel(operator)
     text = said_of("out on another device", name) or _COPYING
     return RuntimeError(text.format(result=result, out=out))
+
+
+def required_type(name: str) -> str | None:
+    """What torch says of an ``out`` of another type than the result; None where it casts."""
+    return said_of("out of the same type", name)
+
+
+def resized_quietly(name: str) -> bool:
+    """Whether torch gives no warning where it resizes ``out``."""
+    return said_of("out resized without a warning", name) is not None
 
 
 def looks_at_memory(name: str) -> bool:

@@ -332,13 +332,14 @@ def _with_out(public: Public, name: str) -> Callable[..., Any]:
                 return found
         if out is not None:
             check_out(args, {**kwargs, "out": out})
+        written = kwargs
         if synonyms and kwargs:
             kwargs = {synonyms.get(each, each): value for each, value in kwargs.items()}
         try:
             result = body(*args, **kwargs) if kwargs else body(*args)
         except Exception:
             again = respelled(public.body, name, args, kwargs)
-            shown = kwargs if out is None else kwargs | {"out": out}
+            shown = written if out is None else written | {"out": out}
             wrong = None if again else wrong_call(name, args, shown)
             if wrong is not None:
                 raise wrong from None

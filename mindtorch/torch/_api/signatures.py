@@ -29,8 +29,8 @@ from .meta_kernels import without_elements
 from .python_methods import does_not_fit, is_written_in_python
 
 __all__ = [
-    "arguments_of", "by_torchs_names", "each_kind_once", "every_form_of", "has_signature",
-    "is_number", "kind_check", "takes_nothing", "wrong_call",
+    "arguments_of", "by_torchs_names", "each_kind_once", "every_form_of", "has_method",
+    "has_signature", "is_number", "kind_check", "takes_nothing", "wrong_call",
 ]  # fmt: skip
 
 _FILE = Path(__file__).with_name("signatures.txt")
@@ -404,6 +404,11 @@ def by_torchs_names(
 def has_signature(name: str) -> bool:
     """Whether the table has a function of the namespace."""
     return name in _table() or name.removesuffix("_") in _table()
+
+
+def has_method(name: str) -> bool:
+    """Whether the table has a method of the tensor that is no function."""
+    return f".{name}" in _table()
 
 
 def kind_check(name: str, method: bool) -> Callable[[Any, Any], None] | None:

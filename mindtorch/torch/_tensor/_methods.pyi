@@ -933,6 +933,9 @@ class Methods:
     def igammac_(self, other: Tensor) -> Tensor:
         """:func:`igammac` of the tensor and ``other``, written over it; its type stays."""
 
+    def index(self, positions: _Any, dims: _Any) -> _Any:
+        """Elements by first-class dimensions, which there are none of: it raises."""
+
     def index_add(self, dim: _int, index: Tensor, source: Tensor, *, alpha: _float | _complex = 1) -> Tensor:
         """``input`` with ``alpha * source`` added to the slices that ``index`` names."""
 
@@ -1631,6 +1634,9 @@ class Methods:
     def resize_as(self, tensor: _Any) -> _Any:
         """A tensor of the same elements in the shape of ``tensor``, over this one's memory."""
 
+    def resize_as_sparse_(self, the_template: Tensor) -> Tensor:
+        """Of sparse tensors, which have it themselves; it raises for others."""
+
     def resolve_conj(self) -> Tensor:
         """``input``: conjugation is never put off here."""
 
@@ -1762,6 +1768,9 @@ class Methods:
     def slogdet(self) -> _return_types.slogdet:
         """The determinant's sign and the logarithm of its size."""
 
+    def smm(self, mat2: Tensor) -> _Any:
+        """The product of a sparse and a dense matrix: sparse tensors have it, it raises for others."""
+
     def softmax(self, dim: _int, dtype: _DType | type | None = None) -> Tensor:
         """``exp(x) / sum(exp(x))`` along ``dim``, of ``x`` cast to ``dtype``."""
 
@@ -1823,6 +1832,9 @@ class Methods:
     def squeeze_(self, dim: _Sequence[_int]) -> Tensor: ...
     @_overload
     def squeeze_(self, *dim: _int) -> Tensor: ...
+
+    def sspaddmm(self, mat1: Tensor, mat2: Tensor, *, beta: _float | _complex = 1, alpha: _float | _complex = 1) -> _Any:
+        """A sum with a product: sparse tensors have it, it raises for others."""
 
     @_overload
     def std(self, dim: _Sequence[_int] | _int | None, unbiased: _bool = True, keepdim: _bool = False) -> Tensor:
@@ -1928,6 +1940,12 @@ class Methods:
 
     def to_dense(self, dtype: _DType | type | None = None, *, masked_grad: _bool | None = None) -> Tensor:
         """The tensor itself, cast to ``dtype``: it is dense."""
+
+    def to_mkldnn(self, dtype: _DType | type | None = None) -> _Any:
+        """oneDNN's layout, which there is none of: it raises."""
+
+    def to_padded_tensor(self, padding: _float, output_size: _Sequence[_int] | None = None) -> _Any:
+        """Of nested tensors, which have it themselves; it raises for others."""
 
     @_overload
     def to_sparse(self, *, layout: _layout | None = None, blocksize: _Sequence[_int] | _int | None = None, dense_dim: _int | None = None) -> _Any:

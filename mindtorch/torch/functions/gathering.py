@@ -32,7 +32,7 @@ from .._api.meta_kernels import lacks_elements
 from .._api.onnx_export import exporting_now
 from .._api.out_rules import EXACT, SAME_SCALAR_TYPE, Out
 from .._api.publish import FUNCTIONS, function, operand
-from .._api.warn_caller import warn_caller
+from .._api.warn_caller import warn_caller, warn_caller_once
 from ._places import check_places, check_range, check_slices, source_of
 from .creation import finish, full_like
 from .indexing import require_same_type, warn_byte_mask
@@ -81,6 +81,12 @@ def scatter(
         return made if isinstance(src, EngineTensor) else tape.named(made, "ScatterBackward1")
     if reduce not in _OLD_REDUCE:
         raise RuntimeError("reduce argument must be either add or multiply.")
+    if isinstance(src, EngineTensor):
+        warn_caller_once(
+            "The reduce argument of torch.scatter with Tensor src is deprecated and will be "
+            "removed in a future PyTorch release. Use torch.scatter_reduce instead for more "
+            "reduction options."
+        )
     if not source.aval.shape:
         source = full_like(index, source.flat[0].item(), dtype=input.aval.dtype)
     return ops.scatter_reduce(
@@ -143,7 +149,8 @@ def index_reduce(
         found = ops.scatter_reduce(
             *whole, axis=0, reduce=reduce, include_self=include_self
         ).reshape(())
-        return tape.named(found, "IndexReduceBackward0")
+        warn_caller_once("index_reduce() is in beta and the API may change at any time.")
+    return tape.named(found, "IndexReduceBackward0")
     shape = tuple(index.aval.size if i == axis else 1 for i in range(input.aval.ndim))
     places = index.reshape(shape).expand(source.aval.shape)
     found = ops.scatter_reduce(
