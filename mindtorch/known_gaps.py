@@ -389,6 +389,8 @@ GAPS: tuple[Gap, ...] = (
     Gap("function", "torch.library.get_kernel, torch.library.opcheck; "
         "torch.overrides.redispatch_function, torch.overrides.enable_reentrant_dispatch", "all",
         "there is no dispatcher of C++ whose registrations could be looked at"),
+    Gap("function", "torch.Tensor.to_mkldnn, torch.Tensor.index", "all",
+        "raise: there are no tensors of oneDNN's layout and no first-class dimensions"),
     Gap("function", "torch.parse_ir, parse_schema, import_ir_module, cudnn_*, miopen_*, mkldnn_*, "
         "fbgemm_*, quantized_*, batch_norm_stats and other kernels of libraries by name", "all",
         "raise: they are C++ that is not here; the functions of torch.nn.functional are"),

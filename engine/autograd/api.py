@@ -162,7 +162,9 @@ def track(tensor: Tensor) -> Tensor:
     if tensor.aval.dtype.category < dtypes.FLOAT:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     if tensor._node is None or type(tensor._node) is tape.ViewHistory:
-        tensor._node = tape.AccumulateGrad(tensor)
+        history = tensor._node
+        view = history if type(history) is tape.ViewHistory else None
+        tensor._node = tape.AccumulateGrad(tensor, view)
         tensor._output_index = 0
     return tensor
 

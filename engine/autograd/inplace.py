@@ -93,6 +93,14 @@ _VIEW_OF_A_LEAF = (
 )
 
 
+def leaf_error(target: Tensor) -> RuntimeError:
+    """torch's error for a write to a leaf, which may be a view of what needs no gradients."""
+    node = target._node
+    if type(node) is tape.ViewHistory or (type(node) is tape.AccumulateGrad and node.view):
+        return RuntimeError(_VIEW_OF_A_LEAF)
+    return RuntimeError(_VIEW_OF_A_LEAF.removeprefix("a view of "))
+
+
 def check_captured(target: Tensor, operator: str) -> None:
     """torch's error for a function that is differentiated and writes to what it closes over.
 
@@ -123,9 +131,7 @@ def check_writable(target: Tensor) -> None:
         if refused is not None:
             raise refused
         if tape.is_leaf(target):
-            raise RuntimeError(
-                "a leaf Variable that requires grad is being used in an in-place operation."
-            )
+            raise leaf_error(target)
         if type(history) is tape.ViewHistory and tape.is_leaf(history.base):
             raise RuntimeError(_VIEW_OF_A_LEAF)
         if type(history) is tape.ViewHistory and history.node is not None and history.node.hooks:

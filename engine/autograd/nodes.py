@@ -290,17 +290,19 @@ class AccumulateGrad:
 
     Attributes:
         had_hooks: of the class: whether any leaf ever had hooks.
+        view: what the leaf is a view of, where it is one of a tensor without gradients.
     """
 
     had_hooks = False
     output_views: ClassVar[dict[int, str]] = {}
-    __slots__ = ("__weakref__", "hooks", "metadata", "variable_reference")
+    __slots__ = ("__weakref__", "hooks", "metadata", "variable_reference", "view")
     edges: tuple[Any, ...] = ()
     sequence = 0
     next_functions: tuple[Any, ...] = ()
 
-    def __init__(self, variable: Tensor) -> None:
+    def __init__(self, variable: Tensor, view: ViewHistory | None = None) -> None:
         self.variable_reference = LeafReference(variable)
+        self.view = view
         self.hooks: dict[Any, Any] | None = None
         if anomaly.enabled:
             anomaly.note_node(self)

@@ -34,6 +34,7 @@ from mindtorch.engine.switches import debug as _debug
 from mindtorch.traceback_filtering import install as _fold_tracebacks
 
 from . import version as version
+from ._api.built_in import is_built_in as _is_built_in
 from ._api.default_device import set_default_device as set_default_device
 from ._api.public_names import belong_to as _belong_to
 from ._api.public_names import is_public as _is_public
@@ -145,13 +146,18 @@ def get_default_dtype() -> dtype:
     return _dtypes.default
 
 
-def set_default_dtype(d: dtype) -> None:
+def set_default_dtype(d: dtype, /) -> None:
     """Make ``d`` the type of new floating-point tensors."""
     if not isinstance(d, dtype):
         raise TypeError("invalid dtype object: only floating-point types are supported as the "
                         "default type")
     _dtypes.set_default(d)
 
+
+globals().update(
+    (_name, _explained(_name, _value)) for _name, _value in tuple(globals().items())
+    if _is_built_in(_name)
+)  # fmt: skip
 
 _LAZY = (
     "_C", "__config__", "__future__", "_custom_ops", "_dynamo", "_higher_order_ops",

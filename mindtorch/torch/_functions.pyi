@@ -895,10 +895,10 @@ def as_strided_copy(input: Tensor, size: _Sequence[_int], stride: _Sequence[_int
 def as_strided_scatter(input: Tensor, src: Tensor, size: _Sequence[_int], stride: _Sequence[_int], storage_offset: _int | None = None, *, out: Tensor | None = None) -> Tensor:
     """``input`` with ``src`` in the place of a view with these strides."""
 
-def as_tensor(data: _Any, dtype: _Any = None, device: _Any = None) -> Tensor:
+def as_tensor(data: _Any, *, dtype: _DType | type | None = None, device: _Device | _str | _int | None = None) -> Tensor:
     """``data`` as a tensor, sharing memory where it can."""
 
-def asarray(obj: _Any, *, dtype: _Any = None, device: _Any = None, copy: _bool | None = None, requires_grad: _bool | None = None) -> Tensor:
+def asarray(obj: _Any, *, dtype: _DType | type | None = None, device: _Device | _str | _int | None = None, copy: _bool | None = None, requires_grad: _bool = False) -> Tensor:
     """``obj`` as a tensor: over its memory, or a copy."""
 
 def asin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1192,7 +1192,7 @@ def col_indices_copy(input: Tensor, *, out: Tensor | None = None) -> _Any:
 def column_stack(tensors: _Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Tensors joined along their second axis, vectors being columns."""
 
-def combinations(input: Tensor, r: _int = 2, with_replacement: _bool = False) -> Tensor:
+def combinations(input: Tensor, r: _int = 2, with_replacement: _bool = False) -> _Any:
     """The rows of ``r`` elements that can be taken from a vector, in order."""
 
 def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1288,10 +1288,10 @@ def deg2rad_(input: Tensor) -> Tensor:
     """:func:`deg2rad` of the tensor, written over it; its type stays."""
 
 @_overload
-def dequantize(input: Tensor) -> Tensor:
+def dequantize(input: Tensor) -> _Any:
     """The numbers that levels stand for; of a tensor that is not quantised, float32 of it."""
 @_overload
-def dequantize(tensors: _Sequence[Tensor]) -> Tensor: ...
+def dequantize(tensors: _Sequence[Tensor]) -> _Any: ...
 
 def det(input: Tensor) -> Tensor:
     """The determinant."""
@@ -1447,10 +1447,10 @@ def fake_quantize_per_channel_affine(input: Tensor, scale: Tensor, zero_point: T
     """``fake_quantize_per_tensor_affine`` with a scale and a zero point for each index of ``axis``."""
 
 @_overload
-def fake_quantize_per_tensor_affine(input: Tensor, scale: Tensor, zero_point: Tensor, quant_min: _int, quant_max: _int) -> Tensor:
+def fake_quantize_per_tensor_affine(input: Tensor, scale: Tensor, zero_point: Tensor, quant_min: _int, quant_max: _int) -> _Any:
     """``(clamp(round(x / scale) + zero_point, quant_min, quant_max) - zero_point) * scale``."""
 @_overload
-def fake_quantize_per_tensor_affine(input: Tensor, scale: _float, zero_point: _int, quant_min: _int, quant_max: _int) -> Tensor: ...
+def fake_quantize_per_tensor_affine(input: Tensor, scale: _float, zero_point: _int, quant_min: _int, quant_max: _int) -> _Any: ...
 
 @_overload
 def fill(input: Tensor, value: Tensor) -> Tensor:
@@ -1558,7 +1558,7 @@ def frexp(input: Tensor, *, out: _Sequence[Tensor] | Tensor | None = None) -> _r
 def from_numpy(ndarray: _Any) -> Tensor:
     """A tensor that shares the array's memory."""
 
-def frombuffer(buffer: _Any, *, dtype: _Any, count: _int = -1, offset: _int = 0, requires_grad: _bool = False) -> Tensor:
+def frombuffer(buffer: _Any, *, dtype: _DType | type, count: _int = -1, offset: _int = 0, requires_grad: _bool = False) -> Tensor:
     """A 1-d tensor over the memory of a Python buffer."""
 
 def full(size: _Sequence[_int], fill_value: _float | _complex, *, out: Tensor | None = None, dtype: _DType | type | None = None, layout: _layout | None = None, device: _Device | _str | _int | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor:
@@ -1591,7 +1591,7 @@ def ge_(input: Tensor, other: Tensor) -> Tensor:
 @_overload
 def ge_(input: Tensor, other: _float | _complex) -> Tensor: ...
 
-def geqrf(input: Tensor, *, out: _Sequence[Tensor] | Tensor | None = None) -> _return_types.geqrf:
+def geqrf(input: Tensor, *, out: _Sequence[Tensor] | Tensor | None = None) -> _Any:
     """``R`` with the reflectors that make ``Q`` below its diagonal, and their factors."""
 
 def ger(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1680,7 +1680,7 @@ def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = None) -> Te
 def heaviside_(input: Tensor, values: Tensor) -> Tensor:
     """0 below zero, 1 above, ``values`` at zero."""
 
-def histc(input: Tensor, bins: _int = 100, min: _float | _complex = 0, max: _float | _complex = 0, *, out: Tensor | None = None) -> _Any:
+def histc(input: Tensor, bins: _int = 100, min: _float | _complex = 0, max: _float | _complex = 0, *, out: Tensor | None = None) -> Tensor:
     """How many elements fall into each of ``bins`` bins of equal width."""
 
 @_overload
@@ -1838,12 +1838,12 @@ def isfinite(input: Tensor) -> Tensor:
     """Of each element x: whether x is neither nan nor infinite."""
 
 @_overload
-def isin(elements: Tensor, test_elements: Tensor, *, assume_unique: _bool = False, invert: _bool = False, out: Tensor | None = None) -> _Any:
+def isin(elements: Tensor, test_elements: Tensor, *, assume_unique: _bool = False, invert: _bool = False, out: Tensor | None = None) -> Tensor:
     """Where an element of ``elements`` is among ``test_elements``."""
 @_overload
-def isin(element: _float | _complex, test_elements: Tensor, *, assume_unique: _bool = False, invert: _bool = False, out: Tensor | None = None) -> _Any: ...
+def isin(element: _float | _complex, test_elements: Tensor, *, assume_unique: _bool = False, invert: _bool = False, out: Tensor | None = None) -> Tensor: ...
 @_overload
-def isin(elements: Tensor, test_element: _float | _complex, *, assume_unique: _bool = False, invert: _bool = False, out: Tensor | None = None) -> _Any: ...
+def isin(elements: Tensor, test_element: _float | _complex, *, assume_unique: _bool = False, invert: _bool = False, out: Tensor | None = None) -> Tensor: ...
 
 def isinf(input: Tensor) -> Tensor:
     """Of each element x: whether x is inf or -inf."""
@@ -2077,7 +2077,7 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> 
 def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The product of matrices (the last two axes), vectors and batches of them."""
 
-def matrix_exp(input: Tensor) -> _Any:
+def matrix_exp(input: Tensor) -> Tensor:
     """The exponential, by scaling and squaring of a Taylor polynomial of degree 18."""
 
 def matrix_power(input: Tensor, n: _int, *, out: Tensor | None = None) -> Tensor:
@@ -2237,10 +2237,10 @@ def nextafter(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Ten
 def nextafter_(input: Tensor, other: Tensor) -> Tensor:
     """:func:`nextafter` of the tensor and ``other``, written over it; its type stays."""
 
-def nonzero(input: Tensor, *, out: Tensor | None = None) -> _Any:
+def nonzero(input: Tensor, *, as_tuple: _bool = False, out: Tensor | None = None) -> _Any:
     """The coordinates of the elements that are not 0: one row each, or a tuple by axis."""
 
-def nonzero_static(input: Tensor, *, size: _int, fill_value: _int = -1, out: Tensor | None = None) -> _Any:
+def nonzero_static(input: Tensor, *, size: _int, fill_value: _int = -1, out: Tensor | None = None) -> Tensor:
     """The first ``size`` rows of ``nonzero``, filled up with ``fill_value``."""
 
 def norm(input: Tensor, p: _Any = 'fro', dim: _Any = None, keepdim: _bool = False, dtype: _Any = None, *, out: Tensor | None = None) -> _Any:

@@ -126,6 +126,10 @@ def is_deterministic_algorithms_warn_only_enabled() -> bool:
 def set_float32_matmul_precision(precision: str) -> None:
     """The least precision of float32 products: below "highest" cuBLAS may use tf32, and the CPU
     products by bfloat16 parts, whose errors are smaller but whose sums have another order."""
+    if not isinstance(precision, str):
+        raise RuntimeError(
+            f"set_float32_matmul_precision expects a str, but got {type_name(precision)}"
+        )
     if precision not in ("highest", "high", "medium"):
         raise RuntimeError(
             f"float32_matmul_precision must be one of 'highest', 'high' or 'medium', got "
@@ -140,13 +144,15 @@ def get_float32_matmul_precision() -> str:
     return str(_settings["matmul"])
 
 
-def set_warn_always(b: bool) -> None:
+def set_warn_always(b: bool, /) -> None:
     """Whether warnings that come once in a process are given each time.
 
     Args:
         b: whether they are.
     """
-    warn_caller.always[0] = bool(b)
+    if type(b) is not bool:
+        raise RuntimeError(f"setWarnOnlyOnce expects a bool, but got {type_name(b)}")
+    warn_caller.always[0] = b
 
 
 def is_warn_always_enabled() -> bool:

@@ -42,7 +42,9 @@ def _of_tensor(name: str, op: _Call, formula: str, rule: Out = ANY) -> _Call:
                 f"{type(input).__name__}"
             )
         result = op(input)
-        return result if out is None else store_out(result, out, f"special_{name}", (), rule)
+        return result if out is None else store_out(
+            result, out, f"special_{name}", (input,), rule
+        )
 
     return _named(call, name, formula)
 
@@ -53,7 +55,9 @@ def _of_two(name: str, op: _Call, formula: str, numbers: str = "one") -> _Call:
     def call(input: Any, other: Any, *, out: Any = None) -> Any:  # noqa: A002
         check_numbers(f"special_{name}", numbers, input, other)
         result = op(operand(input, name, "input"), operand(other, name, "other"))
-        return result if out is None else store_out(result, out, f"special_{name}")
+        return result if out is None else store_out(
+            result, out, f"special_{name}", (input, other)
+        )
 
     return _named(call, name, formula)
 
@@ -78,7 +82,9 @@ def _polynomial(name: str, op: _Call) -> _Call:
                 f"but expected one of:\n{lines}"
             )
         result = op(_plain(x), _plain(n))
-        return result if out is None else store_out(result, out, f"special_{name}", (), _UNTRACKED)
+        return result if out is None else store_out(
+            result, out, f"special_{name}", (x, n), _UNTRACKED
+        )
 
     call.__signature__ = _OF_DEGREE  # type: ignore[attr-defined]
     return call

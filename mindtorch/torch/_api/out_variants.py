@@ -19,6 +19,14 @@ from .._tensor.size_and_formats import strided
 from ..return_types import of_out
 from .invalid_arguments import type_name
 from .out_rules import ANY, CAT, NO_DERIVATIVE, Out
+from .out_texts import (
+    accepts_tracked_inputs,
+    looks_at_memory,
+    other_device,
+    required_type,
+    resized_quietly,
+    shown_name,
+)
 
 
 def require_dtype(rule: Out, dtype: Any, out: Any) -> None:
@@ -61,16 +69,23 @@ def store_out(
     if not isinstance(out, EngineTensor):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type_name(out)}")
     tracked = state.grad_enabled and not rule.untracked
-    if tracked and not rule.recorded and (tape.requires_grad(result) or out.requires_grad):
-        raise RuntimeError(NO_DERIVATIVE.format(rule.shown or name))
+    if tracked and not rule.recorded:
+        followed = tape.requires_grad(result) and not accepts_tracked_inputs(name)
+        if followed or out.requires_grad:
+            raise RuntimeError(NO_DERIVATIVE.format(rule.shown or shown_name(name)))
     _check_type(result.aval.dtype, out.aval.dtype, name, rule)
+    if out.aval.device.type != result.aval.device.type:
+        raise other_device(name, result.aval.device.type, out.aval.device.type)
     if rule.no_overlap:
         inplace.check_overlap(out)
-    if result.aval.size >= out.aval.size:
+    looks = rule.no_overlap or looks_at_memory(name)
+    if looks and result.aval.size >= out.aval.size:
         _check_memory(out, inputs, rule)
     as_result = result.aval.dense and not rule.c_order
-    fit(out, result.aval.shape, result.aval.strides if as_result else None)
-    _check_memory(out, inputs, rule)
+    strides = result.aval.strides if as_result else None
+    fit(out, result.aval.shape, strides, resized_quietly(name))
+    if looks:
+        _check_memory(out, inputs, rule)
     if tracked:
         inplace.copy_(out, result)
     else:
@@ -113,7 +128,7 @@ def prepare_out(
 
 
 def _check_type(result: Any, out: Any, name: str, rule: Out) -> None:
-    text = rule.same if result is not out else None
+    text = (rule.same or required_type(name)) if result is not out else None
     if text is None:
         if dtypes.can_cast(result, out):
             return
@@ -136,11 +151,14 @@ def _check_memory(out: Any, given: Any, rule: Out) -> None:
             inplace.check_partial_overlap(out, given)
 
 
-def fit(out: Any, shape: tuple[int, ...], strides: tuple[int, ...] | None = None) -> None:
-    """Give ``out`` the shape and strides of a result; torch's warning where it had elements."""
+def fit(
+    out: Any, shape: tuple[int, ...], strides: tuple[int, ...] | None = None, quietly: bool = False
+) -> None:
+    """Give ``out`` the shape and strides of a result; torch's warning where it had elements, but
+    ``quietly``."""
     if out.aval.shape == shape:
         return
-    if out.aval.size:
+    if out.aval.size and not quietly:
         warnings.warn(
             "An output with one or more elements was resized since it had shape "
             f"{list(out.aval.shape)}, which does not match the required output shape "

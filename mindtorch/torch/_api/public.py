@@ -35,6 +35,7 @@ from .kernel_signatures import Kernel
 from .other_spellings import respelled
 from .out_rules import ANY, Out
 from .out_variants import require_dtype, require_outs, store_out
+from .python_methods import does_not_fit
 from .shown_signature import ShownSignature, is_open
 from .signatures import (
     NUMPY_NAMES,
@@ -43,6 +44,7 @@ from .signatures import (
     call_check,
     each_kind_once,
     kind_check,
+    takes_nothing,
     unbound,
     wrong_call,
 )
@@ -156,6 +158,8 @@ class Public:
             call = _with_out(self, explained)
         elif not self.explained:
             call = self.called
+        elif method and not self.synonyms and _takes_only_self(self.body):
+            call = _method_without_arguments(self, explained)
         elif method:
             call = _method(self, explained)
         else:
@@ -228,6 +232,10 @@ def numpys_names(body: Callable[..., Any]) -> dict[str, str]:
     return {a: b for a, b in _NUMPY_NAMES.items() if a not in named and b in named}
 
 
+def _takes_only_self(body: Callable[..., Any]) -> bool:
+    return arguments_of(body) == ("self",) and not is_open(body)
+
+
 # --- the wrappers ---------------------------------------------------------------------------------
 
 
@@ -259,6 +267,7 @@ def _function(public: Public, name: str) -> Callable[..., Any]:
 def _method(public: Public, name: str) -> Callable[..., Any]:
     """A method of the tensor that does no more than say its errors in torch's words."""
     body, synonyms, others = public.called, public.synonyms, public.implementations
+    by_function = name in ("istft", "stft")  # which call the functions of the namespace
 
     def call(self: Any = _NOT_GIVEN, *args: Any, **kwargs: Any) -> Any:
         if others and (found := others.call((self, *args), kwargs)) is not NotImplemented:
@@ -268,16 +277,45 @@ def _method(public: Public, name: str) -> Callable[..., Any]:
         try:
             return body(self, *args, **kwargs) if kwargs else body(self, *args)
         except Exception:
-            bare = unbound(name, () if self is _NOT_GIVEN else (self,))
+            given = () if self is _NOT_GIVEN else (self, *args)
+            bare = unbound(name, given) or does_not_fit(name, given, kwargs)
             if bare is not None:
                 raise bare from None
-            again = respelled(public.body, name, (self, *args), kwargs, method=True)
-            wrong = None if again else wrong_call(name, args, kwargs, method=True)
+            again = respelled(public.body, name, given, kwargs, method=True)
+            wrong = None if again else (
+                wrong_call(name, given, kwargs) if by_function
+                else wrong_call(name, args, kwargs, method=True)
+            )  # fmt: skip
             if wrong is not None:
                 raise wrong from None
             if again is None:
                 raise
         return body(*again[0], **again[1])
+
+    return call
+
+
+def _method_without_arguments(public: Public, name: str) -> Callable[..., Any]:
+    """:func:`_method` of a body that takes the tensor alone."""
+    body, others = public.called, public.implementations
+
+    def call(self: Any = _NOT_GIVEN, /, *rest: Any, **named: Any) -> Any:
+        if rest or named:
+            given = () if self is _NOT_GIVEN else (self, *rest)
+            raise (
+                unbound(name, given) or does_not_fit(name, given, named)
+                or wrong_call(name, rest, named, method=True) or takes_nothing(name, rest, named)
+            )  # fmt: skip
+        if others and (found := others.call((self,), named)) is not NotImplemented:
+            return found
+        try:
+            return body(self)
+        except Exception:
+            given = () if self is _NOT_GIVEN else (self,)
+            bare = unbound(name, given) or does_not_fit(name, given, named)
+            if bare is None:
+                raise
+            raise bare from None
 
     return call
 
@@ -294,13 +332,14 @@ def _with_out(public: Public, name: str) -> Callable[..., Any]:
                 return found
         if out is not None:
             check_out(args, {**kwargs, "out": out})
+        written = kwargs
         if synonyms and kwargs:
             kwargs = {synonyms.get(each, each): value for each, value in kwargs.items()}
         try:
             result = body(*args, **kwargs) if kwargs else body(*args)
         except Exception:
             again = respelled(public.body, name, args, kwargs)
-            shown = kwargs if out is None else kwargs | {"out": out}
+            shown = written if out is None else written | {"out": out}
             wrong = None if again else wrong_call(name, args, shown)
             if wrong is not None:
                 raise wrong from None
@@ -336,7 +375,8 @@ def _texts_of(public: Public, name: str, method: bool, takes_out: bool) -> Calla
             return kernel.error_of_call(public.body, error, args, kwargs)
         if not (public.explained or takes_out):
             return None
-        return wrong_call(name, args[1:] if method else args, kwargs, method)
+        bare = unbound(name, args) if method else None
+        return bare or wrong_call(name, args[1:] if method else args, kwargs, method)
 
     return error_of
 
@@ -379,7 +419,8 @@ def _staged(public: Public, name: str, method: bool, takes_out: bool) -> Callabl
         try:
             result = body(*args, **given)
         except Exception as error:
-            if method and (bare := unbound(name, args)) is not None:
+            bare = (unbound(name, args) or does_not_fit(name, args, kwargs)) if method else None
+            if bare is not None:
                 raise bare from None
             again = respelled(public.body, name, args, kwargs, method)
             if again is None:

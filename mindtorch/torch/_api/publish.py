@@ -21,6 +21,7 @@ from mindtorch.engine.op import Op
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant, full_flat
 
+from .built_in import as_built_in, is_built_in
 from .invalid_arguments import type_name
 from .out_rules import ANY, Out
 from .out_variants import store_out
@@ -34,6 +35,7 @@ from .signatures import (
     unbound,
     wrong_call,
 )
+from .texts_by_function import said_of
 
 __all__ = [
     "FUNCTIONAL", "FUNCTIONS", "METHODS", "binary", "binary_function", "check_numbers",
@@ -189,7 +191,10 @@ def under_other_name(
     known = record_of(function)
     public = Public(name, function) if known is None else known
     others = {**(public.synonyms or {}), **(synonyms or {})}
-    public = public.changed(public.name, synonyms=others, explained=True, signature=name)
+    public = public.changed(
+        public.name, synonyms=others, explained=True,
+        signature=said_of("an older name of", name) or name,
+    )  # fmt: skip
     made = public.as_function(name, _NAMESPACE)
     made.__doc__ = function.__doc__
     return made
@@ -197,10 +202,13 @@ def under_other_name(
 
 def explained_where_known(name: str, value: Any) -> Any:
     """A function of the namespace with torch's errors, where the table has it; else ``value``."""
+    if is_built_in(name):
+        return as_built_in(name, value)
     known = record_of(value)
     explained = known is not None and known.explained
+    signature = said_of("an older name of", name) or name
     return under_other_name(name, value) if (
-        callable(value) and has_signature(name) and not explained
+        callable(value) and has_signature(signature) and not explained
     ) else value
 
 

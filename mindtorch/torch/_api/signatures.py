@@ -25,10 +25,12 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from .._tensor.generator import Generator
 from .._tensor.size_and_formats import layout, memory_format
 from .invalid_arguments import listed, type_name
+from .meta_kernels import without_elements
+from .python_methods import does_not_fit, is_written_in_python
 
 __all__ = [
-    "arguments_of", "by_torchs_names", "each_kind_once", "every_form_of", "has_signature",
-    "is_number", "kind_check", "takes_nothing", "wrong_call",
+    "arguments_of", "by_torchs_names", "each_kind_once", "every_form_of", "has_method",
+    "has_signature", "is_number", "kind_check", "takes_nothing", "wrong_call",
 ]  # fmt: skip
 
 _FILE = Path(__file__).with_name("signatures.txt")
@@ -309,7 +311,7 @@ def wrong_call(
 ) -> TypeError | RuntimeError | None:
     """torch's error where the arguments fit no signature of the function; None where they do.
 
-    Where numpy had no memory, it is torch's error for that.
+    Where numpy had no memory, or a tensor no elements, it is torch's error for that.
 
     Args:
         args: without the tensor whose method it is.
@@ -317,6 +319,8 @@ def wrong_call(
     error = sys.exception()
     if isinstance(error, MemoryError) and hasattr(error, "shape"):
         return refusal(math.prod(error.shape), error.dtype)  # type: ignore[attr-defined]
+    if (lacking := without_elements(name, error, kwargs)) is not None:
+        return lacking
     forms, more = forms_of(name, method)
     errors = []
     for form in forms:
@@ -358,17 +362,9 @@ def _not_unpacked(name: str, values: dict[str, Any]) -> TypeError | None:
     return None
 
 
-# methods that torch writes in Python
-WRITTEN_IN_PYTHON = frozenset(
-    "backward dim_order eig index is_shared istft lstsq lu module_load norm register_hook "
-    "register_post_accumulate_grad_hook reinforce resize resize_as share_memory_ solve split stft "
-    "storage storage_type symeig to_sparse_coo unflatten unique unique_consecutive".split()
-)
-
-
 def unbound(name: str, args: Any) -> TypeError | None:
     """torch's error for a method of the class that gets no tensor; None where it got one."""
-    if (args and isinstance(args[0], EngineTensor)) or name in WRITTEN_IN_PYTHON:
+    if (args and isinstance(args[0], EngineTensor)) or is_written_in_python(name):
         return None
     if not args:
         return TypeError(f"unbound method TensorBase.{name}() needs an argument")
@@ -410,6 +406,11 @@ def has_signature(name: str) -> bool:
     return name in _table() or name.removesuffix("_") in _table()
 
 
+def has_method(name: str) -> bool:
+    """Whether the table has a method of the tensor that is no function."""
+    return f".{name}" in _table()
+
+
 def kind_check(name: str, method: bool) -> Callable[[Any, Any], None] | None:
     """A check of the calls of a function or method by the kinds of their arguments; None where
     the table has no such function."""
@@ -422,7 +423,7 @@ def call_check(name: str, method: bool) -> Callable[[Any, Any], None]:
     """:func:`kind_check` of a function that the table has, without a look at the table."""
 
     def error_of(args: Any, kwargs: Any) -> Exception | None:
-        bare = unbound(name, args) if method else None
+        bare = (unbound(name, args) or does_not_fit(name, args, kwargs)) if method else None
         return bare or wrong_call(name, args[1:] if method else args, kwargs, method)
 
     return each_kind_once(error_of)

@@ -10,6 +10,7 @@ from typing import Any
 
 import mindtorch.torch as torch
 
+from .._api.publish import explained_where_known
 from .._api.torch_function_mode import DisableTorchFunctionSubclass
 from .._C import DispatchKey as DispatchKey
 from .._C import DispatchKeySet as DispatchKeySet
@@ -126,6 +127,10 @@ def native_norm(input: Any, p: Any = 2) -> Any:  # noqa: A002
             "Could not run 'aten::native_norm' with arguments from the 'CPU' backend."
         )
     return torch.norm(input.coalesce().values(), p)
+
+
+cudnn_is_acceptable = explained_where_known("cudnn_is_acceptable", cudnn_is_acceptable)
+native_norm = explained_where_known("native_norm", native_norm)
 
 
 def sym_fresh_size(expr: Any) -> Any:

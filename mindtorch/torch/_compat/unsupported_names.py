@@ -12,6 +12,8 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, NoReturn
 
+from .._api.signatures import wrong_call
+
 __all__ = ["absent_class", "absent_function", "absent_module", "no_constructor", "refuse"]
 
 
@@ -42,9 +44,13 @@ def absent_class(module: str, name: str, why: str, made_in_c: bool = False) -> t
 
 
 def absent_function(module: str, name: str, why: str) -> Any:
-    """A function that raises when it is called."""
+    """A function that raises when it is called; where torch's signature is known, a wrong call has
+    torch's error."""
 
     def raises(*args: Any, **kwargs: Any) -> Any:
+        wrong = wrong_call(name, args, kwargs) if module == "torch" else None
+        if wrong is not None:
+            raise wrong
         refuse(f"{module}.{name}", why)
 
     raises.__name__ = raises.__qualname__ = name

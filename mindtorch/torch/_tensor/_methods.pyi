@@ -569,7 +569,7 @@ class Methods:
     def dense_dim(self) -> _int:
         """How many axes are stored densely: all of a strided tensor's."""
 
-    def dequantize(self) -> Tensor:
+    def dequantize(self) -> _Any:
         """The numbers that levels stand for; of a tensor that is not quantised, float32 of it."""
 
     def det(self) -> Tensor:
@@ -598,6 +598,9 @@ class Methods:
 
     def digamma_(self) -> Tensor:
         """:func:`digamma` of the tensor, written over it; its type stays."""
+
+    def dim(self) -> _int:
+        """The number of axes."""
 
     def dim_order(self, *, ambiguity_check: _Any = False) -> _Any:
         """The axes from the largest stride to the smallest."""
@@ -829,7 +832,7 @@ class Methods:
     def geometric_(self, p: _float, *, generator: _Generator | None = None) -> Tensor:
         """Fill with the number of trials until the first success, of probability ``p``."""
 
-    def geqrf(self) -> _return_types.geqrf:
+    def geqrf(self) -> _Any:
         """``R`` with the reflectors that make ``Q`` below its diagonal, and their factors."""
 
     def ger(self, vec2: Tensor) -> Tensor:
@@ -889,7 +892,7 @@ class Methods:
     def heaviside_(self, values: Tensor) -> Tensor:
         """0 below zero, 1 above, ``values`` at zero."""
 
-    def histc(self, bins: _int = 100, min: _float | _complex = 0, max: _float | _complex = 0) -> _Any:
+    def histc(self, bins: _int = 100, min: _float | _complex = 0, max: _float | _complex = 0) -> Tensor:
         """How many elements fall into each of ``bins`` bins of equal width."""
 
     @_overload
@@ -929,6 +932,9 @@ class Methods:
 
     def igammac_(self, other: Tensor) -> Tensor:
         """:func:`igammac` of the tensor and ``other``, written over it; its type stays."""
+
+    def index(self, positions: _Any, dims: _Any) -> _Any:
+        """Elements by first-class dimensions, which there are none of: it raises."""
 
     def index_add(self, dim: _int, index: Tensor, source: Tensor, *, alpha: _float | _complex = 1) -> Tensor:
         """``input`` with ``alpha * source`` added to the slices that ``index`` names."""
@@ -989,6 +995,9 @@ class Methods:
 
     def is_coalesced(self) -> _Any:
         """Only of sparse tensors."""
+
+    def is_contiguous(self, *, memory_format: _memory_format = ...) -> _bool:
+        """Whether the elements lie in that order without gaps."""
 
     def is_distributed(self) -> _bool:
         """False: no tensor lies on several devices."""
@@ -1197,7 +1206,7 @@ class Methods:
     def lu_solve(self, LU_data: Tensor, LU_pivots: Tensor) -> _Any:
         """``X`` with ``A X = b`` from the factors of ``A``."""
 
-    def map2_(self, x: _Any, y: _Any, callable: _Any) -> Tensor:
+    def map2_(self, x: Tensor, y: Tensor, callable: _Any) -> Tensor:
         """Replace each element ``a`` by ``callable(a, b, c)`` (slow)."""
 
     def map_(self, other: Tensor, callable: _Any) -> Tensor:
@@ -1227,7 +1236,7 @@ class Methods:
     def matmul(self, other: Tensor) -> Tensor:
         """The product of matrices (the last two axes), vectors and batches of them."""
 
-    def matrix_exp(self) -> _Any:
+    def matrix_exp(self) -> Tensor:
         """The exponential, by scaling and squaring of a Taylor polynomial of degree 18."""
 
     def matrix_power(self, n: _int) -> Tensor:
@@ -1357,6 +1366,9 @@ class Methods:
     def narrow_copy(self, dim: _int, start: _int, length: _int) -> Tensor:
         """What ``narrow`` views, as a tensor of its own."""
 
+    def ndimension(self) -> _int:
+        """The number of axes."""
+
     @_overload
     def ne(self, other: Tensor) -> Tensor:
         """Of elements x of ``input`` and y of ``other``: x != y."""
@@ -1380,6 +1392,9 @@ class Methods:
 
     def negative_(self) -> Tensor:
         """:func:`negative` of the tensor, written over it; its type stays."""
+
+    def nelement(self) -> _int:
+        """The number of elements."""
 
     @_overload
     def new(self, *, device: _Device | _str | _int | None = None) -> Tensor:
@@ -1413,7 +1428,7 @@ class Methods:
     @_overload
     def new_ones(self, *size: _int, dtype: _DType | type | None = None, layout: _layout | None = None, device: _Device | _str | _int | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor: ...
 
-    def new_tensor(self, data: _Any, *, dtype: _Any = None, device: _Any = None, requires_grad: _bool = False) -> _Any:
+    def new_tensor(self, data: _Any, *, dtype: _DType | type | None = None, device: _Device | _str | _int | None = None, requires_grad: _bool = False) -> Tensor:
         """A copy of ``data``, in the tensor's type and on its device unless given."""
 
     @_overload
@@ -1434,7 +1449,7 @@ class Methods:
     @_overload
     def nonzero(self, *, as_tuple: _bool) -> _Any: ...
 
-    def nonzero_static(self, *, size: _int, fill_value: _int = -1) -> _Any:
+    def nonzero_static(self, *, size: _int, fill_value: _int = -1) -> Tensor:
         """The first ``size`` rows of ``nonzero``, filled up with ``fill_value``."""
 
     def norm(self, p: _Any = 'fro', dim: _Any = None, keepdim: _bool = False, dtype: _Any = None) -> _Any:
@@ -1454,6 +1469,9 @@ class Methods:
         """:func:`not_equal` of the tensor and ``other``, written over it; its type stays."""
     @_overload
     def not_equal_(self, other: _float | _complex) -> Tensor: ...
+
+    def numel(self) -> _int:
+        """The number of elements."""
 
     def orgqr(self, input2: Tensor) -> Tensor:
         """The first columns of ``H[0] H[1] ...`` with ``H[i] = 1 - tau[i] v[i] v[i]^H``, where"""
@@ -1616,6 +1634,9 @@ class Methods:
     def resize_as(self, tensor: _Any) -> _Any:
         """A tensor of the same elements in the shape of ``tensor``, over this one's memory."""
 
+    def resize_as_sparse_(self, the_template: Tensor) -> Tensor:
+        """Of sparse tensors, which have it themselves; it raises for others."""
+
     def resolve_conj(self) -> Tensor:
         """``input``: conjugation is never put off here."""
 
@@ -1735,6 +1756,9 @@ class Methods:
     def sinh_(self) -> Tensor:
         """:func:`sinh` of the tensor, written over it; its type stays."""
 
+    def size(self, dim: _int | None = None) -> _Any:
+        """The shape, or the length of axis ``dim``."""
+
     def slice_inverse(self, src: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1) -> Tensor:
         """A view of ``input``'s memory with the shape, strides and offset of ``src``."""
 
@@ -1743,6 +1767,9 @@ class Methods:
 
     def slogdet(self) -> _return_types.slogdet:
         """The determinant's sign and the logarithm of its size."""
+
+    def smm(self, mat2: Tensor) -> _Any:
+        """The product of a sparse and a dense matrix: sparse tensors have it, it raises for others."""
 
     def softmax(self, dim: _int, dtype: _DType | type | None = None) -> Tensor:
         """``exp(x) / sum(exp(x))`` along ``dim``, of ``x`` cast to ``dtype``."""
@@ -1762,10 +1789,10 @@ class Methods:
     def sparse_mask(self, mask: Tensor) -> _Any:
         """The elements of this tensor at the places of a sparse one."""
 
-    def sparse_resize_(self, size: _Any, sparse_dim: _int, dense_dim: _int) -> Tensor:
+    def sparse_resize_(self, size: _Sequence[_int], sparse_dim: _int, dense_dim: _int) -> Tensor:
         """Only of sparse tensors: ``size``, ``sparse_dim`` and ``dense_dim`` anew."""
 
-    def sparse_resize_and_clear_(self, size: _Any, sparse_dim: _int, dense_dim: _int) -> Tensor:
+    def sparse_resize_and_clear_(self, size: _Sequence[_int], sparse_dim: _int, dense_dim: _int) -> Tensor:
         """Only of sparse tensors: ``size``, ``sparse_dim`` and ``dense_dim`` anew."""
 
     def split(self, split_size_or_sections: _Any, dim: _int = 0) -> _Any:
@@ -1806,6 +1833,9 @@ class Methods:
     @_overload
     def squeeze_(self, *dim: _int) -> Tensor: ...
 
+    def sspaddmm(self, mat1: Tensor, mat2: Tensor, *, beta: _float | _complex = 1, alpha: _float | _complex = 1) -> _Any:
+        """A sum with a product: sparse tensors have it, it raises for others."""
+
     @_overload
     def std(self, dim: _Sequence[_int] | _int | None, unbiased: _bool = True, keepdim: _bool = False) -> Tensor:
         """The std over ``dim``, divided by the count minus ``correction``."""
@@ -1818,6 +1848,9 @@ class Methods:
 
     def stft(self, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: _Any = None, center: _bool = True, pad_mode: _str = 'reflect', normalized: _bool = False, onesided: _bool | None = None, return_complex: _bool | None = None, align_to_window: _bool | None = None) -> _Any:
         """The transforms of frames of ``n_fft`` points, ``hop_length`` apart, times ``window``."""
+
+    def stride(self, dim: _int | None = None) -> _Any:
+        """Strides in elements, or that of axis ``dim``."""
 
     def sub(self, other: Tensor | _float | _complex, *, alpha: _float | _complex = 1) -> Tensor:
         """``input - alpha * other``."""
@@ -1908,16 +1941,22 @@ class Methods:
     def to_dense(self, dtype: _DType | type | None = None, *, masked_grad: _bool | None = None) -> Tensor:
         """The tensor itself, cast to ``dtype``: it is dense."""
 
+    def to_mkldnn(self, dtype: _DType | type | None = None) -> _Any:
+        """oneDNN's layout, which there is none of: it raises."""
+
+    def to_padded_tensor(self, padding: _float, output_size: _Sequence[_int] | None = None) -> _Any:
+        """Of nested tensors, which have it themselves; it raises for others."""
+
     @_overload
     def to_sparse(self, *, layout: _layout | None = None, blocksize: _Sequence[_int] | _int | None = None, dense_dim: _int | None = None) -> _Any:
         """The elements that are not 0, as a sparse tensor."""
     @_overload
     def to_sparse(self, sparse_dim: _int) -> _Any: ...
 
-    def to_sparse_bsc(self, blocksize: _Any, dense_dim: _Any = None) -> _Any:
+    def to_sparse_bsc(self, blocksize: _Sequence[_int] | _int, dense_dim: _int | None = None) -> _Any:
         """:meth:`to_sparse` with BSC's layout: blocks of ``blocksize``, those that are not all 0."""
 
-    def to_sparse_bsr(self, blocksize: _Any, dense_dim: _Any = None) -> _Any:
+    def to_sparse_bsr(self, blocksize: _Sequence[_int] | _int, dense_dim: _int | None = None) -> _Any:
         """:meth:`to_sparse` with BSR's layout: blocks of ``blocksize``, those that are not all 0."""
 
     def to_sparse_coo(self) -> _Any:

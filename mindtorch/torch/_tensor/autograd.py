@@ -313,9 +313,15 @@ class Gradients(EngineTensor):
 
     @property
     def _base(self) -> Any:
-        note_looked_at(self, "base")
-        return self._node.base if type(self._node) is tape.ViewHistory else None
+        history = self._view_history()
+        return None if history is None else history.base
 
     def _is_view(self) -> bool:
+        return self._view_history() is not None
+
+    def _view_history(self) -> Any:
         note_looked_at(self, "base")
-        return type(self._node) is tape.ViewHistory
+        node = self._node
+        if type(node) is tape.AccumulateGrad:
+            return node.view
+        return node if type(node) is tape.ViewHistory else None

@@ -123,9 +123,7 @@ class Writing(EngineTensor):
                 elements.
         """
         if state.grad_enabled and tape.requires_grad(self) and tape.is_leaf(self):
-            raise RuntimeError(
-                "a leaf Variable that requires grad is being used in an in-place operation."
-            )
+            raise inplace.leaf_error(self)
         if source is None:
             source = make(np.empty(0, self.aval.dtype.np), aval((0,), self.aval.dtype))
         elif isinstance(source, EngineTensor) and source.aval.dtype is not self.aval.dtype:
@@ -186,13 +184,14 @@ class Writing(EngineTensor):
                 raise RuntimeError("cannot resize variables that require grad")
             if self._storage is not None and not self._storage.resizable:
                 raise RuntimeError("Trying to resize storage that is not resizable")
-            grown = empty_on(self.aval.device)(described.size, self.aval.dtype.np)
-            inplace.copy_flat(grown, self.flat, self.aval)
-            memory = grown
+            offset = self._offset
+            grown = empty_on(self.aval.device)(offset + described.size, self.aval.dtype.np)
+            memory = grown[offset:]
+            inplace.copy_flat(memory, self.flat, self.aval)
             before, self._storage = version_of(self), None
-            self._offset = 0
-            self.flat = memory[: described.size]
+            self._offset, self.flat = 0, grown
             self._shared.version = before
+            self._offset = offset
         self.flat = memory[: described.size]
         self.aval = described
         self._shared.version += 1

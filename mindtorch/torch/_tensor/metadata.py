@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from mindtorch.engine.allocator import address_of
 from mindtorch.engine.autograd import tape
-from mindtorch.engine.aval import is_channels_last
 from mindtorch.engine.call_cache.call_cache import cached
 from mindtorch.engine.devices import cuda
 from mindtorch.engine.devices.device import Device
@@ -16,24 +15,15 @@ from mindtorch.engine.ops import movement
 from mindtorch.engine.tensor import Attributes, captures, note_looked_at
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
-from .._api.arguments import as_int, normalize_axis
 from .._api.deprecations import warn_of_identity, warn_of_reversed_shape
 from .._api.warn_caller import warn_caller_once
 from ..functions.complex_numbers import imag, real
 from .shared_memory import is_shared, share_memory
 from .size_and_formats import (
     Size,
-    channels_last,
-    channels_last_3d,
-    contiguous_format,
     sizes_of,
     strided,
 )
-
-
-def _no_axes(dim: Any) -> NoReturn:
-    """torch's error of an axis of a number."""
-    raise IndexError(f"Dimension specified as {as_int(dim)} but tensor has no dimensions")
 
 
 class Description(EngineTensor):
@@ -44,17 +34,6 @@ class Description(EngineTensor):
     @property
     def shape(self) -> Size:
         return sizes_of[self.aval]
-
-    def size(self, dim: int | None = None) -> Any:
-        """The shape, or the length of axis ``dim``."""
-        if dim is None:
-            return sizes_of[self.aval]
-        shape = self.aval.shape
-        if dim.__class__ is int and -len(shape) <= dim < len(shape):
-            return shape[dim]
-        if not shape:
-            _no_axes(dim)
-        return shape[normalize_axis(dim, len(shape))]
 
     @property
     def dtype(self) -> DType:
@@ -72,18 +51,6 @@ class Description(EngineTensor):
     def ndim(self) -> int:
         return self.aval.ndim
 
-    def dim(self) -> int:
-        """The number of axes."""
-        return self.aval.ndim
-
-    ndimension = dim
-
-    def numel(self) -> int:
-        """The number of elements."""
-        return self.aval.size
-
-    nelement = numel
-
     @property
     def itemsize(self) -> int:
         return self.aval.dtype.itemsize
@@ -95,14 +62,6 @@ class Description(EngineTensor):
     def element_size(self) -> int:
         """Bytes of an element."""
         return self.aval.dtype.itemsize
-
-    def stride(self, dim: int | None = None) -> Any:
-        """Strides in elements, or that of axis ``dim``."""
-        if dim is None:
-            return self.aval.strides
-        if not self.aval.shape:
-            _no_axes(dim)
-        return self.aval.strides[normalize_axis(dim, self.aval.ndim)]
 
     def storage_offset(self) -> int:
         """Where in the storage the first element is, in elements."""
@@ -117,15 +76,6 @@ class Description(EngineTensor):
         if self.aval.device.type == "cuda":
             return int(cuda.kernels("memory").pointer(self.flat)) if self.aval.size else 0
         return address_of(self.flat) if self.aval.size else 0
-
-    def is_contiguous(self, *, memory_format: Any = contiguous_format) -> bool:
-        """Whether the elements lie in that order without gaps."""
-        if memory_format is contiguous_format:
-            return self.aval.contiguous
-        if memory_format in (channels_last, channels_last_3d):
-            ndim = 4 if memory_format is channels_last else 5
-            return self.aval.ndim == ndim and is_channels_last(self.aval.shape, self.aval.strides)
-        return self.aval.contiguous
 
     def is_floating_point(self) -> bool:
         """Whether the type is a real floating-point one."""
@@ -234,8 +184,8 @@ class Description(EngineTensor):
 
     def get_device(self) -> int:
         """The device's number; -1 for the CPU."""
-        index = self.aval.device.index
-        return -1 if self.aval.device.type == "cpu" else (index or 0)
+        device = self.aval.device
+        return -1 if device.type in ("cpu", "meta") else (device.index or 0)
 
     @property
     @cached

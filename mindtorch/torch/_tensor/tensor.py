@@ -18,6 +18,7 @@ from mindtorch.engine import dtypes, stored_types
 from mindtorch.engine.autograd import api, tape
 from mindtorch.engine.aval import answered, aval, unanswered
 from mindtorch.engine.devices.device import cpu
+from mindtorch.engine.dispatch import in_frames_as
 from mindtorch.engine.ops import movement
 from mindtorch.engine.tensor import (
     NEW_LEAF,
@@ -54,6 +55,7 @@ from ..functions.from_data import (
     of_storage,
 )
 from . import shared_memory
+from . import short_methods as short_methods  # registers them
 from .autograd import Gradients
 from .conversion import Conversions
 from .inplace import Writing
@@ -376,10 +378,16 @@ def attach_methods(methods: dict[str, Any]) -> None:
 # methods of the parts that do more than look at what the tensor has: a wrapper around them is not
 # felt, and says errors in torch's words
 _EXPLAINED = """
-apply_ as_subclass const_data_ptr cuda detach_ get_device ipu is_conj is_inference is_neg is_pinned
-is_signed mtia numpy pin_memory
-requires_grad_ resize_ resize_as_ retain_grad set_ tolist type_as untyped_storage xpu
+apply_ as_subclass cpu cuda data_ptr detach detach_ element_size get_device ipu is_complex is_conj
+is_floating_point is_inference is_neg is_pinned is_shared is_signed item mtia numpy pin_memory
+requires_grad_ resize_ resize_as_ retain_grad set_ share_memory_ storage storage_offset storage_type
+tolist type type_as untyped_storage xpu
 ccol_indices coalesce col_indices crow_indices indices is_coalesced row_indices values
+""".split()
+# the same of those that are registered as they are
+_EXPLAINED_OTHERS = """
+const_data_ptr contiguous eig lstsq lu module_load resize_as solve sparse_resize_
+sparse_resize_and_clear_ symeig
 """.split()
 
 
@@ -390,6 +398,11 @@ def explain_methods() -> None:
             method = vars(part).get(name)
             if type(method) is FunctionType:
                 setattr(part, name, explained(method))
+    for name in _EXPLAINED_OTHERS:
+        method = getattr(Tensor, name)
+        if name != method.__name__:
+            in_frames_as(name, method)
+        setattr(Tensor, name, explained(method))
 
 
 def name_methods() -> None:

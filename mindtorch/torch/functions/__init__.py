@@ -9,7 +9,7 @@ SUBJECTS = (
     "gathering", "pointwise", "combinations", "activations", "complex_numbers", "comparison",
     "reduction", "order_statistics", "sorting", "histogram", "scan", "linear_algebra", "distances",
     "factors", "operators", "queries", "foreach", "statistics", "windows", "spectral", "stacking",
-    "segments", "fake_quantization", "quantized_tensors",
+    "segments", "fake_quantization", "quantized_tensors", "rare_methods",
 )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from mindtorch.engine import dtypes
 from mindtorch.engine.call_cache.call_cache import cached
 from mindtorch.engine.counted_values import loops as counting
-from mindtorch.engine.devices.device import cpu
+from mindtorch.engine.devices.device import cpu, meta
 from mindtorch.engine.dispatch import GRAD, state
 from mindtorch.engine.dtype_support import refuse
 from mindtorch.engine.ops import comparison as comparisons
@@ -21,6 +21,7 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import captures, constant, from_array, full_flat
 
 from .._api.arguments import require_tensor
+from .._api.meta_kernels import lacks_elements, require_kernel
 from .._api.out_rules import EXACT, FOUND, ONLY_BOOLEAN, Out
 from .._api.publish import binary, elementwise, function, operand
 from .gathering import nonzero
@@ -77,7 +78,7 @@ def isneginf(input: Any) -> Any:  # noqa: A002
 def isreal(input: Any) -> Any:  # noqa: A002
     """Where the imaginary part is 0."""
     if not input.aval.dtype.is_complex:
-        return full_flat(input.aval.shape, dtypes.bool_, True)
+        return full_flat(input.aval.shape, dtypes.bool_, True, input.aval.device)
     return comparisons.equal(imag(input), constant(0))
 
 
@@ -142,6 +143,7 @@ def _all(x: Any) -> Any:
 def equal(input: Any, other: Any) -> bool:  # noqa: A002
     """Whether both have the same shape and the same elements."""
     if isinstance(input, EngineTensor) and isinstance(other, EngineTensor):
+        require_kernel("equal", input, other)
         known = _differ_early(input, other)
         if known is not None:
             return not known
@@ -227,6 +229,9 @@ def isin(
             kind = dtypes.scalar_type_name(each.aval.dtype)
         if kind:
             raise RuntimeError(f"Unsupported input type encountered for isin(): {kind}")
+    if lacks_elements(elements) or lacks_elements(test_elements):
+        shape = elements.aval.shape if isinstance(elements, EngineTensor) else ()
+        return full_flat(shape, dtypes.bool_, False, meta)
     given, known = array_of(elements), array_of(test_elements)
     found = None
     if given.__class__ is np.ndarray and known.__class__ is np.ndarray:

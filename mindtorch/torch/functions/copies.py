@@ -47,6 +47,10 @@ def _define_copy(name: str, is_method: bool, arguments: str, rule: Out) -> None:
 
     def body(input: Any, *args: Any, out: Any = None, **kwargs: Any) -> Any:  # noqa: A002
         require_tensor(input, f"{name}_copy", "input", 1)
+        if name in ("indices", "values") and input.is_sparse:  # of COO; torch has it for the others
+            raise NotImplementedError(
+                f"Could not run 'aten::{name}_copy' with arguments from the 'SparseCPU' backend."
+            )
         if name == "narrow":
             _check_narrow(input, *args, **kwargs)
         made = getattr(input, name)(*args, **kwargs) if is_method else FUNCTIONS[name](

@@ -16,6 +16,7 @@ from mindtorch.engine.transforms.autocast import FULL
 from mindtorch.torch._api.deprecations import warn_of_older
 
 from .. import linalg, return_types
+from .._api.meta_kernels import require_kernel
 from .._api.out_rules import CASTABLE, EXACT, Out
 from .._api.publish import FUNCTIONS, METHODS, function, store_out, under_other_name
 from ..linalg import _factorizations
@@ -254,6 +255,7 @@ def lu_unpack(
 )
 def geqrf(input: Any) -> Any:  # noqa: A002
     """``R`` with the reflectors that make ``Q`` below its diagonal, and their factors."""
+    require_kernel("geqrf", input)
     return _factorizations.geqrf(input)
 
 

@@ -18,6 +18,7 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant, from_array
 
 from .._api.arguments import normalize_axis
+from .._api.meta_kernels import require_kernel
 from .._api.publish import function
 from .quantization_parameters import choose_parameters
 
@@ -31,6 +32,7 @@ def dequantize(input: Any) -> Any:  # noqa: A002
         raise NotImplementedError(
             "Could not run 'aten::dequantize.tensors' with arguments from the 'CPU' backend."
         )
+    require_kernel("dequantize.self", input)
     return input.to(dtypes.float32)
 
 
@@ -55,6 +57,7 @@ def fake_quantize_per_tensor_affine(
     Raises:
         RuntimeError: an empty range of levels, or a zero point outside of it.
     """
+    require_kernel("fake_quantize_per_tensor_affine_cachemask", input)
     _check(input, quant_min, quant_max, "fake_quantize_tensor_cachemask_kernel_type_handling")
     label = "FakeQuantizePerTensorAffineCachemask"
     if isinstance(scale, EngineTensor) and isinstance(zero_point, EngineTensor):

@@ -28,6 +28,7 @@ from .._api.arguments import (
     normalize_axis,
     require_tensor,
 )
+from .._api.meta_kernels import lacks_elements
 from .._api.onnx_export import exporting_now
 from .._api.out_rules import EXACT, SAME_SCALAR_TYPE, Out
 from .._api.publish import FUNCTIONS, function, operand
@@ -191,6 +192,8 @@ def nonzero_static(input: Any, *, size: int, fill_value: int = -1) -> Any:  # no
     """The first ``size`` rows of ``nonzero``, filled up with ``fill_value``."""
     if size < 0:
         raise RuntimeError(f"nonzero_static: 'size' must be an non-negative integer, got {size}")
+    if lacks_elements(input):
+        return input.new_empty((input.aval.ndim, size), dtype=dtypes.int64).t()
     found = input.nonzero()[:size]
     missing = size - found.aval.shape[0]
     return FUNCTIONS["cat"]([found, found.new_full((missing, input.aval.ndim), fill_value)])

@@ -21,6 +21,7 @@ from mindtorch.engine.tensor import constant, from_array
 from mindtorch.engine.transforms import vmap
 
 from .._api.arguments import check_value
+from .._api.meta_kernels import lacks_elements, without_places
 from .._api.publish import METHODS
 from .._api.warn_caller import warn_caller
 
@@ -332,6 +333,8 @@ def _read_mask(view: Any, axis: int, mask: Any, indices: dict[int, Any]) -> None
                 f"The shape of the mask {list(mask.aval.shape)} at index {i} does not match "
                 f"the shape of the indexed tensor {list(view.aval.shape)} at index {axis + i}"
             )
+    if lacks_elements(mask):
+        raise without_places()
     for i, places in enumerate(np.nonzero(vmap.known_values(mask, vmap.MASK))):
         indices[axis + i] = from_array(np.ascontiguousarray(places), view.aval.device)
 

@@ -41,7 +41,7 @@ from .._api.arguments import check_value, normalize_axis, require_tensor
 from .._api.out_rules import EXACT, INPUT_DTYPE, OF_TENSORDOT, Out
 from .._api.publish import FUNCTIONS, METHODS, function
 from .._api.shown_signature import ShownSignature
-from .._api.signatures import arguments_of
+from .._api.signatures import arguments_of, unbound
 from .._api.warn_caller import warn_caller
 from ._old_forms import old_sum
 from .einsum import einsum as _einsum
@@ -414,12 +414,16 @@ def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 
 _addbmm_ = METHODS["addbmm_"]
 
 
-def _addbmm_over(self: Any, *args: Any, **named: Any) -> Any:
+def _addbmm_over(*tensors: Any, **named: Any) -> Any:
     """:func:`addbmm` written over the tensor, which gets the result's shape, as in torch.
 
     Args:
-        args, named: ``batch1``, ``batch2``, ``beta`` and ``alpha``, in any of torch's forms.
+        tensors, named: the tensor, ``batch1``, ``batch2``, ``beta`` and ``alpha``, in any of
+            torch's forms.
     """
+    if (bare := unbound("addbmm_", tensors)) is not None:
+        raise bare
+    self, *args = tensors
     given = [*args, *(named[each] for each in ("batch1", "batch2") if each in named)]
     batches = [x.aval for x in given if isinstance(x, EngineTensor) and x.aval.ndim == 3]
     if len(batches) == 2:

@@ -25,6 +25,7 @@ from .._api.arguments import (
     refuse_other_device,
     require_tensor,
 )  # fmt: skip
+from .._api.meta_kernels import require_kernel
 from .._api.out_rules import EXACT, Out
 from .._api.publish import METHODS, function, namespace_function, store_out
 from .._api.shown_signature import ShownSignature
@@ -162,6 +163,7 @@ def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
     Args:
         with_replacement: an element may be taken more than once.
     """
+    require_kernel("masked_select", input)
     require_tensor(input, "combinations", "input", 1)
     if input.aval.ndim != 1:
         raise RuntimeError(f"Expect a 1D vector, but got shape {list(input.aval.shape)}")
@@ -312,6 +314,7 @@ def sum_to_size(self: Any, *size: Any) -> Any:
 def is_set_to(self: Any, tensor: Any) -> bool:
     """Whether both have the same memory, shape and strides."""
     require_tensor(tensor, "is_set_to", "tensor", 1)
+    require_kernel("is_set_to", self, tensor)
     return bool(
         self._shared.memory is tensor._shared.memory
         and self._offset == tensor._offset

@@ -29,6 +29,7 @@ from .._api.arguments import (
 )
 from .._api.invalid_arguments import type_name
 from .._api.kernel_signatures import Kernel
+from .._api.meta_kernels import lacks_elements
 from .._api.out_rules import CAN_CAST, EXACT, OF_DTYPE, ONLY_BOOL, Out
 from .._api.publish import function, store_out
 from .._api.signatures import is_number
@@ -344,7 +345,8 @@ def _spread(name: str, op: Any, caller: str = "") -> Callable[..., Any]:
             correction = 1 if unbiased is None else int(unbiased)
         axis = _axes(input, dim)
         shape = input.aval.shape
-        if correction >= math.prod(shape[i] for i in axis) or 0 in shape:
+        few = correction >= math.prod(shape[i] for i in axis) or 0 in shape
+        if few and not lacks_elements(input):
             _warn_of_freedom(caller or name)
         return op(input, axis=axis, correction=correction, keepdims=keepdim)
 

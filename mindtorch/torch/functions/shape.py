@@ -6,7 +6,7 @@ import operator
 from typing import Any
 
 from mindtorch.engine import dtypes
-from mindtorch.engine.autograd import tape
+from mindtorch.engine.autograd import inplace, tape
 from mindtorch.engine.aval import broadcast_shapes, channels_last_strides, contiguous_strides
 from mindtorch.engine.call_cache.call_cache import cached
 from mindtorch.engine.dispatch import graph_under_way, state
@@ -574,13 +574,12 @@ def _define_in_place(name: str, arguments: str) -> None:
             error.args = (str(error).replace(f"{name}()", f"{name}_()"),)
             raise
 
-    def variant(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if (bare := unbound(name + "_", (self,))) is not None:
+    def variant(*given: Any, **kwargs: Any) -> Any:
+        if (bare := unbound(name + "_", given)) is not None:
             raise bare
+        self, *args = given
         if tape.requires_grad(self) and tape.is_leaf(self):
-            raise RuntimeError(
-                "a leaf Variable that requires grad is being used in an in-place operation."
-            )
+            raise inplace.leaf_error(self)
         if (capture := graph_under_way()) is not None and capture.is_from_outside(self):
             return capture.outside(call, self, *args, **kwargs)
         return call(self, *args, **kwargs)

@@ -15,12 +15,13 @@ from mindtorch.engine.dispatch import state
 from mindtorch.engine.dtype_support import refuse, refuse_kinds
 from mindtorch.engine.ops import indexing, movement, sorting
 from mindtorch.engine.tensor import Tensor as EngineTensor
-from mindtorch.engine.tensor import from_array
+from mindtorch.engine.tensor import from_array, full_flat
 from mindtorch.engine.transforms import vmap
 from mindtorch.torch.autograd.function import Underivable
 
 from .. import return_types
 from .._api.arguments import as_int, require_tensor
+from .._api.meta_kernels import lacks_elements
 from .._api.out_rules import EXACT, OF_HISTOGRAM, Out
 from .._api.publish import function, store_out
 from .reduction import require_length, require_order, single_axis
@@ -353,9 +354,12 @@ def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:  
         raise RuntimeError("torch.histc: max must be larger than min")
     refuse_kinds("linspace_cpu", input.aval, "bool")
     refuse_kinds("aminmax_cpu" if min == max else "histogram_cpu", input.aval, "complex")
-    refuse_kinds("histogram_cpu", input.aval, "whole complex")
+    if not lacks_elements(input):
+        refuse_kinds("histogram_cpu", input.aval, "whole complex")
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
+    if lacks_elements(input):
+        return full_flat((bins,), input.aval.dtype, 0, input.aval.device)
     array = _values(input, "histc").reshape(-1)
     low, high = float(min), float(max)
     wide = array.dtype in (np.float32, np.float64)

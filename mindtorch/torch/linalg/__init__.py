@@ -29,6 +29,7 @@ from mindtorch.torch._api.shared_docs import TEXTS as _TEXTS
 
 from .. import return_types
 from .._api.arguments import require_tensor
+from .._api.meta_kernels import lacks_elements
 from .._api.out_rules import (
     CASTABLE,
     EXACT,
@@ -414,6 +415,8 @@ def matrix_exp(A: Any) -> Any:  # noqa: N803
     require_tensor(A, "linalg_matrix_exp", "input", 1)
     ops.check_square("linalg.matrix_exp", A.aval, None)
     ops.check_real_or_complex("linalg.matrix_exp", A.aval)
+    if lacks_elements(A):
+        return tape.named(el.multiply(A, constant(1)).contiguous(), "LinalgMatrixExpBackward0")
     if not A.aval.size:
         return tape.named(movement.clone(A), "LinalgMatrixExpBackward0")
     if A.aval.dtype in (dtypes.float16, dtypes.bfloat16):

@@ -24,6 +24,7 @@ from mindtorch.engine.transforms.autocast import FULL, PLAIN, WIDEST
 from mindtorch.engine.transforms.vmap import values_of_all
 
 from .._api.kernel_signatures import Kernel
+from .._api.meta_kernels import lacks_elements
 from .._api.out_rules import EXACT, Out
 from .._api.out_variants import store_out
 from .._api.publish import functional
@@ -148,6 +149,8 @@ def _padding_place(padding_idx: int, rows: int) -> int:
 
 def _renormalize(weight: Any, indices: Any, max_norm: float, norm_type: float) -> None:
     """Scale down, in place, the rows that are looked up and longer than ``max_norm``."""
+    if lacks_elements(weight):
+        return
     with no_grad():
         rows = np.unique(indices.array())
         table = weight.array()

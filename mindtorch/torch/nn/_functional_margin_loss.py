@@ -19,6 +19,7 @@ from mindtorch.engine.transforms import vmap
 from mindtorch.engine.transforms.autocast import FULL
 
 from .._api.kernel_signatures import Kernel
+from .._api.meta_kernels import lacks_elements
 from .._api.publish import functional
 from ._functional_linear import pairwise_distance
 from ._reduction import chosen_reduction, reduced
@@ -196,7 +197,7 @@ def _require_type(tensor: Any, dtype: Any) -> None:
 
 def _require_within(target: Any, low: int, high: int, message: str) -> None:
     """Raise where a class is out of range; a graph's gather does that when it runs."""
-    if not vmap.is_known(target):
+    if not vmap.is_known(target) or lacks_elements(target):
         return
     places = vmap.values_of_all(target)
     if ((places < low) | (places >= high)).any():

@@ -15,6 +15,7 @@ from mindtorch.engine.tensor import constant as c
 from mindtorch.engine.transforms.autocast import FULL
 
 from .._api.arguments import require_tensor
+from .._api.meta_kernels import lacks_elements
 from .._api.publish import FUNCTIONAL, functional
 from ._functional_pooling import (
     ints_of_axes,
@@ -160,9 +161,9 @@ def _unpool(
     count = 1
     for n in size:
         count *= n
-    places = indices.array()
-    wrong = places[(places < 0) | (places >= count)]
-    if wrong.size:
+    places = None if lacks_elements(indices) else indices.array()
+    wrong = None if places is None else places[(places < 0) | (places >= count)]
+    if wrong is not None and wrong.size:
         volume = "x".join(map(str, (*size, 1) if spatial == 1 else size))
         raise RuntimeError(
             f"Found an invalid max index: {wrong[-1]} (output volumes are of size {volume})"

@@ -11,6 +11,8 @@ from mindtorch.engine.aval import unstrided
 from mindtorch.engine.tensor import from_array
 
 from .._api.arguments import as_dtype
+from .._api.public import explained
+from .._api.signatures import arguments_of, has_method
 from .._tensor.size_and_formats import (
     layout,
     sparse_bsc,
@@ -344,6 +346,16 @@ class SparseBase(HeldTensor):
             return self.places, self.held, self.size(), self.unique
         plain = self.places[1 if FORMS[self.layout].by_row else 0]
         return self.compressed, plain, self.held, self.size()
+
+
+def _explain_methods() -> None:
+    """Have the errors of wrong calls in torch's words, as the class of plain tensors has."""
+    for name, method in tuple(vars(SparseBase).items()):
+        if callable(method) and arguments_of(method) == ("self",) and has_method(name):
+            setattr(SparseBase, name, explained(method))
+
+
+_explain_methods()
 
 
 def kept_at(x: Sparse, mask: SparseBase) -> Sparse:

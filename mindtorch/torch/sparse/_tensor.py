@@ -45,6 +45,14 @@ class SparseTensor(SparseWriting):
 
     # --- shape -------------------------------------------------------------------------------
 
+    def smm(self, mat2: Any) -> Any:
+        """:func:`torch.smm` of the matrix."""
+        return matmul(self, mat2).to_sparse()
+
+    def sspaddmm(self, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+        """:func:`torch.sspaddmm` of the matrices."""
+        return (beta * self.to_dense() + alpha * matmul(mat1, mat2)).to_sparse()
+
     def transpose(self, dim0: int, dim1: int) -> SparseTensor:
         """Two sparse axes exchanged; CSR becomes CSC."""
         if self.compressed is not None:

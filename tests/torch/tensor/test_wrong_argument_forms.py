@@ -103,6 +103,61 @@ def test_as_pytorch(name: str) -> None:
     assert outcome(CALLS[name], ours) == outcome(CALLS[name], real)
 
 
+METHODS = (
+    "apply_ contiguous cpu dim detach element_size index_select is_complex is_contiguous "
+    "istft item map2_ ndimension nelement norm numel size solve sparse_resize_ split "
+    "squeeze_ stft storage_offset stride to_sparse_bsr transpose_ type unflatten unique"
+).split()
+FUNCTIONS = (
+    "as_tensor asarray batch_norm_elemt cudnn_convolution dsmm frombuffer "
+    "get_default_dtype is_grad_enabled mkldnn_max_pool2d native_norm nonzero quantized_max_pool1d "
+    "saddmm set_autocast_cpu_enabled set_flush_denormal set_num_threads set_warn_always "
+    "sparse_bsr_tensor"
+).split()
+WRONG: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
+    ((), {}), ((None,), {}), (tuple(range(1, 12)), {}), ((), {"foo": 1}),
+]  # fmt: skip
+
+
+def refusal(call: Any) -> tuple[str, str] | None:
+    try:
+        call()
+    except Exception as error:
+        return type(error).__name__, str(error)
+    return None
+
+
+@pytest.mark.filterwarnings("ignore:.*deprecated")
+@pytest.mark.parametrize("name", METHODS)
+def test_methods_refuse_what_they_do_not_have(name: str) -> None:
+    """With and without a tensor, in torch's words."""
+    for args, named in WRONG:
+        if args or named:
+            found = [refusal(lambda: getattr(m.Tensor, name)(m.ones(2, 2), *args, **named))  # noqa: B023
+                     for m in (ours, real)]  # fmt: skip
+            assert found[0] == found[1] or found[1] is None
+    found = [refusal(lambda: getattr(m.Tensor, name)()) for m in (ours, real)]  # noqa: B023
+    assert found[0] == found[1]
+
+
+@pytest.mark.filterwarnings("ignore:.*deprecated")
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_refuse_what_they_do_not_have(name: str) -> None:
+    """Those of other libraries' kernels, too, and those that PyTorch writes in C."""
+    for args, named in WRONG:
+        found = [refusal(lambda: getattr(m, name)(*args, **named)) for m in (ours, real)]  # noqa: B023
+        assert found[0] == found[1] or found[1] is None
+
+
+@pytest.mark.parametrize("write", ["x.add_(1)", "x.zero_()", "x.t_()", "x.__setitem__(0, 1)"])
+def test_a_leaf_that_is_a_view_is_named_so(write: str) -> None:
+    """Of a tensor without gradients; it has its base still."""
+    made = {m: m.ones(4).view(2, 2).requires_grad_() for m in (ours, real)}
+    found = [refusal(lambda: eval(write, {"x": x})) for x in made.values()]  # noqa: B023
+    assert found[0] == found[1]
+    assert all(x._is_view() and x._base is not None for x in made.values())
+
+
 @pytest.mark.filterwarnings("ignore:dropout3d. Received")
 def test_channels_of_three_axes() -> None:
     results: list[Any] = []
