@@ -144,13 +144,13 @@ def index_reduce(
     check_range(input, axis, index)
     kernel = "index_func_" if include_self else "index_reduce_func_exclude_input_init"
     refuse_kinds(kernel, input.aval, "bool complex")
+    warn_caller_once("index_reduce() is in beta and the API may change at any time.")
     if not input.aval.ndim:
         whole = (input.reshape(1), index.reshape(-1), source.reshape(-1))
         found = ops.scatter_reduce(
             *whole, axis=0, reduce=reduce, include_self=include_self
         ).reshape(())
-        warn_caller_once("index_reduce() is in beta and the API may change at any time.")
-    return tape.named(found, "IndexReduceBackward0")
+        return tape.named(found, "IndexReduceBackward0")
     shape = tuple(index.aval.size if i == axis else 1 for i in range(input.aval.ndim))
     places = index.reshape(shape).expand(source.aval.shape)
     found = ops.scatter_reduce(
