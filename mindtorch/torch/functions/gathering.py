@@ -145,6 +145,7 @@ def index_reduce(
     check_range(input, axis, index)
     kernel = "index_func_" if include_self else "index_reduce_func_exclude_input_init"
     refuse_kinds(kernel, input.aval, "bool complex")
+    warn_caller_once("index_reduce() is in beta and the API may change at any time.")
     if not input.aval.ndim:
         whole = (input.reshape(1), index.reshape(-1), source.reshape(-1))
         found = ops.scatter_reduce(

@@ -28,6 +28,7 @@ def sspaddmm(self: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) 
 
     Args:
         mat1, mat2: the matrices to multiply.
+        beta, alpha: factors of the tensor and of the product.
     """
     raise RuntimeError(_ONLY_SPARSE)
 
