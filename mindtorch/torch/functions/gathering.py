@@ -128,7 +128,6 @@ def index_reduce(
     input: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True  # noqa: A002
 ) -> Any:
     """``input`` with the slices of ``source`` that meet at a slice folded by ``reduce``."""
-    warn_caller_once("index_reduce() is in beta and the API may change at any time.")
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(
             f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got "
