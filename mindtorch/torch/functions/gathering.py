@@ -81,7 +81,7 @@ def scatter(
         return made if isinstance(src, EngineTensor) else tape.named(made, "ScatterBackward1")
     if reduce not in _OLD_REDUCE:
         raise RuntimeError("reduce argument must be either add or multiply.")
-    if isinstance(src, EngineTensor) and src.aval.shape:
+    if isinstance(src, EngineTensor) and src.aval.shape and not lacks_elements(input):
         warn_caller_once(
             "The reduce argument of torch.scatter with Tensor src is deprecated and will be "
             "removed in a future PyTorch release. Use torch.scatter_reduce instead for more "
