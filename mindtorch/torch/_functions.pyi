@@ -887,7 +887,7 @@ def as_strided(input: Tensor, size: _Sequence[_int], stride: _Sequence[_int], st
     """A view of the storage with the shape, strides and offset given."""
 
 def as_strided_(input: Tensor, size: _Sequence[_int], stride: _Sequence[_int], storage_offset: _int | None = None) -> Tensor:
-    """Let ``input`` be what :func:`as_strided` gives of it; arguments: size, stride, storage_offset."""
+    """Let ``input`` be what :func:`as_strided` gives of it."""
 
 def as_strided_copy(input: Tensor, size: _Sequence[_int], stride: _Sequence[_int], storage_offset: _int | None = None, *, out: Tensor | None = None) -> Tensor:
     """What ``as_strided`` views, as a tensor of its own; arguments: size, stride, storage_offset."""
@@ -2440,7 +2440,7 @@ def randn_like(input: Tensor, *, memory_format: _memory_format | None = None, dt
 
 @_overload
 def randperm(n: _int, *, generator: _Generator | None, out: Tensor | None = None, dtype: _DType | type | None = None, layout: _layout | None = None, device: _Device | _str | _int | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor:
-    """A random order of 0 .. n - 1."""
+    """A random order of 0 .. n - 1, of int64 or of ``out``'s type."""
 @_overload
 def randperm(n: _int, *, out: Tensor | None = None, dtype: _DType | type | None = None, layout: _layout | None = None, device: _Device | _str | _int | None = None, pin_memory: _bool | None = False, requires_grad: _bool | None = False) -> Tensor: ...
 

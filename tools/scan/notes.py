@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from mindtorch.known_gaps import GAPS
 
-__all__ = ["ABSENT_METHODS", "NOTES", "Note", "find_note", "text_of"]
+__all__ = ["NOTES", "Note", "find_note", "text_of"]
 
 
 class Note(NamedTuple):
@@ -128,12 +128,6 @@ NOTES: tuple[Note, ...] = (
     Note("mindspore.dataset*", "", "gap:mindspore.dataset: one batch"),
     Note("mindspore.nn.*", "", "gap:mindspore.nn"),
 )  # fmt: skip
-
-# Methods of PyTorch's tensors that ours do not have. `index` is left out: lists have one.
-ABSENT_METHODS = frozenset("""
-    resize_as_sparse_ smm sspaddmm to_mkldnn to_padded_tensor
-""".split())
-
 
 def text_of(note: Note) -> str:
     """A note's text, with the row of the table of gaps that it quotes."""

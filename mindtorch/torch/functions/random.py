@@ -21,7 +21,8 @@ from mindtorch.engine.tensor import constant
 from mindtorch.engine.transforms.vmap import draw, redraw
 
 from .._api.arguments import as_device, as_dtype, as_int, as_shape, check_sizes, check_value
-from .._api.out_variants import prepare_out, store_out
+from .._api.out_rules import Out
+from .._api.out_variants import prepare_out, require_dtype, store_out
 from .._api.publish import function
 from .._api.warn_caller import warn_caller
 from .._tensor.generator import default_generator
@@ -205,22 +206,30 @@ def randint_like(
     return finish(made, requires_grad, layout, pin_memory)
 
 
+_PERMUTED = Out(of_dtype="dtype {dtype} does not match dtype of out parameter ({out})")
+
+
 @function(method=False, cacheable=True)
 def randperm(
     n: int,
     *,
     generator: Any = None,
     out: Any = None,
-    dtype: Any = dtypes.int64,
+    dtype: Any = None,
     layout: Any = None,
     device: Any = None,
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Any:
-    """A random order of 0 .. n - 1."""
+    """A random order of 0 .. n - 1, of int64 or of ``out``'s type."""
     if n < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
-    check_value(n, as_dtype(dtype) if out is None else out.dtype)
+    if dtype is not None:
+        require_dtype(_PERMUTED, as_dtype(dtype), out)
+    kind = dtypes.int64 if dtype is None else as_dtype(dtype)
+    result = aval((n,), kind, None, as_device(device))
+    refuse_kinds("randperm", result if out is None else out.aval, "bool complex")
+    check_value(n, kind if out is None else out.dtype)
 
     def fill(array: Any) -> None:
         count = array.shape[-1]  # which is another one where a compiled call is for many sizes
@@ -230,7 +239,7 @@ def randperm(
         for row in array.reshape(-1, count) if count else ():
             generator_of(generator).permutation(row, count)
 
-    made = draw(aval((n,), as_dtype(dtype), None, as_device(device)), fill)
+    made = draw(result, fill)
     if out is not None:
         made = store_out(made, out, "randperm")
     return finish(made, requires_grad, layout, pin_memory)

@@ -596,4 +596,11 @@ for _name, _arguments in (
     ("as_strided", "size, stride, storage_offset"),
 ):  # fmt: skip
     _define_in_place(_name, _arguments)
-namespace_function("as_strided_", METHODS["as_strided_"])
+
+
+def _as_strided_(input: Any, size: Any, stride: Any, storage_offset: Any = None) -> Any:  # noqa: A002
+    """Let ``input`` be what :func:`as_strided` gives of it."""
+    return METHODS["as_strided_"](input, size, stride, storage_offset)
+
+
+namespace_function("as_strided_", _as_strided_)
