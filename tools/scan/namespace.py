@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from .names import Use
-from .notes import find_note, text_of
+from .notes import REFUSED_METHODS, find_note, text_of
 
 __all__ = ["DIFFERENT", "MISSING", "SUPPORTED", "UNKNOWN", "Namespace", "Verdict"]
 
@@ -183,6 +183,8 @@ class Namespace:
 
     def _judge_method(self, use: Use) -> Verdict | None:
         name = use.names[0]
+        if name.rpartition(".")[2] in REFUSED_METHODS:
+            return self._missing(name, use, None)
         try:
             self.find(name)
         except _Absent:

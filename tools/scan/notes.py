@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from mindtorch.known_gaps import GAPS
 
-__all__ = ["NOTES", "Note", "find_note", "text_of"]
+__all__ = ["NOTES", "REFUSED_METHODS", "Note", "find_note", "text_of"]
 
 
 class Note(NamedTuple):
@@ -128,6 +128,10 @@ NOTES: tuple[Note, ...] = (
     Note("mindspore.dataset*", "", "gap:mindspore.dataset: one batch"),
     Note("mindspore.nn.*", "", "gap:mindspore.nn"),
 )  # fmt: skip
+
+# Methods of PyTorch's tensors that raise here. `index` is left out: lists have one.
+REFUSED_METHODS = frozenset({"to_mkldnn"})
+
 
 def text_of(note: Note) -> str:
     """A note's text, with the row of the table of gaps that it quotes."""

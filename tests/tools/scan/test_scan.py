@@ -12,7 +12,7 @@ import pytest
 
 from mindtorch.known_gaps import GAPS
 from mindtorch.tools import cli
-from mindtorch.tools.scan.notes import NOTES
+from mindtorch.tools.scan.notes import NOTES, REFUSED_METHODS
 from mindtorch.tools.scan.scanning import Finding, scan, scan_source
 from tests.support.paths import ROOT
 
@@ -63,9 +63,9 @@ def only(source: str, name: str) -> Finding:
         ("import importlib\nF = importlib.import_module('torch.fft')\nF.nope", "torch.fft.nope"),
         ("import torch\nx = torch.zeros(3)\ny = (x + 1).t()\ny.to_mkldnn()",
          "torch.Tensor.to_mkldnn"),
-        ("import torch\ndef f(x: torch.Tensor):\n    return x.sspaddmm(x)",
-         "torch.Tensor.sspaddmm"),
-        ("def f(x):\n    return x.sspaddmm(x)", "torch.Tensor.sspaddmm"),
+        ("import torch\ndef f(x: torch.Tensor):\n    return x.to_mkldnn(x)",
+         "torch.Tensor.to_mkldnn"),
+        ("def f(x):\n    return x.to_mkldnn(x)", "torch.Tensor.to_mkldnn"),
     ],
 )  # fmt: skip
 def test_a_missing_name_is_found(source: str, name: str) -> None:
@@ -195,6 +195,9 @@ def test_tensors_have_all_methods_of_pytorchs() -> None:
 
     theirs = {name for name in dir(torch.Tensor) if not name.startswith("_")}
     assert theirs <= set(dir(ours.Tensor))
+    for name in REFUSED_METHODS:
+        with pytest.raises(NotImplementedError):
+            getattr(ours.ones(2), name)()
 
 
 def test_migrated_programs_use_only_what_there_is() -> None:
