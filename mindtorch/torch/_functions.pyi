@@ -887,7 +887,7 @@ def as_strided(input: Tensor, size: _Sequence[_int], stride: _Sequence[_int], st
     """A view of the storage with the shape, strides and offset given."""
 
 def as_strided_(input: Tensor, size: _Sequence[_int], stride: _Sequence[_int], storage_offset: _int | None = None) -> Tensor:
-    """Let ``input`` be what :func:`as_strided` gives of it."""
+    """Let ``input`` be what :func:`as_strided` gives of ``size, stride, storage_offset``."""
 
 def as_strided_copy(input: Tensor, size: _Sequence[_int], stride: _Sequence[_int], storage_offset: _int | None = None, *, out: Tensor | None = None) -> Tensor:
     """What ``as_strided`` views, as a tensor of its own; arguments: size, stride, storage_offset."""

@@ -118,6 +118,14 @@ def _fill_in_place(input: Any, value: Any) -> Any:  # noqa: A002
 namespace_function("fill_", _fill_in_place)
 
 
+def _as_strided_(input: Any, size: Any, stride: Any, storage_offset: Any = None) -> Any:  # noqa: A002
+    """Let ``input`` be what :func:`as_strided` gives of ``size, stride, storage_offset``."""
+    return METHODS["as_strided_"](input, size, stride, storage_offset)
+
+
+namespace_function("as_strided_", _as_strided_)
+
+
 @function(method=False, name="resize_as_")
 def resize_as_(input: Any, the_template: Any) -> Any:  # noqa: A002
     """Give ``input`` the shape of the template, its storage made larger where it must be.

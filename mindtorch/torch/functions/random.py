@@ -211,16 +211,9 @@ _PERMUTED = Out(of_dtype="dtype {dtype} does not match dtype of out parameter ({
 
 @function(method=False, cacheable=True)
 def randperm(
-    n: int,
-    *,
-    generator: Any = None,
-    out: Any = None,
-    dtype: Any = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-) -> Any:
+    n: int, *, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = None,
+    device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
+) -> Any:  # fmt: skip
     """A random order of 0 .. n - 1, of int64 or of ``out``'s type."""
     if n < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")

@@ -26,7 +26,7 @@ from .._api.arguments import (
     normalize_axis,
     require_tensors,
 )
-from .._api.publish import METHODS, function, namespace_function
+from .._api.publish import METHODS, function
 from .._api.shown_signature import ShownSignature
 from .._api.signatures import unbound
 from .._api.warn_caller import warn_caller_once
@@ -596,11 +596,3 @@ for _name, _arguments in (
     ("as_strided", "size, stride, storage_offset"),
 ):  # fmt: skip
     _define_in_place(_name, _arguments)
-
-
-def _as_strided_(input: Any, size: Any, stride: Any, storage_offset: Any = None) -> Any:  # noqa: A002
-    """Let ``input`` be what :func:`as_strided` gives of it."""
-    return METHODS["as_strided_"](input, size, stride, storage_offset)
-
-
-namespace_function("as_strided_", _as_strided_)
