@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from pathlib import Path
 
 __all__ = ["gigabytes", "memory_of_machine"]
@@ -24,8 +25,15 @@ def _of_meminfo(name: str) -> int:
 
 
 def memory_of_machine() -> tuple[int, int]:
-    """(bytes in all, bytes that are free or can be freed): the machine's or the container's."""
-    total, free = _of_meminfo("MemTotal"), _of_meminfo("MemAvailable")
+    """(bytes in all, bytes that are free or can be freed): the machine's or the container's.
+
+    Where the system does not tell what is free (Linux does), all counts as free.
+    """
+    try:
+        total, free = _of_meminfo("MemTotal"), _of_meminfo("MemAvailable")
+    except OSError:
+        total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        return total, total
     limit = _number_in("/sys/fs/cgroup/memory.max")
     used = _number_in("/sys/fs/cgroup/memory.current")
     if limit is not None and used is not None and limit < total:
