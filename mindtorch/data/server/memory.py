@@ -21,7 +21,7 @@ from ..layout import (
 )
 from ..rows import ALIGNMENT
 
-__all__ = ["Index", "MemoryBudget", "Segments", "SharedPiece", "memory_of_machine"]
+__all__ = ["Index", "MemoryBudget", "Segments", "SharedPiece"]
 
 _SEAL_FUTURE_WRITE = 0x0010  # fcntl has no name for it; Linux 5.1
 _SMALLEST, _LARGEST = 4 << 20, 256 << 20

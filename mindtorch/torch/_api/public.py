@@ -35,7 +35,6 @@ from .kernel_signatures import Kernel
 from .other_spellings import respelled
 from .out_rules import ANY, Out
 from .out_variants import require_dtype, require_outs, store_out
-from .python_methods import does_not_fit
 from .shown_signature import ShownSignature, is_open
 from .signatures import (
     NUMPY_NAMES,
@@ -44,6 +43,7 @@ from .signatures import (
     call_check,
     each_kind_once,
     kind_check,
+    misapplied,
     takes_nothing,
     unbound,
     wrong_call,
@@ -278,7 +278,7 @@ def _method(public: Public, name: str) -> Callable[..., Any]:
             return body(self, *args, **kwargs) if kwargs else body(self, *args)
         except Exception:
             given = () if self is _NOT_GIVEN else (self, *args)
-            bare = unbound(name, given) or does_not_fit(name, given, kwargs)
+            bare = misapplied(name, given, kwargs)
             if bare is not None:
                 raise bare from None
             again = respelled(public.body, name, given, kwargs, method=True)
@@ -303,7 +303,7 @@ def _method_without_arguments(public: Public, name: str) -> Callable[..., Any]:
         if rest or named:
             given = () if self is _NOT_GIVEN else (self, *rest)
             raise (
-                unbound(name, given) or does_not_fit(name, given, named)
+                misapplied(name, given, named)
                 or wrong_call(name, rest, named, method=True) or takes_nothing(name, rest, named)
             )  # fmt: skip
         if others and (found := others.call((self,), named)) is not NotImplemented:
@@ -312,7 +312,7 @@ def _method_without_arguments(public: Public, name: str) -> Callable[..., Any]:
             return body(self)
         except Exception:
             given = () if self is _NOT_GIVEN else (self,)
-            bare = unbound(name, given) or does_not_fit(name, given, named)
+            bare = misapplied(name, given, named)
             if bare is None:
                 raise
             raise bare from None
@@ -419,7 +419,7 @@ def _staged(public: Public, name: str, method: bool, takes_out: bool) -> Callabl
         try:
             result = body(*args, **given)
         except Exception as error:
-            bare = (unbound(name, args) or does_not_fit(name, args, kwargs)) if method else None
+            bare = misapplied(name, args, kwargs) if method else None
             if bare is not None:
                 raise bare from None
             again = respelled(public.body, name, args, kwargs, method)

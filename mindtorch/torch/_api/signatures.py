@@ -30,7 +30,7 @@ from .python_methods import does_not_fit, is_written_in_python
 
 __all__ = [
     "arguments_of", "by_torchs_names", "each_kind_once", "every_form_of", "has_method",
-    "has_signature", "is_number", "kind_check", "takes_nothing", "wrong_call",
+    "has_signature", "is_number", "kind_check", "misapplied", "takes_nothing", "wrong_call",
 ]  # fmt: skip
 
 _FILE = Path(__file__).with_name("signatures.txt")
@@ -374,6 +374,15 @@ def unbound(name: str, args: Any) -> TypeError | None:
     )
 
 
+def misapplied(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> TypeError | None:
+    """:func:`unbound`, or what Python says where torch writes the method in Python.
+
+    Args:
+        args: with the tensor whose method it is.
+    """
+    return unbound(name, args) or does_not_fit(name, args, kwargs)
+
+
 def takes_nothing(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> TypeError:
     """torch's error for arguments of a method that has none."""
     start = f"TensorBase.{name}() takes no"
@@ -423,7 +432,7 @@ def call_check(name: str, method: bool) -> Callable[[Any, Any], None]:
     """:func:`kind_check` of a function that the table has, without a look at the table."""
 
     def error_of(args: Any, kwargs: Any) -> Exception | None:
-        bare = (unbound(name, args) or does_not_fit(name, args, kwargs)) if method else None
+        bare = misapplied(name, args, kwargs) if method else None
         return bare or wrong_call(name, args[1:] if method else args, kwargs, method)
 
     return each_kind_once(error_of)

@@ -63,46 +63,6 @@ def size(self: Any = _NOT_GIVEN, dim: Any = None, /, *rest: Any, **named: Any) -
         raise _wrong("size", self, (dim, *rest), named) from None
 
 
-def dim(self: Any = _NOT_GIVEN, /, *rest: Any, **named: Any) -> int:
-    """The number of axes."""
-    try:
-        if rest or named:
-            raise _wrong("dim", self, rest, named)
-        return self.aval.ndim
-    except AttributeError:
-        raise _wrong("dim", self, rest, named) from None
-
-
-def ndimension(self: Any = _NOT_GIVEN, /, *rest: Any, **named: Any) -> int:
-    """The number of axes."""
-    try:
-        if rest or named:
-            raise _wrong("ndimension", self, rest, named)
-        return self.aval.ndim
-    except AttributeError:
-        raise _wrong("ndimension", self, rest, named) from None
-
-
-def numel(self: Any = _NOT_GIVEN, /, *rest: Any, **named: Any) -> int:
-    """The number of elements."""
-    try:
-        if rest or named:
-            raise _wrong("numel", self, rest, named)
-        return self.aval.size
-    except AttributeError:
-        raise _wrong("numel", self, rest, named) from None
-
-
-def nelement(self: Any = _NOT_GIVEN, /, *rest: Any, **named: Any) -> int:
-    """The number of elements."""
-    try:
-        if rest or named:
-            raise _wrong("nelement", self, rest, named)
-        return self.aval.size
-    except AttributeError:
-        raise _wrong("nelement", self, rest, named) from None
-
-
 def stride(self: Any = _NOT_GIVEN, dim: Any = None, /, *rest: Any, **named: Any) -> Any:
     """Strides in elements, or that of axis ``dim``."""
     try:
@@ -136,6 +96,25 @@ def is_contiguous(
     return self.aval.contiguous
 
 
+_LOOK = """\
+def {name}(self=not_given, /, *rest, **named):
+    try:
+        if rest or named:
+            raise wrong("{name}", self, rest, named)
+        return self.aval.{what}
+    except AttributeError:
+        raise wrong("{name}", self, rest, named) from None
+"""
+
+
+def _look(name: str, what: str, about: str) -> Any:
+    """A method without arguments that says what the description of the tensor has."""
+    known: dict[str, Any] = {"not_given": _NOT_GIVEN, "wrong": _wrong, "__name__": __name__}
+    exec(_LOOK.format(name=name, what=what), known)
+    known[name].__doc__ = about
+    return known[name]
+
+
 def _of_an_axis(self: Any, dim: int | None = None) -> Any:
     """What is shown of methods that take an axis."""
 
@@ -157,7 +136,8 @@ def _register(method: Any, shown: Any) -> None:
 
 
 for _method, _shown in (
-    (size, _of_an_axis), (stride, _of_an_axis), (dim, _alone), (ndimension, _alone),
-    (numel, _alone), (nelement, _alone), (is_contiguous, _of_a_format),
+    (size, _of_an_axis), (stride, _of_an_axis), (is_contiguous, _of_a_format),
+    *[(_look(name, "ndim", "The number of axes."), _alone) for name in ("dim", "ndimension")],
+    *[(_look(name, "size", "The number of elements."), _alone) for name in ("numel", "nelement")],
 ):  # fmt: skip
     _register(_method, _shown)
