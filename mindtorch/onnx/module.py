@@ -19,6 +19,7 @@ from . import (  # noqa: F401  # they register what operators compute
     host,
     images,
     networks,
+    optimizers,
     recurrent,
     reductions,
     shapes,
