@@ -7,7 +7,6 @@ import sys
 
 import pytest
 
-from tests.architecture.sources import IMPORTED_AS as FOLDERS
 from tests.architecture.sources import (
     BY_NAME,
     REPOSITORY,
@@ -17,6 +16,7 @@ from tests.architecture.sources import (
     sources,
     statements,
 )
+from tests.architecture.sources import IMPORTED_AS as FOLDERS
 
 # The layer of a file, and the layers it may import. "surface" is everything that users import.
 MAY_IMPORT = {
