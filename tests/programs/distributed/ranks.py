@@ -17,7 +17,6 @@ import socket
 import sys
 import time
 
-
 # what most programs import
 OFTEN = ("nn.functional", "optim", "distributed.fsdp", "distributed.tensor")
 
