@@ -113,12 +113,12 @@ def imported_names(source: Source) -> list[tuple[int, str]]:
                 base = ".".join([*above, base]).rstrip(".")
             found += [(node.lineno, f"{base}.{alias.name}") for alias in node.names]
     if any(name in source.text for name in BY_NAME):
-        for node in ast.walk(source.tree):
-            if isinstance(node, ast.Call) and node.args:
-                called = getattr(node.func, "attr", None) or getattr(node.func, "id", None)
-                text = literal_start(node.args[0])
+        for call in ast.walk(source.tree):
+            if isinstance(call, ast.Call) and call.args:
+                called = getattr(call.func, "attr", None) or getattr(call.func, "id", None)
+                text = literal_start(call.args[0])
                 if called in BY_NAME and text:
-                    found.append((node.lineno, package + text if text.startswith(".") else text))
+                    found.append((call.lineno, package + text if text.startswith(".") else text))
     return found
 
 
@@ -194,6 +194,7 @@ def statements(tree: ast.Module, every: bool = False) -> Iterator[tuple[ast.stmt
         yield node, in_function
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             in_function = True
-        never = not every and is_type_checking(node)
-        below = node.orelse if never else list(_blocks(node))
+        below = list(_blocks(node))
+        if not every and is_type_checking(node):
+            below = node.orelse
         waiting += [(each, in_function) for each in reversed(below)]
