@@ -14,10 +14,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.architecture.sources import REPOSITORY, Source, product, sources, statements
+from tests.architecture.sources import BY_NAME, REPOSITORY, Source, product, sources
 
 LAYERS = Path(__file__).with_name("layers.toml")
-BY_NAME = ("import_module", "__import__")
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ def imports_of(source: Source, paths: Mapping[str, str]) -> Iterator[Import]:
     Args:
         paths: the files by their import names.
     """
-    for node, inside in statements(source.tree):
+    for node, inside in source.statements:
         found: dict[str, list[str]] = {}
         if isinstance(node, ast.Import):
             for alias in node.names:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.architecture.sources import REPOSITORY, Source, product, sources, statements
+from tests.architecture.sources import REPOSITORY, Source, product, sources
 
 FILE_LINES = 600
 FUNCTION_LINES = 60
@@ -64,7 +64,7 @@ def result_makers(root: Path = REPOSITORY) -> list[str]:
     for source in product(root):
         if source.part != "engine" or ".flat" not in source.text:
             continue
-        for node, _ in statements(source.tree):
+        for node, _ in source.statements:
             if isinstance(node, FUNCTIONS):
                 for name, slots in _written_slots(node).items():
                     if name != "self" and slots >= {"flat", "aval", "_node"}:
@@ -100,17 +100,17 @@ def exchanged_classes(root: Path = REPOSITORY) -> list[str]:
         f"{source.path}:{target.lineno} {ast.unparse(target)}"
         for source in product(root)
         if "__class__" in source.text
-        for node, _ in statements(source.tree)
+        for node, _ in source.statements
         for target in _assigned(node)
         if isinstance(target, ast.Attribute) and target.attr == "__class__"
     ]
 
 
-def _imported_modules(tree: ast.Module) -> set[str]:
+def _imported_modules(source: Source) -> set[str]:
     """The names under which a source knows what it imported."""
     return {
         (alias.asname or alias.name).partition(".")[0]
-        for node, _ in statements(tree)
+        for node, _ in source.statements
         if isinstance(node, (ast.Import, ast.ImportFrom))
         for alias in node.names
     }
@@ -120,7 +120,7 @@ def _methods_by_class(root: Path) -> dict[str, set[str]]:
     """By the names of our classes those of their methods."""
     found: dict[str, set[str]] = {}
     for source in product(root):
-        for node, _ in statements(source.tree):
+        for node, _ in source.statements:
             if isinstance(node, ast.ClassDef):
                 methods = {each.name for each in node.body if isinstance(each, FUNCTIONS)}
                 found.setdefault(node.name, set()).update(methods)
@@ -138,8 +138,8 @@ def patched(root: Path = REPOSITORY) -> list[str]:
     for source in product(root):
         if not re.search(r"\b[A-Z]\w*\.\w+[^=\n]* = ", source.text):
             continue
-        imported = _imported_modules(source.tree)
-        for node, _ in statements(source.tree):
+        imported = _imported_modules(source)
+        for node, _ in source.statements:
             for target in _assigned(node):
                 if not isinstance(target, ast.Attribute) or target.attr == "__class__":
                     continue
@@ -159,7 +159,7 @@ def classes(folders: tuple[str, ...], root: Path = REPOSITORY) -> list[str]:
         f"{source.path}:{node.lineno} {node.name}"
         for source in product(root)
         if source.path.startswith(folders)
-        for node, _ in statements(source.tree)
+        for node, _ in source.statements
         if isinstance(node, ast.ClassDef)
     ]
 
@@ -173,7 +173,7 @@ def long_functions(root: Path = REPOSITORY) -> list[str]:
     return [
         f"{source.path}:{node.lineno} {node.name}"
         for source in product(root)
-        for node, _ in statements(source.tree)
+        for node, _ in source.statements
         if isinstance(node, FUNCTIONS)
         and (node.end_lineno or 0) - node.lineno + 1 > FUNCTION_LINES
     ]

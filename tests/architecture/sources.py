@@ -27,6 +27,9 @@ PARTS = {
 }
 PRODUCT = ("engine", "kernels", "tools", "mindtorch", "torch", "mindspore")
 
+# Functions that import what a text names.
+BY_NAME = ("import_module", "__import__")
+
 # Folders that are imported by another name than their path.
 IMPORTED_AS = {
     "engine": "mindtorch.engine",
@@ -64,13 +67,19 @@ class Source:
         try:
             return ast.parse(self.text, self.path)
         finally:
+            gc.freeze()  # they stay: nobody need search among them
             if collecting:
                 gc.enable()
 
     @functools.cached_property
+    def statements(self) -> list[tuple[ast.stmt, bool]]:
+        """What :func:`statements` finds, but for what stands below ``if TYPE_CHECKING:``."""
+        return list(statements(self.tree))
+
+    @functools.cached_property
     def imported(self) -> list[tuple[int, str]]:
         """Line and full name of everything imported, also inside functions and by text."""
-        return imported_names(self.tree, self.package)
+        return imported_names(self)
 
     @property
     def lines(self) -> int:
@@ -86,14 +95,15 @@ def literal_start(node: ast.expr) -> str | None:
     return None
 
 
-def imported_names(tree: ast.Module, package: str) -> list[tuple[int, str]]:
+def imported_names(source: Source) -> list[tuple[int, str]]:
     """Line and full name of everything a module imports, also inside functions and by text.
 
     `from a import b` counts as `a.b`: whether that is a module or a thing inside `a`, its layer
     is the same.
     """
     found = []
-    for node in ast.walk(tree):
+    package = source.package
+    for node, _ in statements(source.tree, True):
         if isinstance(node, ast.Import):
             found += [(node.lineno, alias.name) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -102,11 +112,13 @@ def imported_names(tree: ast.Module, package: str) -> list[tuple[int, str]]:
                 above = package.split(".")[: len(package.split(".")) - node.level + 1]
                 base = ".".join([*above, base]).rstrip(".")
             found += [(node.lineno, f"{base}.{alias.name}") for alias in node.names]
-        elif isinstance(node, ast.Call) and node.args:
-            called = getattr(node.func, "attr", None) or getattr(node.func, "id", None)
-            text = literal_start(node.args[0])
-            if called in ("import_module", "__import__") and text:
-                found.append((node.lineno, package + text if text.startswith(".") else text))
+    if any(name in source.text for name in BY_NAME):
+        for call in ast.walk(source.tree):
+            if isinstance(call, ast.Call) and call.args:
+                called = getattr(call.func, "attr", None) or getattr(call.func, "id", None)
+                text = literal_start(call.args[0])
+                if called in BY_NAME and text:
+                    found.append((call.lineno, package + text if text.startswith(".") else text))
     return found
 
 
@@ -138,9 +150,13 @@ def tracked_paths(root: Path) -> list[str]:
     return sorted(path for path in set(paths) if (root / path).is_file())
 
 
-@functools.cache
 def sources(root: Path = REPOSITORY) -> tuple[Source, ...]:
     """All sources of a checkout that belong to a part."""
+    return _sources(root)
+
+
+@functools.cache
+def _sources(root: Path) -> tuple[Source, ...]:
     return tuple(
         Source(path, module_name(path), part, (root / path).read_text())
         for path in tracked_paths(root)
@@ -166,10 +182,11 @@ def _blocks(node: ast.AST) -> Iterator[ast.stmt]:
         yield from holder.body
 
 
-def statements(tree: ast.Module) -> Iterator[tuple[ast.stmt, bool]]:
+def statements(tree: ast.Module, every: bool = False) -> Iterator[tuple[ast.stmt, bool]]:
     """All statements of a module, and whether each is inside a function.
 
-    What stands below ``if TYPE_CHECKING:`` never runs and is left out.
+    Args:
+        every: also what stands below ``if TYPE_CHECKING:``, which never runs.
     """
     waiting = [(node, False) for node in reversed(tree.body)]
     while waiting:
@@ -177,5 +194,7 @@ def statements(tree: ast.Module) -> Iterator[tuple[ast.stmt, bool]]:
         yield node, in_function
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             in_function = True
-        below = node.orelse if is_type_checking(node) else list(_blocks(node))
+        below = list(_blocks(node))
+        if not every and is_type_checking(node):
+            below = node.orelse
         waiting += [(each, in_function) for each in reversed(below)]

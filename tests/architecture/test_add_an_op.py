@@ -73,9 +73,8 @@ for call in (torch.logsech, torch.absdev, lambda x: torch.softclip(x, 0, 0.5)):
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The checkout with what the page says written into its files."""
     copy = tmp_path_factory.mktemp("checkout")
-    unneeded = shutil.ignore_patterns("__pycache__")
-    for folder in ("engine", "kernels", "mindtorch", "tools", "tests"):
-        shutil.copytree(ROOT / folder, copy / folder, symlinks=True, ignore=unneeded)
+    for folder in ("engine", "kernels", "mindtorch", "tools", "tests"):  # with their byte code
+        shutil.copytree(ROOT / folder, copy / folder, symlinks=True)
     shutil.copy(ROOT / "pyproject.toml", copy)
     for path, code in (*steps(), *others()):
         text = (copy / path).read_text()

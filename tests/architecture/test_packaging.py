@@ -114,7 +114,7 @@ def installation(
 ) -> Path:
     """The folder where pip has installed the wheel, outside of the checkout."""
     target = tmp_path_factory.mktemp("installation") / "site"
-    options = "--no-deps --no-index --target".split()
+    options = "--no-deps --no-index --no-compile --target".split()
     install = (sys.executable, "-m", "pip", "install", *options)
     run(*install, target, distributions[1], cwd=target.parent)
     return target

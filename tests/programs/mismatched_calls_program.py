@@ -134,7 +134,7 @@ def late(rank: int) -> bool:
 
 
 def main(folder: str) -> None:
-    _failure.PATIENCE, _waits._AGAIN = 0.5, 0.2
+    _failure.PATIENCE, _waits._LEAST, _waits._AGAIN = 0.2, 0.15, 0.1
     dist.init_process_group("gloo")
     rank = dist.get_rank()
     found: dict[str, list[str]] = {}

@@ -225,7 +225,7 @@ def unique(input: Any) -> Any:  # noqa: A002
     values, places = t.unique(flat, return_inverse=True)
     count, number = values.aval.size, flat.aval.size
     first = t.full((count,), number, dtype=dtypes.int64)
-    first = t.index_reduce(first, 0, places, t.arange(number), "amin")
+    first = t.scatter_reduce(first, 0, places, t.arange(number), "amin")
     order = t.argsort(first)
     rank = t.argsort(order)
     index = t.reshape(rank[places], input.aval.shape)

@@ -184,10 +184,11 @@ def _combine(kind: str, base: Any, places: Any, values: Any) -> Any:
     if kind == "update":
         return t.index_copy(base, 0, places, values)
     if kind == "div":
-        ones = t.ones_like(base)
-        return t.div(base, t.index_reduce(ones, 0, places, values, "prod")).to(base.aval.dtype)
+        divisors = _combine("mul", t.ones_like(base), places, values)
+        return t.div(base, divisors).to(base.aval.dtype)
     reduce = {"max": "amax", "min": "amin", "mul": "prod"}[kind]
-    return t.index_reduce(base, 0, places, values, reduce)
+    rows = t.reshape(places, (-1, *[1] * (values.aval.ndim - 1)))
+    return t.scatter_reduce(base, 0, t.broadcast_to(rows, values.aval.shape), values, reduce)
 
 
 def _rows(kind: str, x: Any, indices: Any, updates: Any) -> Any:

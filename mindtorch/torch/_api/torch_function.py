@@ -28,7 +28,9 @@ from .public import record_of
 from .torch_function_mode import DisableTorchFunctionSubclass as Disabled
 from .torch_function_mode import disabled_torch_function_impl
 
-__all__ = ["TorchFunctionMode", "as_operator", "asking_for_a_while", "handler_of", "install"]
+__all__ = [
+    "TorchFunctionMode", "as_operator", "asking_for_a_while", "handler_of", "install", "wrap_plain",
+]  # fmt: skip
 
 # compiled calls run op by op where there is one
 modes: list[TorchFunctionMode] = intercepting
@@ -88,6 +90,15 @@ class _Place:
                 delattr(self.owner, self.name)
             else:
                 setattr(self.owner, self.name, self.plain)
+
+    def wrap(self, wrapper: Callable[[Any], Any]) -> None:
+        """Put ``wrapper(plain)`` in the place of what is called where nobody answers."""
+        if self.made.__wrapped__ is self.plain:  # else this was done for another name
+            self.made.__wrapped__ = wrapper(self.plain)
+        self.plain, self.inherited = self.made.__wrapped__, False
+        asking[self.plain] = self.made
+        if getattr(self.owner, self.name) is not self.made:
+            setattr(self.owner, self.name, self.plain)
 
 
 _Names = list[tuple[Any, tuple[str, str], tuple[str, str]]]
@@ -166,13 +177,14 @@ def _asking(function: Any, name: str, public: Any = None, place: str = "") -> Ca
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         if not Disabled.depth and (modes or _relevant(args, kwargs)):
-            return _answer(public or call, function, args, kwargs)
+            return _answer(public or made, made.__wrapped__, args, kwargs)
         if dispatching and dispatching[0].needed(args, kwargs):
-            return dispatching[0].call(place, name, function, args, kwargs)
-        return function(*args, **kwargs)
+            return dispatching[0].call(place, name, made.__wrapped__, args, kwargs)
+        return made.__wrapped__(*args, **kwargs)
 
-    call.__name__ = name
-    return call
+    made: Any = call
+    made.__name__ = name
+    return made
 
 
 def as_operator(name: str, args: Any) -> Any:
@@ -252,6 +264,21 @@ def _wrap_methods() -> None:
 
 # what has taken a function's public name; others may hold the function itself
 asking: dict[Any, Any] = {}
+
+
+def wrap_plain(owner: Any, name: str, wrapper: Callable[[Any], Any]) -> None:
+    """Put ``wrapper(function)`` in the place of a function: below the one that asks, so that
+    handlers are given what the attribute holds.
+
+    Args:
+        owner: a module or class that has the attribute ``name``.
+    """
+    now = getattr(owner, name)
+    for place in _places:  # somebody else may have set the attribute meanwhile
+        if place.owner is owner and place.name == name and now in (place.plain, place.made):
+            place.wrap(wrapper)
+            return
+    setattr(owner, name, wrapper(now))
 
 
 def needed_by(kind: type) -> None:

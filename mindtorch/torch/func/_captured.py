@@ -17,6 +17,7 @@ from mindtorch.torch._tensor.tensor import Tensor
 
 from .._api.namespace import NAMESPACE
 from .._api.signatures import forms_of
+from .._api.torch_function import wrap_plain
 
 __all__ = ["refuse_writes"]
 
@@ -33,6 +34,8 @@ _OF_TENSORS = frozenset({
     "add_", "sub_", "mul_", "div_", "multiply_", "subtract_", "divide_", "true_divide_",
     "floor_divide_",
 })  # fmt: skip
+# a few of the methods that check: as many as tell whether somebody has put back the others
+_OFTEN_PUT_BACK = ("add_", "zero_", "pow_", "copy_", "__setitem__")
 _LAST = {
     "lerp_": "{}", "masked_fill_": "{}", "index_fill_": "int_{}",
 }  # fmt: skip
@@ -86,7 +89,7 @@ def _assignment(key: Any, value: Any) -> str:
     return "fill_.Tensor" if whole and number else "copy_"
 
 
-def _checked(method: Callable[..., Any], name: str) -> Callable[..., Any]:
+def _checked(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
     def call(*args: Any, **kwargs: Any) -> Any:
         if state.level:
@@ -95,33 +98,32 @@ def _checked(method: Callable[..., Any], name: str) -> Callable[..., Any]:
                 check_captured(target, _overload(name, args[1:], kwargs))
         return method(*args, **kwargs)
 
+    call.__dict__["refuses_captured"] = True
     return call
 
 
-# a few of the methods that check: as many as tell whether somebody has put back the others
-_installed: dict[str, Any] = dict.fromkeys(("add_", "zero_", "pow_", "copy_", "__setitem__"))
+def _checks(function: Any) -> bool:
+    """Whether a method, or one that it wraps, checks what it writes to."""
+    while function is not None and not hasattr(function, "refuses_captured"):
+        function = getattr(function, "__wrapped__", None)
+    return function is not None
 
 
 def refuse_writes() -> None:
     """Let the methods in place check what they write to, from now on; also where somebody has put
     back what was there before (a recording, a test)."""
-    if all(vars(Tensor).get(name) is f is not None for name, f in _installed.items()):
+    if all(_checks(vars(Tensor).get(name)) for name in _OFTEN_PUT_BACK):
         return
     torch: Any = NAMESPACE
-    for name in dir(Tensor):
-        plain = name.endswith("_") and not name.startswith("_") and name not in _FREE
-        if plain or name in _OPERATORS or name == "__setitem__":
-            _install(Tensor, name, getattr(Tensor, name))
+    names = [
+        (Tensor, name)
+        for name in dir(Tensor)
+        if (name.endswith("_") and not name.startswith("_") and name not in _FREE)
+        or name in _OPERATORS or name == "__setitem__"
+    ]  # fmt: skip
     for module in (torch, torch.nn.functional):
-        for name, function in list(vars(module).items()):
-            if name.endswith("_") and not name.startswith("_") and callable(function):
-                _install(module, name, function)
-
-
-def _install(owner: Any, name: str, function: Callable[..., Any]) -> None:
-    if not hasattr(function, "refuses_captured"):  # wrappers keep it
-        function = _checked(function, name)
-        function.__dict__["refuses_captured"] = True
-        setattr(owner, name, function)
-    if owner is Tensor and name in _installed:
-        _installed[name] = vars(Tensor).get(name)
+        functions = [name for name in vars(module) if name.endswith("_") and name[0] != "_"]
+        names += [(module, name) for name in functions if callable(getattr(module, name))]
+    for owner, name in names:
+        if not _checks(getattr(owner, name)):
+            wrap_plain(owner, name, functools.partial(_checked, name))

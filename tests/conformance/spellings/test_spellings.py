@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+
 import pytest
 
 from tests.support.spellings.calls import Call, spellings
 from tests.support.spellings.forms import Form, every_form
 from tests.support.spellings.sweep import Found, report, sweep
 
-FORMS = every_form()
+forms_of_torch = functools.cache(every_form)  # seconds, which only who runs these tests waits
 # kernels of other machines, and what docs/gaps.md refuses
 LEFT_OUT = (
     "cudnn", "mkldnn", "fbgemm", "quantize", "choose_qparams", "sym_constrain", "chalf", "sparse",
@@ -31,7 +33,7 @@ def failures(forms: list[Form]) -> list[Found]:
 @pytest.mark.parametrize("part", range(24))
 @pytest.mark.exhaustive
 def test_all_spellings(part: int) -> None:
-    found = failures(FORMS[part::24])
+    found = failures(forms_of_torch()[part::24])
     assert not found, report(found, 40)
 
 
@@ -43,12 +45,12 @@ def test_all_spellings(part: int) -> None:
     "torch.Tensor.sub_", "torch.Tensor.type_as", "torch.split",
 ])  # fmt: skip
 def test_spellings_of(path: str) -> None:
-    found = failures([form for form in FORMS if form.path == path])
+    found = failures([form for form in forms_of_torch() if form.path == path])
     assert not found, report(found, 40)
 
 
 def test_one_call_is_written_in_all_ways() -> None:
-    forms = [f for f in FORMS if f.path == "torch.addmm" and not f.out]
+    forms = [f for f in forms_of_torch() if f.path == "torch.addmm" and not f.out]
     form = next(f for f in forms if f.parameters[0].name == "input")
     values = dict.fromkeys(("input", "mat1", "mat2"))
     written: list[Call] = list(spellings(form, values, None))

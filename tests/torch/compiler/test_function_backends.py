@@ -109,6 +109,24 @@ def test_programs_with_backends(program: Callable[[Any, Graphs], Any]) -> None:
     assert str(program(ours, [])) == str(program(torch, []))
 
 
+def test_methods_are_themselves_after_a_function_was_differentiated() -> None:
+    """Methods in place then check what they write to, below what asks modes and classes."""
+    ours.compile(lambda x: x, backend=keeping([]))
+    ours.func.grad(lambda x: x.square().sum())(ours.ones(2))
+    called: list[bool] = []
+
+    class Mode(ours.overrides.TorchFunctionMode):
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None):
+            called.append(func is ours.Tensor.add_)
+            return func(*args, **(kwargs or {}))
+
+    x = ours.ones(2)
+    with Mode():
+        x.add_(1)
+    assert called == [True]
+    assert str(writes_are_done_once(ours, [])) == str(writes_are_done_once(torch, []))
+
+
 def test_random_numbers_are_drawn_once() -> None:
     ours.manual_seed(0)
     expected = [ours.nn.functional.dropout(ours.ones(8)).tolist() for _ in range(2)]

@@ -13,8 +13,6 @@ import mindtorch.torch as ours
 from mindtorch.torch._dynamo import OptimizedModule
 from tests.support.surface import check, quiet
 
-with quiet():  # PyTorch's compiler warns while it is loaded
-    torch.compile(torch.nn.Linear(1, 1))
 PREPARE = (
     "m = torch.nn.Sequential(torch.nn.Linear(4, 2)); m.tag = 'here';"
     "kind = type('Kind', (torch.nn.Linear,), {})"
@@ -41,6 +39,13 @@ RUNS = [
     "(m.compile(backend='eager'), m(x))[1]",
     "torch.compiler.set_stance('force_eager')(lambda a: a)(x)",
 ]  # fmt: skip
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _loaded() -> None:
+    """PyTorch's compiler warns while it is loaded, for two seconds."""
+    with quiet():
+        torch.compile(torch.nn.Linear(1, 1))
 
 
 @pytest.mark.parametrize("code", SAME + RUNS)
