@@ -127,6 +127,14 @@ def test_a_swapped_product_has_the_bits_of_a_packed_one(kind: Any) -> None:
             assert (product(a, b, "s") == product(a, b, "p")).all()
 
 
+def test_a_few_rows_times_a_transposed_weight_are_swapped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not a handful, whose terms lie along the vectors, nor many, nor where rows are in order."""
+    monkeypatch.setattr(products, "instruction_set", lambda: "intel-avx512")
+    given = np.dtype(np.float32), 512, 784, Matrix(784, 1), Matrix(1, 784)
+    assert [products.chosen(given[0], m, *given[1:]) for m in (2, 64, 4000)] == ["d", "s", "p"]
+    assert products.chosen(given[0], 64, 512, 784, Matrix(784, 1), Matrix(512, 1)) != "s"
+
+
 @pytest.mark.parametrize(("order", "letter"), [("nn", "P"), ("tn", "P"), ("nt", "s")])
 def test_numbers_below_the_smallest_normal_one_keep_their_part(
     order: str, letter: str, monkeypatch: pytest.MonkeyPatch
