@@ -77,7 +77,7 @@ class Bundle:
 
     Attributes:
         held: the memory; weak references to it where it is ``passing``.
-        rows: the addresses, a row for each list.
+        rows: the addresses, a row for each list; ``first`` is the first of them.
         sizes: elements of the first list's tensors, ``total`` together.
     """
 
@@ -86,6 +86,7 @@ class Bundle:
         self._storages: list[Any] = []
         self._passing = passing
         self.rows: Any = np.empty((1, 0), np.int64)
+        self.first: Any = self.rows[0]
         self.sizes = np.empty(0, np.int64)
         self.total = 0
 
@@ -103,10 +104,11 @@ class Bundle:
         kernels = _kernels()
         addresses = [kernels.address(flat.dtype)(flat) for flat in flats]
         if same and self._passing:  # nobody asks for their sizes
-            self.rows[0] = addresses
+            self.first[:] = addresses
             self.held[:] = map(weakref.ref, flats)
             return self.rows
         self.rows = np.array(addresses, np.int64).reshape(-1, count)
+        self.first = self.rows[0]
         self.sizes = np.array([flat.size for flat in flats[:count]], np.int64)
         self.total = int(self.sizes.sum())
         self.held = [weakref.ref(flat) for flat in flats] if self._passing else flats
@@ -229,7 +231,7 @@ class Fused:
             return False
         gradients = self._gradients
         try:
-            return self._unmoved(state, parameters, gradients.held, gradients.rows[0])
+            return self._unmoved(state, parameters, gradients.held, gradients.first)
         except (AttributeError, KeyError, NotImplementedError):  # no gradient, or a sparse one
             return False
 
@@ -332,8 +334,8 @@ class Fused:
         """One more step with the same tensors."""
         own = self._own
         self._update(
-            own.total, own.rows, self._gradients.rows[0], self._counts, own.sizes, int(maximize),
-            *map(float, settings),
+            own.total, own.rows, self._gradients.first, self._counts, own.sizes, maximize,
+            *settings,
         )  # fmt: skip
         own.count_writes()
 

@@ -23,13 +23,14 @@ from .product_tile import (
 from .simd import transpose_block
 from .turned_lines import turn_of, turned_terms
 
-_LINE = 64  # bytes of a cache line, where packed panels begin
+LINE = 64  # bytes of a cache line, where packed panels begin
 # what a product's numbers are, by their places in an array; sizes and steps of a batch follow
 (M, N, K, A_DOWN, A_ALONG, B_DOWN, B_ALONG, START_DOWN, OFFSET, FORM, LEFT, DEPTH, BREADTH,
  DIVIDED, UNIT, AXES) = range(16)  # fmt: skip
 # how the left operand is packed, if at all: term by term for the rows of tiles, and scaled
 TURNED, SCALED = 1, 2
-DOTS, READ, PACKED = 0, 1, 2  # forms: the right operand is read as it lies, or packed before
+# forms: the right operand is read as it lies, or packed before, or its columns are spread
+DOTS, READ, PACKED, SWAPPED = 0, 1, 2, 3
 _ROWS = 8  # of a left operand packed for a tile
 _PACKED_ROWS = 64  # of it that are packed at a time
 _AHEAD = 8  # terms
@@ -196,7 +197,8 @@ def next_block(
     return begin + at * size, size, columns, g[B_ALONG] * size
 
 
-def _pack_panel(width: int, dtype: Any) -> Any:
+def pack_panel_of(width: int, dtype: Any) -> Any:
+    """The kernel that packs a panel of a right operand."""
     pack_rows, pack_columns = _pack_rows(width), _pack_columns(width, dtype)
 
     @kernel
@@ -215,8 +217,8 @@ def _pack_panel(width: int, dtype: Any) -> Any:
 
 def _tiles(rows: int, vectors: int, width: int, dtype: Any) -> Any:
     tile, size = tiles_of(rows, vectors, width, dtype), dtype.itemsize
-    pack_rows, pack_panel = _pack_rows(width), _pack_panel(width, dtype)
-    left_of, line, height = _left_of(dtype), _LINE // size, np.array(heights(rows))
+    pack_rows, pack_panel = _pack_rows(width), pack_panel_of(width, dtype)
+    left_of, line, height = _left_of(dtype), LINE // size, np.array(heights(rows))
 
     @kernel
     def tiles(out: Any, a: Any, b: Any, start: Any, g: Any, first: int, last: int) -> None:
@@ -227,7 +229,7 @@ def _tiles(rows: int, vectors: int, width: int, dtype: Any) -> Any:
         held_columns = breadth if packs else vectors * (g[N] % width > 0)  # a rest is packed
         packed = np.empty(held_columns * depth * width + line, out.dtype)
         lefts, factor = _left_room(g, out)
-        aligned = -address_of(packed) % _LINE // size
+        aligned = -address_of(packed) % LINE // size
         out_data, b_data = address_of(out), address_of(b)
         start_data, packed_data = address_of(start), address_of(packed)
         for number in range(last - first if g[DIVIDED] == BATCH else 1):

@@ -125,14 +125,14 @@ class _Tile:
 
 
 def switch_of_tiles(
-    builder: Any, down: Any, across: Any, rows: int, vectors: int, write: Any
+    builder: Any, down: Any, across: Any, rows: int, vectors: int, write: Any, least: int = 1
 ) -> None:
-    """Code for each height of :data:`HEIGHTS` up to ``rows`` and number of vectors up to
-    ``vectors``, which ``write(height, number)`` makes; ``down`` and ``across`` choose one."""
+    """Code for each height of :data:`HEIGHTS` from ``least`` to ``rows`` and number of vectors up
+    to ``vectors``, which ``write(height, number)`` makes; ``down`` and ``across`` choose one."""
     end = builder.append_basic_block("tiles.end")
     number = builder.add(builder.mul(down, long_of(vectors + 1)), across)
     switch = builder.switch(number, end)
-    for i in [height for height in HEIGHTS if height <= rows]:
+    for i in [height for height in HEIGHTS if least <= height <= rows]:
         for v in range(1, vectors + 1):
             block = builder.append_basic_block(f"tile.{i}.{v}")
             switch.add_case(long_of(i * (vectors + 1) + v), block)
@@ -143,9 +143,9 @@ def switch_of_tiles(
 
 
 @functools.cache
-def tiles_of(rows: int, vectors: int, width: int, dtype: Any) -> Any:
-    """The kernel of all tiles of up to ``rows`` rows and ``vectors`` vectors of ``width`` numbers;
-    rows are of :data:`HEIGHTS`.
+def tiles_of(rows: int, vectors: int, width: int, dtype: Any, least: int = 1) -> Any:
+    """The kernel of all tiles of ``least`` to ``rows`` rows and up to ``vectors`` vectors of
+    ``width`` numbers; rows are of :data:`HEIGHTS`.
 
     ``tile(down, across, count, left, left_down, left_along, right, right_down, out, out_down,
     columns, start, start_down, later, later_step, last, last_step, factor)`` computes for ``down``
@@ -171,7 +171,7 @@ def tiles_of(rows: int, vectors: int, width: int, dtype: Any) -> Any:
     ) -> Any:  # fmt: skip
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             made = _Tile(MaskedVectors(builder, kind, width), arguments)
-            switch_of_tiles(builder, *arguments[:2], rows, vectors, made.write)
+            switch_of_tiles(builder, *arguments[:2], rows, vectors, made.write, least)
             return context.get_dummy_value()
 
         return types.void(*[types.int64] * 17, kind), generate

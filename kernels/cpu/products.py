@@ -18,7 +18,7 @@ import numpy as np
 
 from mindtorch.kernels.codegen.jit import bound
 
-from . import denormal_operands, simd
+from . import denormal_operands, product_swapped, simd
 from . import product_loops as loops
 from .processor import cache_bytes, mkl_kernels
 from .product_shapes import Batch, Matrix
@@ -31,8 +31,10 @@ _SHORT = 192  # terms; OpenBLAS's edges of longer sums are slower
 _FILLED, _FILLED_PACKED = 0.9, 0.8  # of the vectors' lanes, for a result with few columns
 _INTEL = "intel-avx512"  # in the table: AVX-512 where MKL's products have it, too
 _WIDE = 128  # columns that are divided, be there more rows or not
+_PACKING = 0.5  # cycles for an element of a transposed operand
+_SWAPPED = 500_000  # multiplications of products whose transposed result may be computed
 _FEWEST = 5  # terms; fewer ones are rounded apart elsewhere
-_LETTERS = {"d": loops.DOTS, "r": loops.READ, "p": loops.PACKED}
+_LETTERS = {"d": loops.DOTS, "r": loops.READ, "p": loops.PACKED, "s": loops.SWAPPED}
 
 
 def enabled() -> bool:
@@ -68,7 +70,19 @@ def chosen(dtype: Any, m: int, n: int, k: int, a: Matrix, b: Matrix) -> str:
         bisect.bisect_left(limits, size)
         for limits, size in zip(LIMITS, (m, n, k), strict=True)
     )
-    return table[rows].split()[columns][terms]
+    letter = table[rows].split()[columns][terms]
+    return "s" if letter == "p" and b.across != 1 and _swap_gains(dtype, m, n, k) else letter
+
+
+def _swap_gains(dtype: Any, m: int, n: int, k: int) -> bool:
+    """Whether rows of the left operand along the vectors are faster than packing a transposed right
+    one: by cycles, what is packed, lanes that stay empty and results that are turned over."""
+    width, terms = simd.lanes(dtype), n * k
+    if m * terms < _SWAPPED or _rows_held(m, k, dtype) < min(-(-m // width), 2):
+        return False
+    empty = -m % width / (2 * width)
+    saved = (_PACKING - empty) * terms - _PACKING * m * k - m * n
+    return saved > 0.03 * m * terms / (2 * width)
 
 
 def longest_block() -> int:
@@ -92,6 +106,14 @@ def _breadth(n: int, k: int, dtype: Any, in_rows: bool) -> int:
     most = held // (block_of(k) * simd.vector_bytes())
     blocks = -(-across // (max(most // vectors, 1) * vectors))
     return min(-(-across // (blocks * vectors)) * vectors, across)
+
+
+def _rows_held(m: int, k: int, dtype: Any) -> int:
+    """How many vectors of rows of a left operand are packed with all their terms: blocks alike, two
+    fifths of the second cache at most."""
+    across = -(-m // simd.lanes(dtype))
+    most = max(cache_bytes(2) * 4 // 10 // (k * simd.vector_bytes()), 1)
+    return -(-across // -(-across // most))
 
 
 def panel_width(dtype: Any) -> int:
@@ -122,7 +144,10 @@ def _numbers(
     axes = [0] if batch is None else [len(batch.shape), *batch.shape, *batch.a, *batch.b]
     left = loops.TURNED if turned else 0
     given = [m, n, k, *a, *b, *(start or (0, 0)), form, left, block_of(k)]
-    given += [_breadth(n, k, dtype, b.across == 1), divided, unit, *axes]
+    if form == loops.SWAPPED:
+        given += [_rows_held(m, k, dtype), divided, unit, *axes]
+    else:
+        given += [_breadth(n, k, dtype, b.across == 1), divided, unit, *axes]
     return np.array(given, np.int64), shares
 
 
@@ -151,11 +176,14 @@ def plan(
     form, turned = _LETTERS.get(letter.lower()), letter.isupper() and a.down == 1
     if form is None:
         return None
-    if (form == loops.READ and b.across != 1) or (
+    if (form == loops.READ and b.across != 1) or (form == loops.SWAPPED and b.down != 1) or (
         form == loops.DOTS and (a.across != 1 or b.down != 1)
     ):
         form = loops.PACKED
-    run = loops.product(dtype, simd.vector_bytes(), form == loops.DOTS)
+    if form == loops.SWAPPED:
+        run = product_swapped.product(dtype, simd.vector_bytes())
+    else:
+        run = loops.product(dtype, simd.vector_bytes(), form == loops.DOTS)
     numbers, shares = _numbers(dtype, size, a, b, form, turned, batch, start)
     nothing = _nothing(dtype)
     count = 1 if batch is None else shares

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 import mindtorch.torch as torch
 from mindtorch.engine import dtypes
 from mindtorch.engine.autograd import tape
+from mindtorch.engine.call_cache.call_cache import cached
 from mindtorch.engine.dispatch import call_of
 from mindtorch.engine.dtype_support import refuse_kinds
 from mindtorch.engine.implementations import Implementations
@@ -41,6 +43,7 @@ __all__ = [
 ]  # fmt: skip
 
 functional(explained=True)(one_hot)
+_INDICES = (dtypes.int64, dtypes.int32)
 
 
 _OF_LINEAR = Out(EXACT)
@@ -258,6 +261,14 @@ def embedding_bag(
             "embedding_bag)"
         )
     _check_bag_options(input, mode, per_sample_weights, scale_grad_by_freq, sparse)
+    if (
+        mode == "sum" and padding_idx is max_norm is offsets is per_sample_weights is None
+        and input.dim() == 2 and not sparse and dtype is not dtypes.float64
+        and input.aval.dtype in _INDICES
+    ):
+        starts = from_array(_even_starts(*input.aval.shape), weight.aval.device)
+        found = _sums_of_rows(weight, input, starts, bool(scale_grad_by_freq))
+        return tape.named(found, "EmbeddingBagBackward0")
     place = -1 if padding_idx is None else _padding_row(padding_idx, weight.shape[0])
     flat, starts = _bags(input, offsets, include_last_offset)
     _require_indices(flat)
@@ -278,6 +289,21 @@ def embedding_bag(
     if mode == "mean":
         found = _over_counts(found, flat, whole, place)
     return tape.named(found, "EmbeddingBagBackward0")
+
+
+@functools.lru_cache(64)
+def _even_starts(count: int, length: int) -> Any:
+    """Where ``count`` bags of ``length`` begin and, last, where the last one ends; to be read."""
+    return np.arange(count + 1, dtype=np.int64) * length
+
+
+@cached
+def _sums_of_rows(weight: Any, indices: Any, starts: Any, scale_grad_by_freq: bool) -> Any:
+    """The sums of bags that are the rows of ``indices``, and begin at ``starts``."""
+    flat = movement.reshape(indices, (indices.aval.size,))
+    return embedding_ops.bag_sum(
+        weight, flat, starts, None, padding_idx=None, scale_by_frequency=scale_grad_by_freq
+    )
 
 
 def _padding_row(padding_idx: int, rows: int) -> int:
@@ -321,7 +347,7 @@ def _check_bag_options(
 
 
 def _require_indices(flat: Any) -> None:
-    if flat.aval.dtype not in (dtypes.int64, dtypes.int32):
+    if flat.aval.dtype not in _INDICES:
         raise RuntimeError(
             "Expected tensor for argument #1 'indices' to have one of the following scalar types: "
             f"Long, Int; but got {dtypes.tensor_type_name(flat.aval.dtype)} instead "
@@ -383,8 +409,7 @@ def _bags(x: Any, offsets: Any, include_last: bool) -> tuple[Any, Any]:
                 f"of fixed length sequences. However, found offsets of type {type(offsets)}"
             )
         count, length = x.aval.shape
-        starts = np.arange(count + 1, dtype=np.int64) * length
-        return movement.reshape(x, (count * length,)), starts
+        return movement.reshape(x, (count * length,)), _even_starts(count, length)
     if x.dim() != 1:
         raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {x.dim()}")
     if offsets is None:

@@ -144,7 +144,7 @@ class ParameterwiseOptimizer(Optimizer):
         return step(closure, grads)
 
     def _groups(self, closure: Any, grads: Any) -> Any:
-        loss, given = self._begin(closure, grads)
+        loss, given = (None, None) if closure is grads is None else self._begin(closure, grads)
         for group in self.param_groups:
             if group.get("capturable"):
                 self._refuse_capture(group, given)

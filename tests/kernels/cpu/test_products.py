@@ -12,6 +12,7 @@ from mindtorch.kernels.cpu import (
     matmul,
     processor,
     product_loops,
+    product_swapped,
     products,
     thread_pool,
 )
@@ -64,7 +65,7 @@ def assert_exact(found: Any, a: Any, b: Any, bias: Any = 0) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("letter", "dprPR")
+@pytest.mark.parametrize("letter", "dprPRs")
 def test_every_form_takes_every_order_and_size(letter: str, order: str, kind: Any) -> None:
     for size in SIZES:
         a, b = operands(*size, order, kind)
@@ -73,7 +74,7 @@ def test_every_form_takes_every_order_and_size(letter: str, order: str, kind: An
         assert_exact(product(a, b, letter, bias), a, b, bias)
 
 
-@pytest.mark.parametrize("letter", "dprPR")
+@pytest.mark.parametrize("letter", "dprPRs")
 def test_operands_may_have_any_steps(letter: str) -> None:
     """Every second row and column, rows that are one and the same; nothing is copied before."""
     rng = np.random.default_rng(0)
@@ -87,7 +88,7 @@ def test_operands_may_have_any_steps(letter: str) -> None:
 
 
 @pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("letter", "dprPR")
+@pytest.mark.parametrize("letter", "dprPRs")
 def test_batches_have_steps_of_their_own(letter: str, order: str) -> None:
     """Two axes, one of which each operand repeats."""
     a, b = operands(9, 20, 30, order, np.float32, batch=(2, 3))
@@ -101,7 +102,7 @@ def test_batches_have_steps_of_their_own(letter: str, order: str) -> None:
 
 
 @pytest.mark.parametrize("size", [(30, 700, 200), (700, 30, 200), (64, 200, 200)])
-@pytest.mark.parametrize("letter", "dp")
+@pytest.mark.parametrize("letter", "dps")
 def test_bits_do_not_hang_on_threads(letter: str, size: tuple[int, int, int]) -> None:
     """Threads have columns, or rows; no sum is divided."""
     a, b = operands(*size, "nt", np.float32)
@@ -117,9 +118,26 @@ def test_bits_do_not_hang_on_threads(letter: str, size: tuple[int, int, int]) ->
     assert (found[0] == found[1]).all() and (found[0] == found[2]).all()
 
 
-@pytest.mark.parametrize("order", ["nn", "tn"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_swapped_product_has_the_bits_of_a_packed_one(kind: Any) -> None:
+    """Blocks of rows that are packed at a time, rests of rows and columns, and a batch's."""
+    for size in [(64, 160, 400), (37, 101, 800), (3, 5, 9)]:
+        for order in ("nt", "tt"):
+            a, b = operands(*size, order, kind)
+            assert (product(a, b, "s") == product(a, b, "p")).all()
+
+
+def test_a_few_rows_times_a_transposed_weight_are_swapped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not a handful, whose terms lie along the vectors, nor many, nor where rows are in order."""
+    monkeypatch.setattr(products, "instruction_set", lambda: "intel-avx512")
+    given = np.dtype(np.float32), 512, 784, Matrix(784, 1), Matrix(1, 784)
+    assert [products.chosen(given[0], m, *given[1:]) for m in (2, 64, 4000)] == ["d", "s", "p"]
+    assert products.chosen(given[0], 64, 512, 784, Matrix(784, 1), Matrix(512, 1)) != "s"
+
+
+@pytest.mark.parametrize(("order", "letter"), [("nn", "P"), ("tn", "P"), ("nt", "s")])
 def test_numbers_below_the_smallest_normal_one_keep_their_part(
-    order: str, monkeypatch: pytest.MonkeyPatch
+    order: str, letter: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Blocks' sums of them are rounded once, larger sums as without scaling, and what is too large
     for scaling is computed without it. Where they are flushed, they count as 0."""
@@ -128,30 +146,30 @@ def test_numbers_below_the_smallest_normal_one_keep_their_part(
     mixed[::3, ::7] *= np.float32(1e-39)
     large[5] = 2e31
     exact = tiny.astype(np.float64) @ b
-    found = product(tiny, b, "P")
+    found = product(tiny, b, letter)
     size, blocks = np.abs(tiny).astype(np.float64) @ np.abs(b), -(-450 // products.block_of(450))
     bound = blocks * 2.0**-150 + 450 * np.finfo(np.float32).eps * size
     assert (np.abs(found - exact) <= bound).all()
     assert found[0].any()
-    scaled = [product(mixed, b, "P"), product(large, b, "P")]
+    scaled = [product(mixed, b, letter), product(large, b, letter)]
     assert np.abs(scaled[1][5]).max() > 1e31
     if flush_denormals(True):
         try:
-            assert not product(tiny, b, "P").any()
+            assert not product(tiny, b, letter).any()
         finally:
             flush_denormals(False)
     monkeypatch.setattr(denormal_operands, "has_denormals", lambda *_: False)
-    assert (scaled[0] == product(mixed, b, "P")).all()
-    assert (scaled[1] == product(large, b, "P")).all()
+    assert (scaled[0] == product(mixed, b, letter)).all()
+    assert (scaled[1] == product(large, b, letter)).all()
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-@pytest.mark.parametrize("letter", "dprPR")
+@pytest.mark.parametrize("letter", "dprPRs")
 def test_what_is_not_finite_reaches_its_sums_alone(letter: str, value: float) -> None:
     """Zeros that fill up tiles are not multiplied with it; 0 times it is NaN."""
     a, b = np.zeros((9, 30), np.float32), np.zeros((30, 21), np.float32)
     b[4, 20] = value
-    if letter == "d":
+    if letter in "ds":
         b = np.asfortranarray(b)
     out = product(a, b, letter)
     assert np.isnan(out[:, 20]).all() and (out[:, :20] == 0).all()
@@ -193,10 +211,10 @@ def test_blocks_of_sums_are_those_of_mkls_kernels(
         assert_exact(product(a, b, "P"), a, b)
 
 
-@pytest.mark.parametrize("letter", "drp")
+@pytest.mark.parametrize("letter", "drps")
 def test_a_product_is_added_to_a_start(letter: str) -> None:
     """A matrix, which may be the result's own memory; a row; a column as wide as a panel."""
-    a, b = operands(19, 100, 500, "nt" if letter == "d" else "nn", np.float32)
+    a, b = operands(19, 100, 500, "nt" if letter in "ds" else "nn", np.float32)
     size, width = (19, 100, 500), products.panel_width(np.dtype(np.float32))
     rng = np.random.default_rng(0)
     for shape, start in [
@@ -220,10 +238,12 @@ def test_tiles_of_narrower_vectors(vector: int) -> None:
     """As processors without AVX-512, and without AVX2, have them."""
     a, b = operands(33, 100, 300, "nt", np.float32)
     out, nothing = np.full((33, 100), np.nan, np.float32), np.zeros(64, np.float32)
-    for form in (product_loops.DOTS, product_loops.PACKED):
+    for form in (product_loops.DOTS, product_loops.PACKED, product_loops.SWAPPED):
         given = [33, 100, 300, *steps(a), *steps(b), 0, 0]
         given += [form, 0, 150, 4, product_loops.ROWS, 33, 0]
-        run = product_loops.product(a.dtype, vector, form == product_loops.DOTS)
+        run: Any = product_swapped.product(a.dtype, vector)
+        if form != product_loops.SWAPPED:
+            run = product_loops.product(a.dtype, vector, form == product_loops.DOTS)
         run(out.reshape(-1), matmul._memory(a), matmul._memory(b), nothing, np.array(given), 0, 1)
         assert_exact(out, a, b)
 
