@@ -22,6 +22,11 @@ os.environ.setdefault("MINDTORCH_VERIFY", "1")
 # Tests count what is compiled: kernels that a developer has installed would be found.
 os.environ.setdefault("MINDTORCH_INSTALLED_KERNELS", "0")
 
+# Workers share the processors: threads of OpenMP (PyTorch's) and of OpenBLAS that wait for work in
+# a loop would take more than half of the time from those that have some. Read when they are loaded.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")  # 2^4 cycles; 2^26 else
+
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # started in the background by a script
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
