@@ -35,7 +35,7 @@ __all__ = [
 
 HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")
 MODULE_HUBCONF = "hubconf.py"
-CHUNK = 2**17
+READ_DATA_CHUNK = 2**17
 
 _directory: str | None = None
 
@@ -132,7 +132,7 @@ def download_url_to_file(
         length = response.headers.get("Content-Length")
         digest = hashlib.sha256()
         with tqdm(total=int(length) if length else None, disable=not progress, unit="B") as bar:
-            while chunk := response.read(CHUNK):
+            while chunk := response.read(READ_DATA_CHUNK):
                 file.write(chunk)
                 digest.update(chunk)
                 bar.update(len(chunk))

@@ -43,7 +43,7 @@ class BlockMode:
                 source = function(*args, **kwargs)
                 step = functools.partial(source.send, None)
                 while True:
-                    with self._fresh():
+                    with self.clone():
                         try:
                             item = step()
                         except StopIteration as stop:
@@ -51,7 +51,7 @@ class BlockMode:
                     try:
                         step = functools.partial(source.send, (yield item))
                     except GeneratorExit:
-                        with self._fresh():
+                        with self.clone():
                             source.close()
                         raise
                     except BaseException as error:
@@ -61,12 +61,13 @@ class BlockMode:
 
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
-            with self._fresh():
+            with self.clone():
                 return function(*args, **kwargs)
 
         return call
 
-    def _fresh(self) -> Any:
+    def clone(self) -> Any:
+        """Another block of the same mode."""
         return type(self)()
 
     def __enter__(self) -> Any:
@@ -152,7 +153,7 @@ class set_grad_enabled(BlockMode):  # noqa: N801
         state.update(grad=self._previous)
         return super().__call__(function)
 
-    def _fresh(self) -> Any:
+    def clone(self) -> Any:
         return set_grad_enabled(self.mode)
 
     def __repr__(self) -> str:
@@ -182,7 +183,7 @@ class inference_mode(BlockMode):  # noqa: N801
         self.mode = mode
         self._previous: list[tuple[bool, bool]] = []
 
-    def _fresh(self) -> Any:
+    def clone(self) -> Any:
         return inference_mode(self.mode)
 
     def __enter__(self) -> None:
@@ -216,7 +217,7 @@ class enforce_grad_layout_policy(BlockMode):  # noqa: N801
     def __init__(self, enable: bool = True) -> None:
         self.mode = enable
 
-    def _fresh(self) -> Any:
+    def clone(self) -> Any:
         return enforce_grad_layout_policy(self.mode)
 
     def __enter__(self) -> None:
@@ -242,5 +243,5 @@ class set_multithreading_enabled(BlockMode):  # noqa: N801
     def __exit__(self, *exception: object) -> None:
         """And so have those after it."""
 
-    def _fresh(self) -> Any:
+    def clone(self) -> Any:
         return set_multithreading_enabled(self.mode)
