@@ -226,7 +226,7 @@ GAPS: tuple[Gap, ...] = (
         "torch draws valid samples anew where it means the singular ones"),
     Gap("feature", "conj, mH and adjoint of complex tensors as views", "all",
         "the conjugate is computed at once, into memory of its own: is_conj() is False, and a "
-        "write to it does not reach the tensor"),
+        "write to it does not reach the tensor (docs/design/060)"),
     Gap("feature", "DeprecationWarnings of torch.jit's functions", "all",
         "script, trace, save, load, freeze and fork work without a word; torch names "
         "torch.compile and torch.export at each call"),

@@ -372,6 +372,8 @@ class ViewHistory:
                 self.node = Node(
                     self.op, self.plan, self.params, ((source, parent._output_index),)
                 )
+                if self.plan.avals[0].dtype is self.plan.in_avals[0].dtype:
+                    self.node.label = "AsStridedBackward0"  # torch's for it, whatever view it is
                 if before is not None and before.hooks:
                     self.node.hooks = kept_hooks(before)
         return self.node

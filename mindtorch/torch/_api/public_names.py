@@ -13,11 +13,11 @@ __all__ = ["belong_to", "is_public", "own_names"]
 
 _HOME = "mindtorch."
 # what modules import for themselves
-_HELPERS = ("mindtorch.engine.tensor", *(
+_HELPERS = tuple(
     f"mindtorch.torch.{each}"
     for each in ("_api.arguments", "_api.out_", "_api.publi", "_api.sh", "_api.signatures",
                  "_api.warn_caller", "_compat.missing_names", "_compat.unsupported_names")
-))  # fmt: skip
+)  # fmt: skip
 
 
 def own_names(namespace: dict[str, Any], *more: str) -> None:

@@ -12,6 +12,11 @@ from mindtorch._module_names import is_ours
 from mindtorch.engine.dispatch import GRAD, RECORDING_CALL, state
 from mindtorch.torch.autograd._forward_levels import levels
 
+__all__ = [
+    "enable_grad", "enforce_grad_layout_policy", "inference_mode", "no_grad", "set_grad_enabled",
+    "set_multithreading_enabled",
+]  # fmt: skip
+
 
 def _dual(module: str | None = None) -> bool:
     """Whether forward mode has to see the block of a script: ours write to leaves, and draw."""

@@ -24,6 +24,8 @@ from .dataset import Dataset, IterableDataset
 from .graph_settings import Reading, apply_shuffle_settings
 from .sampler import BatchSampler, RandomSampler, SequentialSampler, draw_seed
 
+__all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
+
 T_co = TypeVar("T_co", covariant=True)
 _T = TypeVar("_T")
 # the types of arguments, by the names that packages import them under
