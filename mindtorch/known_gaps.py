@@ -226,7 +226,7 @@ GAPS: tuple[Gap, ...] = (
         "torch draws valid samples anew where it means the singular ones"),
     Gap("feature", "conj, mH and adjoint of complex tensors as views", "all",
         "the conjugate is computed at once, into memory of its own: is_conj() is False, and a "
-        "write to it does not reach the tensor"),
+        "write to it does not reach the tensor (docs/design/060)"),
     Gap("feature", "DeprecationWarnings of torch.jit's functions", "all",
         "script, trace, save, load, freeze and fork work without a word; torch names "
         "torch.compile and torch.export at each call"),
@@ -441,8 +441,6 @@ GAPS: tuple[Gap, ...] = (
         "torch.serialization.storage_to_tensor_type, torch.serialization.validate_cuda_device, "
         "torch.serialization.validate_hpu_device, torch.utils.checkpoint.CheckpointFunction, "
         "torch.utils.checkpoint.GraphExecGroup, torch.utils.checkpoint.SAC_IGNORED_OPS, "
-        "torch.utils.data.DFIterDataPipe, torch.utils.data.DataChunk, "
-        "torch.utils.data.guaranteed_datapipes_determinism, torch.utils.data.non_deterministic, "
         "torch.utils.data.runtime_validation_disabled, "
         "torch.utils.benchmark.CallgrindStats, torch.utils.benchmark.CopyIfCallgrind, "
         "torch.utils.benchmark.FunctionCount, torch.utils.benchmark.FunctionCounts, "
@@ -460,8 +458,10 @@ GAPS: tuple[Gap, ...] = (
         "raise; elementwise functions, layers, products, reductions, softmax and attention are "
         "there. No overload of such tensors is seen by __torch_dispatch__ but those of their "
         "values; from_jagged's result is a leaf where the values are"),
-    Gap("feature", "torch.utils.data.datapipes", "all",
-        "DataPipe classes are deprecated in torch; Dataset and IterableDataset take their place"),
+    Gap("feature", "torch.utils.data.datapipes: data frames, checks of samples' types, snapshots, "
+        "decoders of sound and video", "all",
+        "raise or are absent: torcharrow is no longer made, and torchdata, which took snapshots, "
+        "has no pipes any more"),
     Gap("argument", "mindspore.jit(jit_level, dynamic, backend, ...)", "all",
         "checked; there is one way to compile, a branch on a value ends one compiled part"),
     Gap("feature", "mindspore: HYBRID_PARALLEL, shard(parameter_plan), interleaved pipeline "

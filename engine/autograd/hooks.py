@@ -7,13 +7,14 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from .. import dtypes
 from ..tensor import Tensor
 
 
 class RemovableHandle:
     """Removes a hook. Usable as a context."""
 
-    __module__ = "mindtorch.torch.utils.hooks"
+    __module__ = "torch.utils.hooks"
 
     _ids = itertools.count()
 
@@ -90,11 +91,22 @@ def run_pre_hooks(node: Any, gradients: list[Any]) -> None:
             gradients[:] = list(changed)
 
 
+def tensor_type_name(tensor: Tensor) -> str:
+    """The name that messages have for a tensor's type."""
+    place = "" if tensor.aval.device.type == "cpu" else f"{tensor.aval.device.type}."
+    return f"torch.{place}{dtypes.scalar_type_name(tensor.aval.dtype)}Tensor"
+
+
 def _check_changed(hook: Any, before: Tensor, after: Any) -> None:
     if not isinstance(after, Tensor):
         raise TypeError(f"expected Variable, but hook returned '{type(after).__name__}'")
+    name = getattr(hook, "__name__", type(hook).__name__)
+    if after.aval.dtype is not before.aval.dtype:
+        raise RuntimeError(
+            f"hook '{name}' has changed the type of value (was {tensor_type_name(before)} got "
+            f"{tensor_type_name(after)})"
+        )
     if after.aval.shape != before.aval.shape:
-        name = getattr(hook, "__name__", type(hook).__name__)
         raise RuntimeError(f"hook '{name}' has changed the size of value")
 
 

@@ -16,9 +16,9 @@ from typing import Any, ClassVar
 from .. import dtypes
 from ..state import state
 from ..tensor import Tensor, again, alias, change_class, version_of
-from .hooks import add_hook, kept_hooks
+from .hooks import add_hook, kept_hooks, tensor_type_name
 from .rules import Rule
-from .saved_tensors import DETACHED, PackedTensor, order_of, saved_value
+from .saved_tensors import DETACHED, PackedTensor, names_shown, order_of, saved_value
 
 # the numbers of nodes: a backward pass visits the latest first
 sequence = itertools.count(1)
@@ -107,6 +107,10 @@ class Node:
             (None, 0) if edge is None else (shown(edge[0]), edge[1]) for edge in self.edges
         )
 
+    @property
+    def requires_grad(self) -> bool:
+        return any(edge is not None for edge in self.edges)
+
     def register_hook(self, hook: Callable[..., Any]) -> Any:
         return add_hook(self, "post", hook)
 
@@ -125,6 +129,9 @@ class Node:
 
     def __call__(self, *gradients: Tensor | None) -> Any:
         """The gradients of the inputs for those of the results."""
+        count = len(self.out_avals)
+        if len(gradients) != count:
+            raise TypeError(f"expected {count} arguments, got {len(gradients)} instead")
         found = self.apply_observed(gradients, [edge is not None for edge in self.edges])
         return found[0] if len(found) == 1 else tuple(found)
 
@@ -257,11 +264,6 @@ def short_name(node: Any) -> str:
     return re.sub(r"Backward\d*$", "", node.name())
 
 
-def tensor_type_name(tensor: Tensor) -> str:
-    place = "" if tensor.aval.device.type == "cpu" else f"{tensor.aval.device.type}."
-    return f"torch.{place}{dtypes.scalar_type_name(tensor.aval.dtype)}Tensor"
-
-
 _shown_kinds: dict[str, type[Node]] = {}
 
 
@@ -273,7 +275,8 @@ def shown(node: Any) -> Any:
         if kind is None:
             kind = _shown_kinds[name] = type(
                 name, (Node,),
-                {"__slots__": (), "__getattr__": saved_value, "__module__": "builtins"},
+                {"__slots__": (), "__getattr__": saved_value, "__dir__": names_shown,
+                 "__module__": "builtins"},
             )
         change_class(node, kind)
     return node
@@ -369,6 +372,8 @@ class ViewHistory:
                 self.node = Node(
                     self.op, self.plan, self.params, ((source, parent._output_index),)
                 )
+                if self.plan.avals[0].dtype is self.plan.in_avals[0].dtype:
+                    self.node.label = "AsStridedBackward0"  # torch's for it, whatever view it is
                 if before is not None and before.hooks:
                     self.node.hooks = kept_hooks(before)
         return self.node

@@ -134,25 +134,84 @@ class SavedTensor:
         node.versions = (*node.versions[:place], -1, *node.versions[place + 1 :])
 
 
-_SAVED_INPUTS = {"_saved_self": 0, "_saved_input": 0, "_saved_other": 1, "_saved_exponent": 1}
+_SAVED_INPUTS = {"self": 0, "input": 0, "condition": 0, "other": 1, "weight": 1, "exponent": 1}
+# what torch calls params of ops otherwise
+_PARAMS = {"dim": "axis", "keepdim": "keepdims"}
+
+
+class InputMetadata:
+    """What a node knows of a result whose gradient it takes: ``grad_fn._input_metadata``."""
+
+    def __init__(self, aval: Any) -> None:
+        self.dtype, self.shape, self.device = aval.dtype, aval.shape, aval.device
+        self.is_nested_tensor = False
+
+
+def _named_by_rules(op: Any) -> set[tuple[str, int]]:
+    """The inputs that an op's rules name."""
+    several = op.rules if isinstance(op.rules, (list, tuple)) else [op.rules]
+    return {("in", at) for rule in several if rule is not None for at in rule.inputs}
+
+
+def _places(node: Any) -> dict[str, tuple[str, int]]:
+    """What the rules name of inputs, and the first result, by the names that scripts have."""
+    named = _named_by_rules(node.op)
+    found = {name: ("in", at) for name, at in _SAVED_INPUTS.items() if ("in", at) in named}
+    return {**found, "result": ("out", 0)}
+
+
+def names_shown(node: Any) -> list[str]:
+    """The attributes of a node that scripts see."""
+    usual = ("result", "self", "exponent" if node.name() == "PowBackward0" else "other")
+    held = [name for name, place in _places(node).items() if place in node.kept and name in usual]
+    params = {name: name for name in (*node.op.defaults, *node.params)}
+    for name, own in _PARAMS.items():
+        if params.pop(own, None):
+            params[name] = own
+    return sorted([
+        "_input_metadata", "_sequence_nr", "metadata", "name", "next_functions", "register_hook",
+        "register_prehook", "requires_grad", *(f"_saved_{name}" for name in (*held, *params)),
+        *(f"_raw_saved_{name}" for name in held),
+    ])  # fmt: skip
 
 
 def saved_value(node: Any, name: str) -> Any:
-    """What a script reads of what a node saved: ``grad_fn._saved_self``, ``_saved_result``; and
-    ``metadata``, which it may write to."""
+    """What a script reads of what a node saved: ``grad_fn._saved_self``, ``_saved_result``, sizes
+    of its input and the op's arguments; and ``metadata``, which it may write to."""
     if name == "metadata":
         node.metadata = {}
         return node.metadata
-    raw, name = name.startswith("_raw"), name.removeprefix("_raw")
-    place = ("out", 0) if name == "_saved_result" else ("in", _SAVED_INPUTS.get(name, -1))
-    if name == "_saved_exponent" and not raw and node.name() == "PowBackward0":
+    if name == "_input_metadata":
+        return tuple(map(InputMetadata, node.out_avals))
+    kind, _, what = name.partition("saved_")
+    place = _places(node).get(what)
+    if kind not in ("_", "_raw_") or not what:
+        raise AttributeError(f"'{type(node).__name__}' object has no attribute '{name}'")
+    if name == "_saved_exponent" and node.name() == "PowBackward0":
         inputs = node._unpack()[0]
         exponent = inputs[1].item() if 1 in inputs else 2
         return int(exponent) if exponent == int(exponent) else exponent
-    if place not in node.kept:
-        name = "_raw" * raw + name
-        raise AttributeError(f"'{type(node).__name__}' object has no attribute '{name}'")
-    if raw:
-        return SavedTensor(node, node.kept.index(place))
-    inputs, outs = node._unpack()
-    return outs[0] if place[0] == "out" else inputs[place[1]]
+    if place is not None and place in node.kept:
+        if kind == "_raw_":
+            return SavedTensor(node, node.kept.index(place))
+        inputs, outs = node._unpack()
+        return outs[0] if place[0] == "out" else inputs[place[1]]
+    return _described(node, name, what, place)
+
+
+def _described(node: Any, name: str, what: str, place: Any) -> Any:
+    """What a node tells besides tensors: sizes, arguments, and None for an input that is not kept
+    since the other one needs no gradient."""
+    if name.startswith("_saved"):
+        first = node.plan.in_avals[0]
+        if what in ("self_sym_sizes", "input_sym_sizes"):
+            return first.shape
+        if what in ("self_sym_numel", "input_sym_numel"):
+            return first.size
+        own = _PARAMS.get(what, what)
+        for params in (node.params, node.op.defaults):
+            if own in params:
+                return params[own]
+        if place is not None and place[0] == "in":
+            return None
+    raise AttributeError(f"'{type(node).__name__}' object has no attribute '{name}'")

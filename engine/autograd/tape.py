@@ -6,7 +6,7 @@ from typing import Any
 
 from ..switches import switches
 from ..tensor import Tensor, capturing, make, version_of
-from .hooks import add_hook, has_hooks
+from .hooks import add_hook, has_hooks, tensor_type_name
 from .nodes import (
     RELEASED,
     TWICE,
@@ -20,7 +20,6 @@ from .nodes import (
     node_of,
     sequence,
     shown,
-    tensor_type_name,
     view_of_function,
 )
 from .record_code import recorder

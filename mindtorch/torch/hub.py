@@ -35,7 +35,7 @@ __all__ = [
 
 HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")
 MODULE_HUBCONF = "hubconf.py"
-CHUNK = 2**17
+READ_DATA_CHUNK = 2**17
 
 _directory: str | None = None
 
@@ -132,7 +132,7 @@ def download_url_to_file(
         length = response.headers.get("Content-Length")
         digest = hashlib.sha256()
         with tqdm(total=int(length) if length else None, disable=not progress, unit="B") as bar:
-            while chunk := response.read(CHUNK):
+            while chunk := response.read(READ_DATA_CHUNK):
                 file.write(chunk)
                 digest.update(chunk)
                 bar.update(len(chunk))
@@ -195,7 +195,7 @@ def load_state_dict_from_url(
     name = file_name or os.path.basename(urlparse(url).path)
     path = os.path.join(folder, name)
     if not os.path.exists(path):
-        sys.stderr.write(f'Downloading: "{url}" to {path}\n')
+        sys.stdout.write(f'Downloading: "{url}" to {path}\n')
         match = HASH_REGEX.search(name) if check_hash else None
         download_url_to_file(url, path, match.group(1) if match else None, progress=progress)
     if _is_zip_of_weights(path):
@@ -234,6 +234,8 @@ def _hubconf(repo_or_dir: str, source: str) -> ModuleType:
 
 
 def _entry(module: ModuleType, name: str) -> Any:
+    if not isinstance(name, str):
+        raise ValueError("Invalid input: model should be a string of function name")
     function = getattr(module, name, None)
     if not callable(function):
         raise RuntimeError(f"Cannot find callable {name} in hubconf")

@@ -14,6 +14,11 @@ from ._tensor.generator import manual_seed as manual_seed
 from ._tensor.generator import seed as seed
 from ._tensor.generator import set_rng_state as set_rng_state
 
+__all__ = [
+    "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state",
+    "thread_safe_generator",
+]  # fmt: skip
+
 
 def thread_safe_generator() -> Any:
     """The generator of a data loader's worker that is a thread; None, as workers are processes."""

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from mindtorch.engine import dtypes
 from mindtorch.engine.ops import elementwise as el
 from mindtorch.engine.ops import elementwise_special as ops
-from mindtorch.engine.tensor import Tensor, constant
+from mindtorch.engine.tensor import Tensor as EngineTensor
+from mindtorch.engine.tensor import constant
 from mindtorch.torch._api.public_names import own_names as _own_names
 from mindtorch.torch._api.shared_docs import TEXTS as _TEXTS
 
@@ -36,7 +37,7 @@ def _of_tensor(name: str, op: _Call, formula: str, rule: Out = ANY) -> _Call:
     """A function of one tensor; TypeError for anything else."""
 
     def call(input: Any, *, out: Any = None) -> Any:  # noqa: A002
-        if not isinstance(input, Tensor):
+        if not isinstance(input, EngineTensor):
             raise TypeError(
                 f"special_{name}(): argument 'input' (position 1) must be Tensor, not "
                 f"{type(input).__name__}"
@@ -71,8 +72,8 @@ def _polynomial(name: str, op: _Call) -> _Call:
     def call(*args: Any, out: Any = None, **kwargs: Any) -> Any:
         given = dict(zip(("input", "n"), args, strict=False), **kwargs)
         x, n = given.get("input", given.get("x")), given.get("n")
-        tensors = [isinstance(each, Tensor) for each in (x, n)]
-        known = all(isinstance(each, (Tensor, *_SCALARS)) for each in (x, n))
+        tensors = [isinstance(each, EngineTensor) for each in (x, n)]
+        known = all(isinstance(each, (EngineTensor, *_SCALARS)) for each in (x, n))
         if len(given) != 2 or len(args) > 2 or not known or not any(tensors):
             kinds = ", ".join(type(each).__name__ for each in (*args, *kwargs.values()))
             forms = ("Tensor x, Tensor n", "Number x, Tensor n", "Tensor x, Number n")
@@ -91,7 +92,7 @@ def _polynomial(name: str, op: _Call) -> _Call:
 
 
 def _plain(x: Any) -> Any:
-    return x.detach() if isinstance(x, Tensor) else constant(x)
+    return x.detach() if isinstance(x, EngineTensor) else constant(x)
 
 
 def _underived(op: _Call) -> _Call:

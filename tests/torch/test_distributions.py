@@ -562,6 +562,7 @@ def refusals(library: Any) -> list[str]:
         lambda: d.Poisson(t(1.0)).rsample(),
         lambda: d.TransformedDistribution(d.Normal(t(0.0), t(1.0)), "exp"),
         lambda: d.ExpTransform(cache_size=3),
+        lambda: hash(d.ExpTransform()),
         lambda: d.constraints.dependent.check(t(0.5)),
         lambda: d.Distribution.set_default_validate_args(3),
     ]  # fmt: skip

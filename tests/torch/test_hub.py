@@ -64,7 +64,7 @@ def test_weights_are_downloaded_once(
     for _ in range(2):
         weights = hub.load_state_dict_from_url(f"{url}/net-0.pt?x=1", progress=False)
         assert weights["w"].tolist() == [0.0, 1.0, 2.0]
-    assert capsys.readouterr().err.count("Downloading") == 1
+    assert capsys.readouterr().out.count("Downloading") == 1
     assert (tmp_path / "home" / "hub" / "checkpoints" / "net-0.pt").exists()
 
 

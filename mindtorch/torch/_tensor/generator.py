@@ -50,7 +50,10 @@ class Generator(engine.Generator):
         return _restored, (self.initial_seed(), self.get_state())
 
     def set_state(self, new_state: Any) -> Any:
-        if not isinstance(new_state, EngineTensor) or new_state.aval.dtype is not dtypes.uint8:
+        if not isinstance(new_state, EngineTensor):
+            kind = type(new_state).__name__
+            raise TypeError(f"expected a torch.ByteTensor, but got {kind}")
+        if new_state.aval.dtype is not dtypes.uint8:
             raise TypeError("RNG state must be a torch.ByteTensor")
         super().set_state(new_state.array())
         return self

@@ -12,6 +12,11 @@ from mindtorch._module_names import is_ours
 from mindtorch.engine.dispatch import GRAD, RECORDING_CALL, state
 from mindtorch.torch.autograd._forward_levels import levels
 
+__all__ = [
+    "enable_grad", "enforce_grad_layout_policy", "inference_mode", "no_grad", "set_grad_enabled",
+    "set_multithreading_enabled",
+]  # fmt: skip
+
 
 def _dual(module: str | None = None) -> bool:
     """Whether forward mode has to see the block of a script: ours write to leaves, and draw."""
@@ -43,7 +48,7 @@ class BlockMode:
                 source = function(*args, **kwargs)
                 step = functools.partial(source.send, None)
                 while True:
-                    with self._fresh():
+                    with self.clone():
                         try:
                             item = step()
                         except StopIteration as stop:
@@ -51,7 +56,7 @@ class BlockMode:
                     try:
                         step = functools.partial(source.send, (yield item))
                     except GeneratorExit:
-                        with self._fresh():
+                        with self.clone():
                             source.close()
                         raise
                     except BaseException as error:
@@ -61,12 +66,13 @@ class BlockMode:
 
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
-            with self._fresh():
+            with self.clone():
                 return function(*args, **kwargs)
 
         return call
 
-    def _fresh(self) -> Any:
+    def clone(self) -> Any:
+        """Another block of the same mode."""
         return type(self)()
 
     def __enter__(self) -> Any:
@@ -152,7 +158,7 @@ class set_grad_enabled(BlockMode):  # noqa: N801
         state.update(grad=self._previous)
         return super().__call__(function)
 
-    def _fresh(self) -> Any:
+    def clone(self) -> Any:
         return set_grad_enabled(self.mode)
 
     def __repr__(self) -> str:
@@ -182,7 +188,7 @@ class inference_mode(BlockMode):  # noqa: N801
         self.mode = mode
         self._previous: list[tuple[bool, bool]] = []
 
-    def _fresh(self) -> Any:
+    def clone(self) -> Any:
         return inference_mode(self.mode)
 
     def __enter__(self) -> None:
@@ -216,7 +222,7 @@ class enforce_grad_layout_policy(BlockMode):  # noqa: N801
     def __init__(self, enable: bool = True) -> None:
         self.mode = enable
 
-    def _fresh(self) -> Any:
+    def clone(self) -> Any:
         return enforce_grad_layout_policy(self.mode)
 
     def __enter__(self) -> None:
@@ -242,5 +248,5 @@ class set_multithreading_enabled(BlockMode):  # noqa: N801
     def __exit__(self, *exception: object) -> None:
         """And so have those after it."""
 
-    def _fresh(self) -> Any:
+    def clone(self) -> Any:
         return set_multithreading_enabled(self.mode)

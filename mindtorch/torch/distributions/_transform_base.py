@@ -66,7 +66,6 @@ class Transform:
     def __eq__(self, other: object) -> bool:
         return self is other
 
-    __hash__ = object.__hash__
 
     def __call__(self, x: Any) -> Any:
         if self._cache_size == 0:
@@ -143,7 +142,6 @@ class _InverseTransform(Transform):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _InverseTransform) and self._inv == other._inv
 
-    __hash__ = object.__hash__
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._inv!r})"
@@ -181,7 +179,6 @@ class ComposeTransform(Transform):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ComposeTransform) and self.parts == other.parts
 
-    __hash__ = object.__hash__
 
     @constraints.dependent_property(is_discrete=False)
     def domain(self) -> Any:

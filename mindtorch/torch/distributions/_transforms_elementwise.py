@@ -24,7 +24,6 @@ class Elementwise(Transform):
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self)
 
-    __hash__ = object.__hash__
 
 
 class ExpTransform(Elementwise):
@@ -70,7 +69,6 @@ class PowerTransform(Transform):
             return False
         return bool(self.exponent.eq(other.exponent).all())
 
-    __hash__ = object.__hash__
 
     def _call(self, x: Any) -> Any:
         return x.pow(self.exponent)
@@ -214,7 +212,6 @@ class AffineTransform(Transform):
             return False
         return _same(self.loc, other.loc) and _same(self.scale, other.scale)
 
-    __hash__ = object.__hash__
 
     @property
     def sign(self) -> Any:

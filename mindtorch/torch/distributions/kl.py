@@ -424,7 +424,7 @@ def _across(p: Any, q: Any) -> Any:
     (low, high), (least, most) = _ends(p), _ends(q)
     low, high = torch.as_tensor(low), torch.as_tensor(high)
     outside = torch.zeros_like(result) + (low < least) + (high > most)
-    if isinstance(p, ContinuousBernoulli) and isinstance(q, Uniform):  # torch's, at equal ends
+    if {ContinuousBernoulli, Uniform} == {type(p), type(q)}:  # torch's, at equal ends
         outside = outside + (low == least) + (high == most)
     if isinstance(p, Pareto):
         # The moments that the density asks for may not exist.

@@ -10,8 +10,8 @@ __all__ = ["immutable_dict", "immutable_list"]
 
 _HINT = (
     "If you are attempting to modify the kwargs or args of a torch.fx.Node object,\n"
-    "instead create a new copy of it and assign the copy to the node:\n"
-    "    new_args = ... # copy and mutate args\n"
+    "instead create a new copy of it and assign the copy to the node:\n\n"
+    "    new_args = ...  # copy and mutate args\n"
     "    node.args = new_args\n"
 )
 

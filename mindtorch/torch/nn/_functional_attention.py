@@ -21,6 +21,43 @@ from ._functional_padding import pad
 __all__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
 
 
+def _barred_ahead(mask: Any, query: Any, key: Any, fused: bool) -> Any:
+    """A mask that also bars the keys that come after a query, where PyTorch has a kernel for it.
+
+    Raises:
+        RuntimeError: it has none.
+    """
+    if not fused or mask.requires_grad:
+        raise RuntimeError(
+            "_scaled_dot_product_attention: Explicit attn_mask should not be set when "
+            "is_causal=True"
+        )
+    sizes = query.shape[-2], key.shape[-2]
+    seen = torch.ones(sizes, dtype=torch.bool, device=query.device).tril()
+    if mask.aval.dtype is dtypes.bool_:
+        return mask.logical_and(seen)
+    return mask.masked_fill(seen.logical_not(), -math.inf)
+
+
+def _check_types(query: Any, key: Any, value: Any, mask: Any) -> None:
+    """torch's errors for element types that do not fit each other."""
+    kinds = [x.aval.dtype for x in (query, key, value)]
+    if not kinds[0] is kinds[1] is kinds[2]:
+        raise RuntimeError(
+            "Expected query, key, and value to have the same dtype, but got query.dtype: {} "
+            "key.dtype: {} and value.dtype: {} instead.".format(*map(dtypes.c_name, kinds))
+        )
+    if mask is not None and mask.aval.dtype not in (
+        dtypes.bool_, dtypes.float32, kinds[0]
+    ):  # fmt: skip
+        raise RuntimeError(
+            "Expected attn_mask dtype to be bool or float or to match query dtype, but got "
+            "attn_mask.dtype: {} and  query.dtype: {} instead.".format(
+                *map(dtypes.c_name, (mask.aval.dtype, kinds[0]))
+            )
+        )
+
+
 @functional(cacheable=True, autocast=LOWER, autocast_cuda=LOWER, explained=True)
 def scaled_dot_product_attention(
     query: Any,
@@ -44,10 +81,8 @@ def scaled_dot_product_attention(
     if hasattr(attn_mask, "for_attention"):  # a CausalBias
         attn_mask, is_causal = attn_mask.for_attention(is_causal, query.aval.device)
     if attn_mask is not None and is_causal:
-        raise RuntimeError(
-            "_scaled_dot_product_attention: Explicit attn_mask should not be set when "
-            "is_causal=True"
-        )
+        fused = query.dim() == 4 and not dropout_p and kernels["flash"]
+        attn_mask, is_causal = _barred_ahead(attn_mask, query, key, fused), False
     if not (kernels["math"] or kernels["flash"]):
         raise RuntimeError(
             "No viable backend for scaled_dot_product_attention was found. This is likely due to "
@@ -60,12 +95,7 @@ def scaled_dot_product_attention(
             "Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: "
             f"{query.dim()} key.dim: {key.dim()} and value.dim: {value.dim()} instead."
         )
-    kinds = [x.aval.dtype for x in (query, key, value)]
-    if not kinds[0] is kinds[1] is kinds[2]:
-        raise RuntimeError(
-            "Expected query, key, and value to have the same dtype, but got query.dtype: {} "
-            "key.dtype: {} and value.dtype: {} instead.".format(*map(dtypes.c_name, kinds))
-        )
+    _check_types(query, key, value, attn_mask)
     if enable_gqa:
         key, value = (_for_each_head(x, query.shape[-3]) for x in (key, value))
     factor = 1 / math.sqrt(query.shape[-1] or math.nan) if scale is None else float(scale)

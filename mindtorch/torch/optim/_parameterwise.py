@@ -123,6 +123,7 @@ class ParameterwiseOptimizer(Optimizer):
         takes_sparse: whether the rule has a meaning for gradients in COO form.
         sparse_error: torch's error for one, where it says more than that it is refused.
         captured, on_xla: for torch's error of ``capturable``.
+        records_foreach: whether a differentiable step may be asked to be one over lists.
     """
 
     zeros: tuple[str, ...] = ()
@@ -130,6 +131,7 @@ class ParameterwiseOptimizer(Optimizer):
     sparse_error = ""
     captured = "params"  # and what else torch's error of ``capturable`` names
     on_xla = True
+    records_foreach = False
 
     def step(self, closure: Any = None, grads: Any = None) -> Any:
         """Update every parameter that has a gradient; returns the closure's loss.
@@ -146,6 +148,8 @@ class ParameterwiseOptimizer(Optimizer):
     def _groups(self, closure: Any, grads: Any) -> Any:
         loss, given = (None, None) if closure is grads is None else self._begin(closure, grads)
         for group in self.param_groups:
+            if group.get("differentiable") and group.get("foreach") and not self.records_foreach:
+                self._refuse_recording(group, given)
             if group.get("capturable"):
                 self._refuse_capture(group, given)
             self._step_group(group, given)
@@ -165,9 +169,15 @@ class ParameterwiseOptimizer(Optimizer):
                 self._init_state(p, state, group)
             self._update_one(p, -grad if maximize else grad, state, group)
 
+    def _refuse_recording(self, group: dict[str, Any], given: Any) -> None:
+        """torch's error for a differentiable step over lists, which it does not record."""
+        for p in group["params"]:
+            if (p._grad if given is None else given[id(p)]) is not None:
+                raise AssertionError("_foreach ops don't support autograd")
+
     def _refuse_capture(self, group: dict[str, Any], given: Any) -> None:
         """torch's error for ``capturable=True`` on a device whose steps it cannot record."""
-        devices = _get_capturable_supported_devices(supports_xla=self.on_xla)
+        devices = _get_capturable_supported_devices(self.on_xla and not group.get("foreach"))
         for p in group["params"]:
             grad = p._grad if given is None else given[id(p)]
             if grad is not None and p.aval.device.type not in devices:

@@ -24,6 +24,8 @@ class SGD(ParameterwiseOptimizer):
     The first b is d; with ``nesterov`` the step is along d + momentum b.
     """
 
+    records_foreach = True
+
     def __init__(
         self,
         params: Any,

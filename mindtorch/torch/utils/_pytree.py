@@ -155,8 +155,17 @@ class TreeSpec:
         parts = ",\n".join(repr(spec) for spec in self.children_specs).replace("\n", "\n  ")
         return f"TreeSpec({self.type.__name__}, {self.context}, [{parts}])"
 
+    @property
+    def num_nodes(self) -> int:
+        """The number of nodes, leaves counted."""
+        return 1 + sum(spec.num_nodes for spec in self.children_specs)
+
     def is_leaf(self) -> bool:
         return False
+
+    def flatten_up_to(self, tree: Any) -> list[Any]:
+        """The pieces of ``tree`` that stand where this one has leaves."""
+        return _parts_like(self, tree)
 
     def unflatten(self, leaves: Iterable[Any]) -> Any:
         """The tree with these leaves.

@@ -317,6 +317,33 @@ def test_a_full_backward_hook_sees_no_second_derivative():
     assert calls == [1]
 
 
+def told_by_nodes(library: Any) -> list[Any]:
+    """What scripts read of nodes and their hooks."""
+    x = library.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    product, functional = x * x.detach(), library.nn.functional
+    held = [[n for n in dir(y.grad_fn) if n.startswith("_saved")] for y in (x.relu(), x.tanh())]
+    found = [
+        product.grad_fn._saved_self, product.grad_fn._saved_other.tolist(), held,
+        tuple(x.sum().grad_fn._saved_self_sym_sizes), x.mean().grad_fn._saved_self_sym_numel,
+        x.softmax(0).grad_fn._saved_dim, x[0].grad_fn._saved_index, x.exp().grad_fn.requires_grad,
+        functional.conv1d(x[None, None], x[None, None]).grad_fn._saved_stride,
+        [tuple(each.shape) for each in x.unbind()[0].grad_fn._input_metadata],
+    ]  # fmt: skip
+    for action in (x.exp().grad_fn, lambda: x.exp().grad_fn._saved_other):
+        with pytest.raises((TypeError, AttributeError)) as caught:
+            action()
+        found.append(str(caught.value))
+    y = x * 2
+    y.register_hook(lambda g: g.double())
+    with pytest.raises(RuntimeError) as refused:
+        y.sum().backward()
+    return [*found, str(refused.value)]
+
+
+def test_nodes_tell_what_pytorchs_tell() -> None:
+    assert told_by_nodes(torch) == told_by_nodes(real)
+
+
 @pytest.mark.parametrize("call", [
     lambda t, a, b: a * b, lambda t, a, b: a / b, lambda t, a, b: a @ b.T, lambda t, a, b: a**b,
     lambda t, a, b: t.maximum(a, b), lambda t, a, b: t.outer(a[0], b[:, 0]),

@@ -224,9 +224,25 @@ def test_attention_refuses_what_torch_refuses() -> None:
     with pytest.raises(RuntimeError, match="must divide the number of heads"):
         call(mt.zeros(2, 5, 5, 4, dtype=q.dtype), k, v, enable_gqa=True)
     with pytest.raises(RuntimeError, match="attn_mask should not be set when is_causal"):
-        call(q, k, v, mt.zeros(5, 6), is_causal=True)
+        call(q, k, v, mt.zeros(5, 6, dtype=q.dtype), dropout_p=0.5, is_causal=True)
+    with pytest.raises(RuntimeError, match="Expected attn_mask dtype to be bool or float"):
+        call(q, k, v, mt.zeros(5, 6, dtype=mt.int64))
     with pytest.raises(RuntimeError, match="between 0 and 1"):
         call(q, k, v, dropout_p=math.pi)
+
+
+def test_attention_takes_a_mask_beside_causality() -> None:
+    """Where PyTorch's fused kernel does: four axes and no dropout."""
+    mask = np.arange(25.0).reshape(5, 5) % 3
+    for each in (mask, mask > 0):
+        mine, theirs = (
+            t.nn.functional.scaled_dot_product_attention(
+                *(t.from_numpy(x[:, :, :5].copy()) for x in (Q, K, V)), t.from_numpy(each.copy()),
+                is_causal=True,
+            )
+            for t in (mt, torch)
+        )  # fmt: skip
+        np.testing.assert_allclose(mine.numpy(), theirs.numpy(), rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["i1", "i1e"])

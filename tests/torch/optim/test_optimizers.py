@@ -455,14 +455,16 @@ def wrong(library: Any, kind: Any) -> list[Any]:
         lambda: stepped(kind.Adagrad, [library.ones(2, dtype=library.complex64)]),
         lambda: stepped(kind.SGD, [library.ones(2), library.ones(2).to_sparse()]),
         lambda: stepped(kind.Adagrad, [library.ones(2), library.ones(2).to_sparse()]),
+        lambda: stepped(kind.Adam, [library.ones(2)], foreach=True, differentiable=True),
+        lambda: stepped(kind.Adam, [library.ones(2)], foreach=True, capturable=True),
     ]
 
 
-def stepped(kind: Any, tensors: list[Any]) -> None:
-    """A fused step of the first tensor with the last one as its gradient."""
+def stepped(kind: Any, tensors: list[Any], **options: Any) -> None:
+    """A step, fused unless told, of the first tensor with the last one as its gradient."""
     parameter, gradient = tensors[0].requires_grad_(), tensors[-1].detach()
     parameter.grad = gradient
-    kind([parameter], lr=0.1, fused=True).step()
+    kind([parameter], lr=0.1, **(options or {"fused": True})).step()
 
 
 @pytest.mark.parametrize("i", range(len(wrong(mt, optim))))

@@ -30,6 +30,14 @@ def name_apart(classes: list[Any]) -> None:
                 setattr(each, name, _named(function, f"{each.__name__}.{name}"))
 
 
+def name_as_methods_of(cls: type, *mixins: type) -> None:
+    """Let the functions of classes that a class is made of be the class's own."""
+    for mixin in mixins:
+        for function in vars(mixin).values():
+            if isinstance(function, types.FunctionType):
+                function.__qualname__ = f"{cls.__name__}.{function.__name__}"
+
+
 def _named(function: types.FunctionType, name: str) -> types.FunctionType:
     wrapped, closure = getattr(function, "__wrapped__", None), function.__closure__ or ()
     if isinstance(wrapped, types.FunctionType):  # Python's errors have the name of what it calls

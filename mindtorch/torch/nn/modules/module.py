@@ -21,6 +21,7 @@ from ..parameter import Buffer, Parameter
 from ._backward_hooks import hook_last_node, passage
 from ._changes import ChangesMixin
 from ._compiled_parts import call_compiled, forward_of
+from ._own_names import name_as_methods_of
 from ._state import EXTRA_STATE_KEY, StateMixin, _IncompatibleKeys, _WrappedHook
 
 __all__ = [
@@ -593,8 +594,7 @@ _HOOK_FIELDS = (
 )  # fmt: skip
 
 
+name_as_methods_of(Module, StateMixin, ChangesMixin)
 module_changes.module_type = Module
-module_changes.registries = (
-    _global_forward_pre_hooks, _global_forward_hooks, _global_backward_hooks,
-    _global_backward_pre_hooks,
-)  # fmt: skip
+module_changes.registries = (_global_forward_pre_hooks, _global_forward_hooks,
+                             _global_backward_hooks, _global_backward_pre_hooks)  # fmt: skip

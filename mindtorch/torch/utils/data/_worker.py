@@ -163,7 +163,7 @@ class Ended:
 
 
 class Resume:
-    """Begin a new epoch in a persistent worker."""
+    """Begin a new epoch in a persistent worker, with the seed that all share."""
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
@@ -196,6 +196,7 @@ def worker_loop(
             begin_worker(
                 id=worker, num_workers=loader["num_workers"], seed=seed, dataset=loader["dataset"]
             )
+            loader["reading"].begin(loader["num_workers"], worker)
             if loader["worker_init_fn"] is not None:
                 loader["worker_init_fn"](worker)
             stream = _stream(loader)
@@ -210,6 +211,8 @@ def worker_loop(
             request = requests.get()
             if isinstance(request, Resume):
                 results.put((request, None))
+                loader["reading"].seed = request.seed
+                loader["reading"].begin_order()
                 stream = _stream(loader)
                 continue
             index, indices = request

@@ -19,8 +19,12 @@ from ._team import Team
 from ._worker import Ended, ExceptionWrapper, Resume, StreamFetcher, fetch
 from ._worker_info import get_worker_info as get_worker_info
 from .collate import default_collate, default_convert
+from .datapipes.datapipe import IterDataPipe
 from .dataset import Dataset, IterableDataset
+from .graph_settings import Reading, apply_shuffle_settings
 from .sampler import BatchSampler, RandomSampler, SequentialSampler, draw_seed
+
+__all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
 
 T_co = TypeVar("T_co", covariant=True)
 _T = TypeVar("_T")
@@ -135,7 +139,7 @@ class DataLoader(Generic[T_co]):
         kind = _DatasetKind.Iterable if isinstance(dataset, IterableDataset) else _DatasetKind.Map
         self._dataset_kind = kind
         if kind == _DatasetKind.Iterable:
-            _check_stream(shuffle, sampler, batch_sampler)
+            _check_stream(dataset, shuffle, sampler, batch_sampler)
         shuffle = bool(shuffle)
         _check_batching(batch_size, shuffle, sampler, batch_sampler, drop_last)
         if batch_sampler is not None:
@@ -258,7 +262,11 @@ def _warn_of_many_workers(num_workers: int) -> None:
         )
 
 
-def _check_stream(shuffle: Any, sampler: Any, batch_sampler: Any) -> None:
+def _check_stream(dataset: Any, shuffle: Any, sampler: Any, batch_sampler: Any) -> None:
+    """torch's errors for options that a stream has no use for; a pipe takes ``shuffle``."""
+    if isinstance(dataset, IterDataPipe):
+        apply_shuffle_settings(dataset, shuffle)  # one that it adds is not read, as in PyTorch
+        shuffle = None
     for name, value in (("shuffle", shuffle or None), ("sampler", sampler),
                         ("batch_sampler", batch_sampler)):  # fmt: skip
         if value is not None:
@@ -307,6 +315,7 @@ class _BaseDataLoaderIter:
                     "pinned memory won't be used.",
                     stacklevel=4,
                 )
+        self._reading = Reading(loader.dataset, loader.generator)
         self._indices = iter(loader._index_sampler)
         self._base_seed = draw_seed(loader.generator)
 
@@ -354,6 +363,7 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
         super().__init__(loader)
         if loader.timeout != 0:
             raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0")
+        self._reading.begin()
         self._stream = (
             StreamFetcher(
                 loader.dataset, loader._auto_collation, loader.collate_fn, loader.drop_last
@@ -382,11 +392,14 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             "drop_last": loader.drop_last,
             "iterable": _is_stream(loader),
             "base_seed": self._base_seed,
+            "reading": self._reading,
             "num_workers": loader.num_workers,
             "worker_init_fn": loader.worker_init_fn,
         }
         self._team = Team(loader.multiprocessing_context, loader.num_workers, facts)
         weakref.finalize(self, self._team.close)
+        # as PyTorch does, a seed is drawn once more for an epoch that has one
+        self._reading = Reading(loader.dataset, loader.generator)
         self._begin()
 
     def _begin(self) -> None:
@@ -403,8 +416,9 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
 
     def restart(self) -> None:
         """Begin another epoch with the same workers."""
+        self._reading = Reading(self._loader.dataset, self._loader.generator)
         for requests in self._team.requests:
-            requests.put(Resume(self._base_seed))
+            requests.put(Resume(self._reading.seed))
         waiting = len(self._team.workers)
         while waiting:
             index, _ = self._receive()

@@ -1,0 +1,1 @@
+"""What pipes share: files, streams, functions of columns."""
