@@ -25,7 +25,7 @@ def _usual() -> tuple[Any, ...]:
     return (
         postproc.PostProcessor.run,
         types.Function.get_call_type,
-        errors.WarningsFixer.catch_warnings,
+        errors.WarningsFixer.catch_warnings,  # type: ignore[attr-defined]
     )
 
 
