@@ -35,7 +35,8 @@ def execute(path: str | Path, arguments: Sequence[str], folder: str | Path | Non
     """Run the script at `path` as the module `__main__`; with `folder`, the module of that name, as
     `python -m` there would.
 
-    `sys.argv` is the path and `arguments`, `sys.path[0]` the script's folder, and `__main__` stays
+    `sys.argv` is the path and `arguments`, `__file__` the whole path, `sys.path[0]` the script's
+    folder, and `__main__` stays
     the script's module afterwards, so that what it left behind (threads, exit handlers, pickled
     classes) finds its names. What the script raises comes through, `SystemExit` included.
 
@@ -49,13 +50,14 @@ def execute(path: str | Path, arguments: Sequence[str], folder: str | Path | Non
         return
     path = Path(path)
     source = _source(path)
+    file = str(path.absolute())  # as Python has it: scripts go elsewhere and look beside themselves
     main = ModuleType("__main__")
-    main.__dict__["__file__"] = str(path)
+    main.__dict__["__file__"] = file
     main.__dict__["__builtins__"] = __builtins__
     sys.modules["__main__"] = main
     sys.argv = [str(path), *arguments]
     _put_first(str(path.resolve().parent))
-    exec(compile(source, str(path), "exec", dont_inherit=True), main.__dict__)
+    exec(compile(source, file, "exec", dont_inherit=True), main.__dict__)
 
 
 def switch_in_spawned_processes() -> None:

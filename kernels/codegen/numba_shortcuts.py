@@ -7,11 +7,12 @@ as it is.
 from __future__ import annotations
 
 import contextlib
+import logging
 import operator
 from collections.abc import Iterator
 from typing import Any
 
-from numba.core import postproc, transforms, types
+from numba.core import errors, postproc, transforms, types
 
 _OPERATORS = frozenset(
     getattr(operator, name)
@@ -47,13 +48,26 @@ def _remembered(self: Any, context: Any, args: Any, kws: Any) -> Any:
     return found
 
 
+def _as_they_come(self: Any, filename: Any = None, lineno: Any = None) -> Any:
+    """Warnings of each typed statement are not collected: `warnings.catch_warnings` would make
+    Python forget what it has told, so that a script's own warnings came again after each kernel."""
+    return contextlib.nullcontext()
+
+
 @contextlib.contextmanager
 def shortcuts() -> Iterator[None]:
-    """They are in force meanwhile."""
-    processor, function = postproc.PostProcessor, types.Function
-    usual = processor.run, function.get_call_type
-    processor.run, function.get_call_type = _follow_last, _remembered  # type: ignore[method-assign]
-    try:
+    """They are in force meanwhile, and a script that logs everything is not told each bytecode that
+    numba reads, unless it gave numba's logger a level."""
+    log = logging.getLogger("numba")
+    with contextlib.ExitStack() as stack:
+        if log.level == logging.NOTSET:
+            log.setLevel(logging.INFO)
+            stack.callback(log.setLevel, logging.NOTSET)
+        for owner, name, ours in (
+            (postproc.PostProcessor, "run", _follow_last),
+            (types.Function, "get_call_type", _remembered),
+            (errors.WarningsFixer, "catch_warnings", _as_they_come),
+        ):
+            stack.callback(setattr, owner, name, getattr(owner, name))
+            setattr(owner, name, ours)
         yield
-    finally:
-        processor.run, function.get_call_type = usual  # type: ignore[method-assign]

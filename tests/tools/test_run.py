@@ -28,7 +28,7 @@ def run_script(text: str, *arguments: str, folder: Path, repository: Path) -> tu
     """Exit status, output and errors of `mindtorch run` with a script of this text."""
     script = folder / "script.py"
     script.write_text(text)
-    result = run_mindtorch("run", str(script), *arguments, folder=folder, repository=repository)
+    result = run_mindtorch("run", script.name, *arguments, folder=folder, repository=repository)
     return result.returncode, result.stdout, result.stderr
 
 
@@ -39,7 +39,7 @@ def test_a_script_sees_what_python_would_show_it(tmp_path: Path, repository: Pat
 import sys, pickle
 import neighbour
 class Thing: pass
-print(__name__, sys.argv[1:], sys.path[0], neighbour.value, sys.argv[0] == __file__)
+print(__name__, sys.argv[1:], sys.path[0], neighbour.value, sys.argv[0], __file__)
 print(type(pickle.loads(pickle.dumps(Thing()))) is Thing, "torch" in sys.modules)
 """
     status, output, errors = run_script(
@@ -47,7 +47,7 @@ print(type(pickle.loads(pickle.dumps(Thing()))) is Thing, "torch" in sys.modules
     )
     assert (status, errors) == (0, "")
     assert output.splitlines() == [
-        f"__main__ ['--version', '-x', '3'] {tmp_path} 7 True",
+        f"__main__ ['--version', '-x', '3'] {tmp_path} 7 script.py {tmp_path / 'script.py'}",
         "True False",
     ]
 

@@ -41,6 +41,8 @@ calls = {
     "index_reduce": lambda: torch.zeros(3).index_reduce(0, places, torch.ones(2), "mean"),
     "padding of an even kernel": lambda: F.conv2d(image, image[..., :2, :2], padding="same"),
     "padding of an odd kernel": lambda: F.conv2d(image, image[..., :3, :3], padding="same"),
+    "tensor": lambda: torch.tensor(matrix),
+    "new_tensor": lambda: matrix.new_tensor(matrix),
     "stft": lambda: torch.stft(torch.ones(16), 8, return_complex=False),
     "stft again": lambda: torch.stft(torch.ones(16), 8, return_complex=False),
     "softmax of complex numbers": lambda: F.softmax(c, 0, dtype=torch.float32),

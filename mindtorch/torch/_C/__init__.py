@@ -97,6 +97,11 @@ def _get_tracing_state() -> None:
     """None: torch.jit.trace records nothing here."""
 
 
+def _is_tracing() -> bool:
+    """False, as :func:`torch.jit.is_tracing`: what a traced function branches on stays Python's."""
+    return False
+
+
 def _log_api_usage_once(event: str) -> None:
     """Nothing is logged about who uses what."""
 

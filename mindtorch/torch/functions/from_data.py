@@ -319,13 +319,19 @@ def tensor(
 ) -> EngineTensor:
     """A new tensor holding a copy of numbers, nested lists or an array."""
     chosen = None if dtype is None else as_dtype(dtype, "tensor")
+    return _copied(data, chosen, device, requires_grad, pin_memory, "torch.tensor")
+
+
+def _copied(
+    data: Any, chosen: Any, device: Any, requires_grad: bool, pin_memory: bool, name: str
+) -> EngineTensor:
+    """:func:`tensor` for a type that is one of ours; ``name`` is what the user called."""
     plain = data.__class__ in _PLAIN_DATA
     if not plain and isinstance(data, EngineTensor):
-
         warn_caller(
             "To copy construct from a tensor, it is recommended to use sourceTensor.detach()."
             "clone() or sourceTensor.detach().clone().requires_grad_(True), rather than "
-            "torch.tensor(sourceTensor).",
+            f"{name}(sourceTensor).",
         )
         made = data.detach().clone()
         if chosen is not None:
@@ -556,9 +562,6 @@ def new_tensor(
     self: Any, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Any:
     """A copy of ``data``, in the tensor's type and on its device unless given."""
-    return tensor(
-        data,
-        dtype=self.aval.dtype if dtype is None else as_dtype(dtype, "new_tensor"),
-        device=self.aval.device if device is None else device,
-        requires_grad=requires_grad,
-    )
+    chosen = self.aval.dtype if dtype is None else as_dtype(dtype, "new_tensor")
+    place = self.aval.device if device is None else device
+    return _copied(data, chosen, place, requires_grad, False, "tensor.new_tensor")

@@ -1,7 +1,10 @@
 """What is left out of numba's work for kernels changes nothing for them, nor for numba."""
 
 import itertools
+import logging
 import operator
+import warnings
+from pathlib import Path
 from typing import Any
 
 import numba
@@ -11,15 +14,19 @@ from numba import types
 from numba.core import errors, postproc
 from numba.core.registry import cpu_target
 
-from mindtorch.kernels.codegen import numba_shortcuts
+from mindtorch.kernels.codegen import jit, numba_shortcuts
 from mindtorch.kernels.codegen.jit import entry_point, kernel
 
 KINDS = (types.int64, types.uint8, types.float32, types.float64, types.boolean,
          types.literal(3))  # fmt: skip
 
 
-def _usual() -> tuple[Any, Any]:
-    return postproc.PostProcessor.run, types.Function.get_call_type
+def _usual() -> tuple[Any, ...]:
+    return (
+        postproc.PostProcessor.run,
+        types.Function.get_call_type,
+        errors.WarningsFixer.catch_warnings,  # type: ignore[attr-defined]
+    )
 
 
 def test_numba_is_as_before_when_a_kernel_is_compiled_or_cannot_be() -> None:
@@ -40,6 +47,27 @@ def test_numba_is_as_before_when_a_kernel_is_compiled_or_cannot_be() -> None:
     with pytest.raises(errors.TypingError):
         entry_point(wrong, "void(int64[::1])")
     assert _usual() == before and during[0] != before
+
+
+def test_a_script_is_told_nothing_anew_when_a_kernel_is_compiled(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Neither numba's bytecodes, where it logs everything, nor its own warnings a second time."""
+    monkeypatch.setattr(jit, "_directories", (tmp_path,))  # it is compiled, not loaded
+
+    @kernel
+    def halved(x: float) -> float:
+        return x / 2
+
+    registry: dict[Any, Any] = {}
+    with warnings.catch_warnings(record=True) as told, caplog.at_level(logging.DEBUG):
+        warnings.simplefilter("default")
+        for call in (lambda: None, lambda: entry_point(halved, "float64(float64)")):
+            call()
+            warnings.warn_explicit("once", UserWarning, "script.py", 1, registry=registry)
+    assert [str(each.message) for each in told] == ["once"]
+    assert not [record for record in caplog.records if record.name.startswith("numba")]
+    assert logging.getLogger("numba").level == logging.NOTSET
 
 
 def test_operators_have_the_signatures_that_numba_finds() -> None:

@@ -133,6 +133,7 @@ def test_switches_of_torchscript_answer_what_they_were() -> None:
     assert _C._jit_set_profiling_executor(False) is True
     assert _C._jit_set_profiling_executor(True) is False
     assert _C._get_default_device() == torch._C._get_default_device()
+    assert _C._is_tracing() is torch._C._is_tracing()
 
 
 METHOD = """
