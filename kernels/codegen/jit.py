@@ -63,7 +63,7 @@ class Statistics:
 
 
 statistics = Statistics()
-_FORMAT = 3  # of the files; 1 had symbols that were not unique, 2 slower calls
+_FORMAT = 4  # of the files; 1 had symbols that were not unique, 2 and 3 slower calls
 
 
 def cache_root() -> Path:

@@ -17,6 +17,7 @@ import llvmlite.binding
 from numba.core import registry
 
 from .numba_pipeline import Compiler, Library
+from .numba_shortcuts import Overloads
 
 
 class LinkedLibrary(Library):
@@ -59,19 +60,12 @@ class _Compiler(Compiler):
         return super().define_pipelines()
 
 
-class Linked(registry.CPUDispatcher):
-    """A function as other kernels see it. It cannot be called from Python."""
+class LinkedOverload(registry.CPUDispatcher):
+    """A function of numba's own as kernels see it. It cannot be called from Python."""
 
     def __init__(self, function: Any, options: dict[str, Any]) -> None:
-        settings = {**options, "no_cpython_wrapper": True}
+        settings = {**options, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
         super().__init__(function, targetoptions=settings, pipeline_class=_Compiler)
-
-    def compile(self, sig: Any) -> Any:
-        """The intermediate code for a signature: from the cache, or compiled now."""
-        try:
-            return super().compile(sig)
-        finally:
-            self._cache.release()
 
     def add_overload(self, result: Any) -> None:
         if result.entry_point is None:  # compiled just now
@@ -80,6 +74,20 @@ class Linked(registry.CPUDispatcher):
             result = result._replace(entry_point=key())
             target.insert_user_function(result.entry_point, result.fndesc, [result.library])
         self.overloads[tuple(result.signature.args)] = result
+
+
+class Linked(LinkedOverload):
+    """A function as other kernels see it, whose code is kept in the cache."""
+
+    def compile(self, sig: Any) -> Any:
+        """The intermediate code for a signature: from the cache, or compiled now."""
+        try:
+            return super().compile(sig)
+        finally:
+            self._cache.release()
+
+
+Overloads.dispatcher = LinkedOverload
 
 
 def key() -> object:

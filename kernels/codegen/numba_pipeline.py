@@ -12,27 +12,16 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from llvmlite import ir
-from numba.core import (
-    callwrapper,
-    codegen,
-    compiler,
-    compiler_lock,
-    funcdesc,
-    ir_utils,
-    lowering,
-    types,
-)
+from numba.core import codegen, compiler, compiler_lock, funcdesc, ir_utils, types
 from numba.core import compiler_machinery as machinery
 from numba.core import typed_passes as typed
 from numba.core import untyped_passes as untyped
 from numba.core.postproc import PostProcessor
 
 from ..support.fork_safe_lock import lock
+from .numba_lowering import Lower, owns_arrays
 from .numba_shortcuts import shortcuts
 from .target import machine
-
-_SIMPLE = (types.Integer, types.Float, types.Boolean, types.NoneType)
 
 
 class _Pauses:
@@ -120,107 +109,13 @@ class Library(codegen.JITCodeLibrary):
                 passes.run(function, builder)
 
 
-class _Call(callwrapper.PyCallWrapper):
-    """The function that Python calls. Its result is a number or nothing."""
-
-    def build_wrapper(self, api: Any, builder: Any, closure: Any, args: Any, kws: Any) -> None:
-        kinds = self.fndesc.argtypes
-        objects = [api.alloca_obj() for _ in kinds]
-        count = len(kinds)
-        given = api.unpack_tuple(args, self.fndesc.qualname, count, count, *objects)
-        failed = builder.append_basic_block("failed")
-        self._go_on(builder, builder.icmp_unsigned("!=", given, given.type(0)), failed)
-        values, wrong = self._arguments(api, builder, objects, failed)
-        if wrong:
-            for each in wrong[1:]:
-                wrong[0] = builder.or_(wrong[0], each)
-            with builder.if_then(wrong[0], likely=False):
-                api.err_set_string("PyExc_TypeError", "an argument of a kernel is no such array")
-                builder.branch(failed)
-        state = api.save_thread() if self.release_gil else None
-        convention = self.context.call_conv
-        status, result = convention.call_function(
-            builder, self.func, self.fndesc.restype, kinds, values, attrs=("noinline",)
-        )
-        if state is not None:
-            api.restore_thread(state)
-        with builder.if_then(status.is_ok, likely=True):
-            with builder.if_then(status.is_none):
-                api.return_none()
-            builder.ret(api.from_native_return(self.fndesc.restype, result, None))
-        convention.raise_error(builder, api, status)
-        builder.branch(failed)
-        builder.position_at_end(failed)
-        builder.ret(api.get_null_object())
-
-    def _arguments(self, api: Any, builder: Any, objects: Any, failed: Any) -> Any:
-        """The native arguments, and for each array whether it is none of its type."""
-        values, wrong, numbers = [], [], False
-        for place, kind in zip(objects, self.fndesc.argtypes, strict=True):
-            item = builder.load(place)
-            if isinstance(kind, types.Array):
-                value, error = self._array(api, builder, item, kind)
-                wrong.append(error)
-            elif kind == types.int64:
-                whole = api.number_long(item)  # numpy's truth values are no indices
-                none = builder.icmp_unsigned("==", whole, whole.type(None))
-                value = api.long_as_longlong(builder.select(none, item, whole))
-                api.decref(whole)
-                numbers = True
-            elif kind == types.float64:
-                value = api.float_as_double(item)
-                numbers = True
-            else:
-                native = api.to_native_value(kind, item)
-                value = native.value
-                self._go_on(builder, builder.not_(native.is_error), failed)
-            values.append(value)
-        if numbers:
-            error = api.err_occurred()
-            self._go_on(builder, builder.icmp_unsigned("==", error, error.type(None)), failed)
-        return values, wrong
-
-    def _array(self, api: Any, builder: Any, item: Any, kind: Any) -> Any:
-        """An array as the kernel sees it, lent: nothing counts that the kernel refers to it."""
-        array = self.context.make_array(kind)(self.context, builder)
-        adapt = ir.FunctionType(ir.IntType(32), [api.pyobj, api.voidptr])
-        function = api._get_function(adapt, name="numba_adapt_ndarray")
-        error = builder.call(function, (item, builder.bitcast(array._getpointer(), api.voidptr)))
-        size = self.context.get_abi_sizeof(self.context.get_data_type(kind.dtype))
-        bad = builder.icmp_unsigned("!=", error, error.type(0))
-        other = builder.icmp_unsigned("!=", array.itemsize, array.itemsize.type(size))
-        return array._getvalue(), builder.or_(bad, other)
-
-    @staticmethod
-    def _go_on(builder: Any, good: Any, failed: Any) -> None:
-        following = builder.append_basic_block()
-        builder.cbranch(good, following, failed)
-        builder.position_at_end(following)
-
-
-class _Lower(lowering.Lower):
-    """From numba's intermediate code to LLVM's."""
-
-    def create_cpython_wrapper(self, release_gil: bool = False) -> None:
-        if self.genlower or not isinstance(self.fndesc.restype, _SIMPLE):
-            super().create_cpython_wrapper(release_gil)
-            return
-        module = self.context.create_module("wrapper")
-        kind = self.context.call_conv.get_function_type(self.fndesc.restype, self.fndesc.argtypes)
-        callee = ir.Function(module, kind, self.fndesc.llvm_func_name)
-        _Call(
-            self.context, module, callee, self.fndesc, self.env, self.call_helper, release_gil
-        ).build()
-        self.library.add_ir_module(module)
-
-
 @machinery.register_pass(mutates_CFG=True, analysis_only=False)
 class _Lowering(typed.BaseNativeLowering):
     _name: Any = "mindtorch_lowering"
 
     @property
     def lowering_class(self) -> Any:
-        return _Lower
+        return Lower
 
 
 _CLOSURES = frozenset({"make_function", "build_list"})
@@ -260,6 +155,19 @@ class _JoinArrays(typed.NopythonRewrites):
         return False
 
 
+@machinery.register_pass(mutates_CFG=True, analysis_only=False)
+class _Legalize(typed.IRLegalization):
+    """Where variables end: their arrays are let go of there, if the function has any of its own."""
+
+    _name: Any = "mindtorch_legalize"
+
+    def run_pass(self, state: Any) -> bool:
+        if owns_arrays(state):
+            return bool(super().run_pass(state))
+        state.targetctx.enable_nrt = False
+        return False
+
+
 # numba follows variables anew after each pass; the passes after these do read it
 _FOLLOWED = {untyped.ReconstructSSA}
 _PASSES: tuple[Any, ...] = (
@@ -284,7 +192,7 @@ _PASSES: tuple[Any, ...] = (
     typed.InlineOverloads,
     _JoinArrays,
     typed.NoPythonSupportedFeatureValidation,
-    typed.IRLegalization,
+    _Legalize,
     _Lowering,
     typed.NoPythonBackend,
 )

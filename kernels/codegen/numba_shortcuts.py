@@ -8,21 +8,16 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import operator
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from numba.core import errors, postproc, transforms, types
+from numba.core import decorators, errors, postproc, transforms, types
+from numba.core.typing.templates import _OverloadFunctionTemplate as Overload
 
-_OPERATORS = frozenset(
-    getattr(operator, name)
-    for name in (
-        "add sub mul truediv floordiv mod lt le gt ge eq ne and_ or_ xor lshift rshift neg "
-        "iadd isub imul ifloordiv imod ilshift irshift"
-    ).split()
-)
-_NUMBERS = (types.Number, types.Boolean, types.IntegerLiteral)
+from .numba_lowering import NUMBERS, OPERATORS
+
 _follow, _typed = postproc.PostProcessor.run, types.Function.get_call_type
+_decorate = Overload._get_jit_decorator
 _signatures: dict[Any, Any] = {}
 
 
@@ -39,7 +34,7 @@ def _follow_last(self: Any, emit_dels: bool = False, extend_lifetimes: bool = Fa
 
 def _remembered(self: Any, context: Any, args: Any, kws: Any) -> Any:
     """The signature of an operator on numbers, for which numba tries some twenty templates."""
-    if kws or self.typing_key not in _OPERATORS or not all(isinstance(a, _NUMBERS) for a in args):
+    if kws or self.typing_key not in OPERATORS or not all(isinstance(a, NUMBERS) for a in args):
         return _typed(self, context, args, kws)
     asked = (self, context, tuple(args))
     found = _signatures.get(asked)
@@ -54,6 +49,32 @@ def _as_they_come(self: Any, filename: Any = None, lineno: Any = None) -> Any:
     return contextlib.nullcontext()
 
 
+class Overloads:
+    """What compiles numba's own functions in Python (``np.empty``, ``max``) that kernels call.
+
+    Attributes:
+        dispatcher: makes a dispatcher of a function and numba's options for it. numba makes machine
+            code of each; a kernel needs the code to link.
+    """
+
+    dispatcher: Callable[[Any, dict[str, Any]], Any] | None = None
+
+
+def _decorator(self: Any) -> Any:
+    usual, make = _decorate(self), Overloads.dispatcher
+    if usual is not decorators.jit or make is None or not self._inline.is_never_inline:
+        return usual
+    return lambda **options: lambda function: make(function, options)
+
+
+_SHORTER: tuple[tuple[Any, str, Any], ...] = (
+    (postproc.PostProcessor, "run", _follow_last),
+    (types.Function, "get_call_type", _remembered),
+    (Overload, "_get_jit_decorator", _decorator),
+    (errors.WarningsFixer, "catch_warnings", _as_they_come),
+)
+
+
 @contextlib.contextmanager
 def shortcuts() -> Iterator[None]:
     """They are in force meanwhile, and a script that logs everything is not told each bytecode that
@@ -63,11 +84,7 @@ def shortcuts() -> Iterator[None]:
         if log.level == logging.NOTSET:
             log.setLevel(logging.INFO)
             stack.callback(log.setLevel, logging.NOTSET)
-        for owner, name, ours in (
-            (postproc.PostProcessor, "run", _follow_last),
-            (types.Function, "get_call_type", _remembered),
-            (errors.WarningsFixer, "catch_warnings", _as_they_come),
-        ):
+        for owner, name, ours in _SHORTER:
             stack.callback(setattr, owner, name, getattr(owner, name))
             setattr(owner, name, ours)
         yield

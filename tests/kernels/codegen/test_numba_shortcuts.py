@@ -110,3 +110,12 @@ def test_functions_of_generators_and_overloads_compile() -> None:
         return total
 
     assert added(4) == 14
+
+    def largest(n: int) -> float:
+        found = np.empty(n, np.float32)
+        for i in range(n):
+            found[i] = max(i, 2)
+        return found.sum()
+
+    for each in (kernel(largest), numba.njit(largest), numba.njit(nogil=True)(largest)):
+        assert each(5) == 2 + 2 + 2 + 3 + 4
