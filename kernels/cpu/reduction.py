@@ -26,8 +26,10 @@ from mindtorch.kernels.codegen.typed_scalar import arithmetic_type
 from . import cascade_sum, float_bits
 from .elementwise import Layouts, carrier, strided
 from .strided_copy import ordered
+from .thread_pool import get_num_threads, parallel_for
 
 _LANES = 64
+_PARALLEL_SIZE = 1 << 18
 BLOCK = 256  # terms that are added in their own type
 _COMBINE = {
     "sum": "a + x",
@@ -61,16 +63,65 @@ def plan(
     kind, a, r, b = picture
     run = _kernel(name, kind, x.dtype, out.dtype)
 
-    def fold(target: Any, source: Any) -> None:
-        run(target, source, a, r, b)
+    def fold_alone(target: Any, source: Any) -> None:
+        run(target, source, a, r, b, b)
 
+    divided = _divided(name, kind, run, out.dtype, a, r, b)
+    fold = divided or fold_alone
     if not copied:
-        return bound(fold, run, a, r, b)
+        return divided or bound(fold, run, a, r, b, b)
 
     def fold_copy(target: Any, source: Any) -> None:
         fold(target, ordered(strided(source, x)).reshape(-1))
 
     return fold_copy
+
+
+def _divided(
+    name: str, kind: str, run: Any, out_type: Any, a: int, r: int, b: int
+) -> Callable[..., None] | None:
+    """The fold over the threads, each result by one of them; None where that gains nothing. One
+    result is made of several where their order is all one."""
+    size = a * r * b
+    if size < _PARALLEL_SIZE or r < 2 or kind == "planes":
+        return None
+
+    def groups(target: Any, source: Any) -> None:
+        def part(first: int, last: int) -> None:
+            results = target[first * b : last * b]
+            run(results, source[first * r * b : last * r * b], last - first, r, b, b)
+
+        parallel_for(a, part, 1 + a * _PARALLEL_SIZE // (2 * size))
+
+    def columns(target: Any, source: Any) -> None:
+        def part(first: int, last: int) -> None:
+            run(target[first:last], source[first:], 1, r, last - first, b)
+
+        parallel_for(b, part, _LANES)
+
+    def whole(target: Any, source: Any) -> None:
+        pieces = get_num_threads()
+        if pieces == 1:
+            run(target, source, 1, r, 1, 1)
+            return
+        parts = np.empty(pieces, out_type)
+
+        def part(first: int, last: int) -> None:
+            for i in range(first, last):
+                row = source[i * r // pieces : (i + 1) * r // pieces]
+                run(parts[i : i + 1], row, 1, row.size, 1, 1)
+
+        parallel_for(pieces, part)
+        again(target, parts, 1, pieces, 1, 1)
+
+    if a > 1:
+        return groups
+    if kind == "columns":
+        return columns
+    if name not in ("amax", "amin", "any", "all"):
+        return None
+    again = _kernel(name, kind, out_type, out_type)
+    return whole
 
 
 def _memory_order(x: Any, axis: tuple[int, ...]) -> tuple[list[tuple[int, bool]], bool]:
@@ -124,7 +175,7 @@ def _copying_plan(name: str, out: Any, x: Any, axis: tuple[int, ...]) -> Callabl
 
     def fold(target: Any, source: Any) -> None:
         moved = ordered(strided(source, x).transpose(order)).reshape(-1)
-        run(target, moved, rows, count, 1)
+        run(target, moved, rows, count, 1, 1)
 
     return fold
 
@@ -181,7 +232,7 @@ def _generate(name: str, kind: str, dtype: Any, out_dtype: Any) -> Any:
     adding = accumulator.kind == "f" and name in (*_SUMS, "prod")
     flags = {"reassoc", "contract"} if adding else False
     dispatcher = from_source(source, "fold", space, fastmath=flags)
-    signature = f"void({carrier(out_dtype)}[::1], {carrier(dtype)}[::1], int64, int64, int64)"
+    signature = f"void({carrier(out_dtype)}[::1], {carrier(dtype)}[::1]{', int64' * 4})"
     return entry_point(dispatcher, signature)
 
 
@@ -241,7 +292,7 @@ for j in range(whole * LANES, n):
 
 def _rows(row: str, raw: str, combine: str, identity: str, written: str) -> str:
     return (
-        "def fold(out, source, a_, r_, b_):\n"
+        "def fold(out, source, a_, r_, b_, pitch):\n"
         f"    identity = {identity}\n    lanes = np.empty(LANES, _A)\n    n = r_\n"
         "    for k in range(a_):\n        total = identity\n"
         "        row = source[k * n : k * n + n]\n"
@@ -252,7 +303,7 @@ def _rows(row: str, raw: str, combine: str, identity: str, written: str) -> str:
 
 def _planes(row: str, raw: str, combine: str, identity: str, written: str) -> str:
     return (
-        "def fold(out, source, planes, kept, n):\n"
+        "def fold(out, source, planes, kept, n, pitch):\n"
         f"    identity = {identity}\n    lanes = np.empty(LANES, _A)\n"
         "    for k in range(kept):\n        total = identity\n        for p in range(planes):\n"
         "            first = (p * kept + k) * n\n            row = source[first : first + n]\n"
@@ -264,10 +315,10 @@ def _planes(row: str, raw: str, combine: str, identity: str, written: str) -> st
 def _columns(row: str, raw: str, combine: str, identity: str, written: str) -> str:
     value = raw.format("row[i]")
     return (
-        "def fold(out, source, outer, folded, n):\n"
+        "def fold(out, source, outer, folded, n, pitch):\n"
         f"    identity = {identity}\n    held = np.empty(n, _A)\n"
         "    for k in range(outer):\n        for i in range(n):\n            held[i] = identity\n"
-        "        for r in range(folded):\n            first = (k * folded + r) * n\n"
+        "        for r in range(folded):\n            first = (k * folded + r) * pitch\n"
         "            row = source[first : first + n]\n            for i in range(n):\n"
         f"                x = {value}\n                a = held[i]\n"
         f"                held[i] = {combine}\n"
