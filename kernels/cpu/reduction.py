@@ -1,7 +1,7 @@
 """Folds over axes: sum, mean, prod, amax, amin, any, all, norms of first and second order.
 
 Axes that lie together in memory are merged, kept and folded ones apart. What is left is one of
-three pictures, K kept and R folded, the last axis contiguous:
+three pictures, K kept and R folded, the last axis contiguous, rows with or without room between:
 
     rows      [K, R]      each row is folded by lanes, then the lanes
     columns   [K, R, K]   rows are folded into a row of accumulators
@@ -58,11 +58,11 @@ def plan(
         return _complex_plan(name, out, x, axis)
     if name in ("sum", "mean") and arithmetic_type(x.dtype).kind == "f" and out.dtype == x.dtype:
         return cascade_sum.plan(name, out, x, axis)
-    axes, kept = _memory_order(x, axis)
-    picture = _picture(axes)
-    if picture is None:
+    axes, kept = memory_order(x, axis)
+    found = picture(axes)
+    if found is None:
         return _copying_plan(name, out, x, axis)
-    fold = _folding(name, x.dtype, out.dtype, *picture)
+    fold = _folding(name, x.dtype, out.dtype, *found)
     if kept == sorted(kept):
         return fold
     return _in_order(fold, out.dtype, [x.shape[i] for i in kept], kept)
@@ -148,7 +148,7 @@ def _divided(
     return whole
 
 
-def _memory_order(x: Any, axis: tuple[int, ...]) -> tuple[list[tuple[int, bool, int]], list[int]]:
+def memory_order(x: Any, axis: tuple[int, ...]) -> tuple[list[tuple[int, bool, int]], list[int]]:
     """Merged (length, folded, stride) in the order of memory; the kept axes in that order."""
     axes = [i for i, n in enumerate(x.shape) if n != 1]
     axes.sort(key=lambda i: (-x.strides[i], i))
@@ -162,7 +162,7 @@ def _memory_order(x: Any, axis: tuple[int, ...]) -> tuple[list[tuple[int, bool, 
     return merged, [i for i in axes if i not in axis]
 
 
-def _picture(axes: list[tuple[int, bool, int]]) -> tuple[str, int, int, int, int] | None:
+def picture(axes: list[tuple[int, bool, int]]) -> tuple[str, int, int, int, int] | None:
     """The kind, its lengths, and how far rows are apart; None where a copy must come first."""
     folded = "".join("R" if f else "K" for _, f, _ in axes)
     n, strides = [each[0] for each in axes], [each[2] for each in axes]
@@ -189,13 +189,13 @@ def _copying_plan(name: str, out: Any, x: Any, axis: tuple[int, ...]) -> Callabl
     """Copy first, to C order or, where that is no picture either, with the kept axes in front."""
     order = tuple(range(len(x.shape)))
     dense = Operand(x.shape, result_strides(x.shape, ()), x.dtype)
-    picture = _picture(_memory_order(dense, axis)[0])
-    if picture is None:
+    found = picture(memory_order(dense, axis)[0])
+    if found is None:
         kept = [i for i in order if i not in axis]
         order = (*kept, *axis)
         count = math.prod(x.shape[i] for i in axis)
-        picture = "rows", math.prod(x.shape[i] for i in kept), count, 1, count
-    run = _folding(name, x.dtype, out.dtype, *picture)
+        found = "rows", math.prod(x.shape[i] for i in kept), count, 1, count
+    run = _folding(name, x.dtype, out.dtype, *found)
 
     def fold(target: Any, source: Any) -> None:
         run(target, ordered(strided(source, x).transpose(order)).reshape(-1))

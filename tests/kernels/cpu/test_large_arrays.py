@@ -118,6 +118,25 @@ def test_short_sums_at_places_are_rounded_where_pytorchs_are(kind: str) -> None:
         np.testing.assert_array_equal(ours, theirs)
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_folds_and_orders_of_any_layout_are_pytorchs(layout: str) -> None:
+    """Rows with room between them, and results that memory has in another order."""
+    whole = np.random.default_rng(5).permutation(17 * 75 * 70).reshape(17, 75, 70)
+    array = LAYOUTS[layout](whole.astype(np.float32))
+    results = []
+    for space in (torch, real):
+        x = space.from_numpy(whole.astype(np.float32)).as_strided(
+            array.shape, [abs(s) // 4 for s in array.strides]
+        )
+        found = [x.amax(axes) for axes in (0, 1, 2, (0, 2), (0, 1, 2))]
+        found += [(x.double() / 9e4 + 0.5).prod(1), space.any(x > 89000, 2), *x.topk(3, 1), *x.topk(2, 0)]
+        found += [x.double().std(1), (x > 80000).nonzero(), *space.where(x > 80000)]
+        results.append([each.numpy() for each in found])
+    for ours, theirs in zip(*results, strict=True):
+        assert ours.shape == theirs.shape
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+
+
 def both(function: Any, *arrays: Any) -> list[tuple[Any, Any]]:
     """The result and the gradients for ``arrays``, of ours and PyTorch's."""
     sides = []
