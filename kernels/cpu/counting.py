@@ -168,12 +168,45 @@ def among(x: Any, known: Any) -> Any:
     return found
 
 
+@kernel
+def _coordinates(out: Any, x: Any, shape: Any, count: int) -> None:
+    """Axis by axis, ``count`` numbers each: the outer ones are the same along a row."""
+    n, last, k = shape[-1], (shape.size - 1) * count, 0
+    for row in range(x.size // n):
+        first = k
+        for j in range(n):
+            if k == count:
+                break
+            out[last + k] = j  # written again where this is not one of them: no branch to guess
+            k += x[row * n + j]
+        left = row
+        for axis in range(shape.size - 2, -1, -1):
+            at = left % shape[axis]
+            left //= shape[axis]
+            for i in range(axis * count + first, axis * count + k):
+                out[i] = at
+        if k == count:
+            return
+
+
+def coordinates(x: Any) -> Any:
+    """Where elements of a bool array of some axes are True: those of the first axis, of the
+    second and so on, in one row."""
+    count = int(np.count_nonzero(x))
+    out = np.empty(x.ndim * count, np.int64)
+    if count:
+        places = flat(x).view(np.uint8)
+        _loop("coordinates", places.dtype)(out, places, np.array(x.shape, np.int64), count)
+    return out
+
+
 _LOOPS: dict[str, tuple[Any, str]] = {
     "extremes": (_extremes, "void({0}[::1], {0}[::1])"),
     "occurrences": (_occurrences, "void(int64[::1], {0}[::1], int64)"),
     "in_bins": (_in_bins, "void(int64[::1], {0}[::1], {0}, {0}, {0}, int64)"),
     "between": (_between, "void(int64[::1], {0}[::1], {0}[::1])"),
     "runs": (_runs, "int64(int64[::1], {0}[::1], {0}[::1])"),
+    "coordinates": (_coordinates, "void(int64[::1], {0}[::1], int64[::1], int64)"),
     "among": (_among, "void(boolean[::1], {0}[::1], {0}[::1])"),
 }
 

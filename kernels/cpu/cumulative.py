@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from mindtorch.kernels.codegen.jit import entry_point, kernel
+from mindtorch.kernels.codegen.typed_scalar import arithmetic_type
 
 from . import norm_order, reduction, softmax, strided_copy, variance
 from .cat_flip_roll_pad import dense, picture
@@ -431,7 +432,7 @@ def vector_norm(out: Any, x: Any, *, order: float, axis: Any, keepdims: bool) ->
 
 def _norm_plan(out: Any, ins: Any, *, order: float, axis: Any, keepdims: bool) -> Any:
     name = {1.0: "norm1", 2.0: "norm2"}.get(order)
-    if name is None or ins[0].dtype not in (np.float32, np.float64):
+    if name is None or arithmetic_type(ins[0].dtype).kind != "f" or out[0].dtype != ins[0].dtype:
         return None
     if order == 2:
         run = norm_order.plan(out[0], ins[0], axis)
@@ -453,7 +454,11 @@ def logsumexp(out: Any, x: Any, *, axis: Any, keepdims: bool) -> None:
     x = _wide(x)
 
     def rounded(values: Any) -> Any:
-        return values if short is None else widened(values.astype(short))
+        if short is None:
+            return values
+        kept = np.empty(values.shape, short)
+        narrow(kept, values)
+        return widened(kept)
 
     if not x.size:
         out[...] = -np.inf

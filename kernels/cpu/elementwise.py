@@ -149,7 +149,8 @@ def fused_plan(
     modes = "".join(_mode(s[-1]) for s in strides)
     outs = len(out_layouts)
     if "v" in modes[outs:] and _worth_a_copy(steps, lengths, strides, outs):
-        return _on_copies(steps, results, out_layouts, in_layouts, modes)
+        in_pieces = _in_pieces(steps, results, out_layouts, in_layouts)
+        return in_pieces or _on_copies(steps, results, out_layouts, in_layouts, modes)
     types = tuple(x.dtype for x in (*out_layouts, *in_layouts))
     if len(lengths) == 1 and "v" not in modes:
         run: Callable[..., None] = _kernel(steps, results, types, modes, flat=True)
@@ -157,10 +158,18 @@ def fused_plan(
     walk = _kernel(steps, results, types, modes, flat=False)
     geometry = np.array([lengths, *strides], np.int64)
 
-    def run_strided(*arrays: Any) -> None:
-        walk(*arrays, geometry)
+    outer, smallest = math.prod(lengths[:-1]), 1 + _PARALLEL_SIZE // (2 * lengths[-1])
 
-    return run_strided
+    def run_strided(*arrays: Any) -> None:
+        walk(*arrays, geometry, 0, outer)
+
+    def run_parallel(*arrays: Any) -> None:
+        def part(first: int, last: int) -> None:
+            walk(*arrays, geometry, first, last)
+
+        thread_pool.parallel_for(outer, part, smallest)
+
+    return run_strided if outer < 2 * smallest else run_parallel
 
 
 _COPIED_FROM = 2048
@@ -178,6 +187,47 @@ def _worth_a_copy(
     if len(lengths) > 1 and max(apart) >= _FAR:
         return True
     return not all(1 <= facts_of(step.function).light <= len(apart) for step in steps)
+
+
+_PIECE = 65536  # elements whose copies stay in the cache
+
+
+def _in_pieces(
+    steps: Steps, results: tuple[int, ...], out_layouts: Layouts, in_layouts: Layouts
+) -> Callable[..., None] | None:
+    """The loop over one range after another of the result's outermost axis; None for few
+    elements."""
+    shape, outer = out_layouts[0].shape, out_layouts[0].strides
+    if math.prod(shape) < 2 * _PIECE:
+        return None
+    axis = max((i for i, n in enumerate(shape) if n > 1), key=lambda i: outer[i])
+    count = shape[axis]
+    step = max(1, _PIECE * count // math.prod(shape))
+    layouts = [(x.strides, x.dtype) for x in out_layouts]
+    layouts += [(broadcast_strides(x, shape), x.dtype) for x in in_layouts]
+
+    def planned(length: int) -> tuple[Callable[..., None], list[int]]:
+        part = (*shape[:axis], length, *shape[axis + 1 :])
+        operands = [Operand(part, strides, dtype) for strides, dtype in layouts]
+        outs = len(out_layouts)
+        run = fused_plan(steps, results, tuple(operands[:outs]), tuple(operands[outs:]))
+        return run, [
+            1 + sum([(n - 1) * s for n, s in zip(part, x.strides, strict=True)]) for x in operands
+        ]
+
+    plans = {n: planned(n) for n in {step, count % step or step}}
+    ahead = [strides[axis] for strides, _ in layouts]
+
+    def run_pieces(*arrays: Any) -> None:
+        def part(first: int, last: int) -> None:
+            for start in range(first * step, min(last * step, count), step):
+                run, sizes = plans[min(step, count - start)]
+                places = [(x, start * s, n) for x, s, n in zip(arrays, ahead, sizes, strict=True)]
+                run(*[x[at : at + n] for x, at, n in places])
+
+        thread_pool.parallel_for(-(-count // step), part)
+
+    return run_pieces
 
 
 def _on_copies(
@@ -267,7 +317,7 @@ def _generate(
         source = _flat_source(targets, names, hoisted, inner)
     else:
         source = _walking_source(targets, names, hoisted, inner, modes)
-        signature.append("int64[:,::1]")
+        signature.append("int64[:,::1], int64, int64")
     # in place, an element's inputs are read before it is written, if it is the only result
     dispatcher = from_source(source, "loop", space, **({"noalias": True} if outs == 1 else {}))
     return entry_point(dispatcher, f"void({', '.join(signature)})")
@@ -295,12 +345,11 @@ def _walking_source(
     operands = [*targets, *names]
     given = [f"{x}_" for x in operands]
     places = [*[f"s{x}" for x in targets], *[f"s{i}" for i in range(len(names))]]
-    source = f"def loop({', '.join(given)}, geometry):\n"
-    source += "    last = geometry.shape[1] - 1\n    n = geometry[0, last]\n    outer = 1\n"
-    source += "    for k in range(last):\n        outer *= geometry[0, k]\n"
+    source = f"def loop({', '.join(given)}, geometry, begin, end):\n"
+    source += "    last = geometry.shape[1] - 1\n    n = geometry[0, last]\n"
     for row, place in enumerate(places):
         source += f"    {place} = geometry[{row + 1}, last]\n"
-    source += "    for o in range(outer):\n        left = o\n"
+    source += "    for o in range(begin, end):\n        left = o\n"
     source += indented([f"p_{x} = 0" for x in operands], 2)
     source += "        for k in range(last - 1, -1, -1):\n"
     source += "            at = left % geometry[0, k]\n            left = left // geometry[0, k]\n"

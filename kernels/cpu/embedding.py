@@ -16,22 +16,15 @@ from mindtorch.kernels.codegen.jit import entry_point, kernel
 
 from . import simd
 from .cat_flip_roll_pad import dense
+from .gather_scatter_axis import selecting
 from .masked_vectors import MaskedVectors
 from .product_tile import address_of
 from .simd import long_of
+from .strided_copy import WORDS
 from .thread_pool import parallel_for
 from .via_float32 import flat, in_float32
 
 _SERIAL = 65536  # elements of bags that one thread adds sooner than two
-
-
-@kernel
-def _gather(out: Any, weight: Any, indices: Any, n: int) -> None:
-    for i in range(indices.size):
-        source = weight[indices[i] * n : (indices[i] + 1) * n]
-        target = out[i * n : (i + 1) * n]
-        for j in range(n):
-            target[j] = source[j]
 
 
 @kernel
@@ -56,12 +49,12 @@ def check_bounds(indices: Any, rows: int) -> None:
 def gather_rows(out: Any, weight: Any, indices: Any, **params: Any) -> None:
     """``out[i] = weight[indices[i]]``; the indices must lie in range."""
     check_bounds(indices, weight.shape[0])
-    n = weight.size // max(weight.shape[0], 1)
-    target, table = out.reshape(-1), flat(weight)
-    if target.dtype.kind not in "fiu" or target.dtype.itemsize == 2:
+    rows, word = weight.shape[0], WORDS.get(weight.dtype.itemsize)
+    if word is None or not rows:  # complex128, or no place is read
         out[...] = weight[indices]
         return
-    _gather(target, table, flat(indices), n)
+    gather = selecting(word, 1, rows, indices.size, weight.size // rows)
+    gather(out.reshape(-1).view(word), flat(weight).view(word), flat(indices))
 
 
 @in_float32
@@ -88,35 +81,33 @@ def _outside(indices: Any, rows: int) -> int:
     return count
 
 
-def _rows_type(table: Any, rows: Any, indices: Any) -> str | None:
-    """numba's name for the type of a table and of rows of it in C order; else None."""
-    kind = table.dtype
-    fits = rows.dtype == kind and kind in (np.float32, np.float64) and indices.dtype == np.int64
-    return kind.name if fits and all(dense(x) for x in (table, rows, indices)) else None
+def _in_rows(table: Any, rows: Any, indices: Any) -> bool:
+    """Whether a table and rows of it lie in C order, and are of one type."""
+    fits = rows.dtype == table.dtype and indices.dtype == np.int64
+    return fits and all(dense(x) for x in (table, rows, indices))
 
 
 def _gather_plan(outs: Any, ins: Any, **params: Any) -> Any:
     (out,), (weight, indices) = outs, ins
-    name, rows = _rows_type(weight, out, indices), weight.shape[0]
-    if name is None or not rows:
+    word, rows = WORDS.get(weight.dtype.itemsize), weight.shape[0]
+    if word is None or not rows or not _in_rows(weight, out, indices):
         return None
     outside = entry_point(_outside, "int64(int64[::1], int64)")
-    gather = entry_point(_gather, f"void({name}[::1], {name}[::1], int64[::1], int64)")
-    n = math.prod(weight.shape[1:])
+    gather = selecting(word, 1, rows, math.prod(indices.shape), math.prod(weight.shape[1:]))
 
     def run(out: Any, weight: Any, indices: Any) -> None:
         if outside(indices, rows):
             check_bounds(indices, rows)
-        gather(out, weight, indices, n)
+        gather(out, weight, indices)
 
     return run
 
 
 def _scatter_plan(outs: Any, ins: Any, *, padding_idx: int | None = None) -> Any:
     (out,), (g, indices) = outs, ins
-    name = _rows_type(out, g, indices)
-    if name is None:
+    if out.dtype not in (np.float32, np.float64) or not _in_rows(out, g, indices):
         return None
+    name = out.dtype.name
     add = entry_point(_scatter_add, f"void({name}[::1], {name}[::1], int64[::1], int64, int64)")
     n, skipped = math.prod(out.shape[1:]), -1 if padding_idx is None else padding_idx
     return lambda out, g, indices: add(out, g, indices, n, skipped)
@@ -315,8 +306,10 @@ def _divided(add: Callable[..., None], given: Any, count: int, size: int) -> Non
 
 def _bag_sum_plan(outs: Any, ins: Any, *, padding_idx: int | None, **params: Any) -> Any:
     (out,), (weight, indices, starts, factors) = outs, ins
-    name, rows = _rows_type(weight, out, indices), weight.shape[0]
-    if name is None or factors is not None or not dense(starts) or starts.dtype != np.int64:
+    rows, fits = weight.shape[0], weight.dtype in (np.float32, np.float64)
+    if not fits or not _in_rows(weight, out, indices) or factors is not None:
+        return None
+    if not dense(starts) or starts.dtype != np.int64:
         return None
     outside = entry_point(_outside, "int64(int64[::1], int64)")
     count, n = out.shape
@@ -324,6 +317,7 @@ def _bag_sum_plan(outs: Any, ins: Any, *, padding_idx: int | None, **params: Any
     if padding_idx is None:
         add = _bag_rows(out.dtype)
     else:
+        name = out.dtype.name
         arrays = f"{name}[::1], {name}[::1], int64[::1], int64[::1], {name}[::1]"
         add = entry_point(_bag_sum, f"void({arrays}, int64, int64, int64, int64)")
         more = np.empty(0, out.dtype), n, padding_idx

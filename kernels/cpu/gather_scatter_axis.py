@@ -5,19 +5,23 @@ Places must lie in range. Sources that meet in a place are added in the order of
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
 import numpy as np
 
 from mindtorch.kernels.codegen.jit import entry_point, kernel
+from mindtorch.kernels.codegen.typed_scalar import SHORT_FLOATS
 
 from .cat_flip_roll_pad import dense, picture
+from .float_bits import load_bfloat16, load_half, store_bfloat16, store_half
 from .thread_pool import parallel_for
 from .via_float32 import flat
 
 _WORDS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 _SMALLEST = 16384  # elements that are worth a thread
+_SMALLEST_MOVED = 1 << 17  # the same where they are only copied
 
 
 @kernel
@@ -53,8 +57,50 @@ def _gather(
                 target[b] = table[places[b] * inner + b]
 
 
-def _scattering(adding: bool) -> Any:
-    """The loop that writes, or adds, each source at the place that it has in its row."""
+@kernel(noalias=True)
+def _select(out: Any, x: Any, index: Any, outer: int, n: int, inner: int) -> None:
+    """``out[o, i] = x[o, index[i]]``, slices of ``inner`` elements."""
+    m = index.size
+    for o in range(outer):
+        if inner == 1:
+            row, target = x[o * n : (o + 1) * n], out[o * m : (o + 1) * m]
+            for i in range(m):
+                target[i] = row[np.uint64(index[i])]
+            continue
+        for i in range(m):
+            at, to = (o * n + index[i]) * inner, (o * m + i) * inner
+            for j in range(inner):  # unsigned: slices of few elements would be felt
+                out[np.uint64(to + j)] = x[np.uint64(at + j)]
+
+
+def selecting(word: Any, outer: int, n: int, m: int, inner: int) -> Any:
+    """``run(out, x, index)`` on flat arrays: slices at ``m`` places in range, of (outer, n, inner);
+    over the threads where they are large."""
+    name = np.dtype(word).name
+    loop = entry_point(_select, f"void({name}[::1], {name}[::1], int64[::1], int64, int64, int64)")
+    if outer * m * inner < 2 * _SMALLEST_MOVED:
+        return lambda out, x, index: loop(out, x, index, outer, n, inner)
+
+    def run(out: Any, x: Any, index: Any) -> None:
+        def rows(begin: int, end: int) -> None:
+            to = slice(begin * m * inner, end * m * inner)
+            loop(out[to], x[begin * n * inner :], index, end - begin, n, inner)
+
+        def places(begin: int, end: int) -> None:
+            loop(out[begin * inner : end * inner], x, index[begin:end], 1, n, inner)
+
+        if outer == 1:
+            parallel_for(m, places, 1 + _SMALLEST_MOVED // inner)
+        else:
+            parallel_for(outer, rows, 1 + _SMALLEST_MOVED // (m * inner))
+
+    return run
+
+
+@functools.cache
+def _scattering(combine: Any) -> Any:
+    """The loop that puts each source at the place that it has in its row, combined with what is
+    there."""
 
     @kernel
     def scattered(
@@ -66,42 +112,42 @@ def _scattering(adding: bool) -> Any:
             if inner == 1:
                 places, values = index[a * m :], source[a * m * step :]
                 for j in range(m):
-                    if adding:
-                        table[places[j]] += values[j * step]
-                    else:
-                        table[places[j]] = values[j * step]
+                    place = places[j]
+                    table[place] = combine(table[place], values[j * step])
                 continue
             for j in range(a * m, (a + 1) * m):
                 places, values = index[j * inner : (j + 1) * inner], source[j * inner * step :]
                 for b in range(inner):
-                    if adding:
-                        table[places[b] * inner + b] += values[b * step]
-                    else:
-                        table[places[b] * inner + b] = values[b * step]
+                    place = places[b] * inner + b
+                    table[place] = combine(table[place], values[b * step])
 
     return scattered
 
 
-_scatter, _scatter_add = _scattering(False), _scattering(True)
+@functools.cache
+def _adding_slices(combine: Any) -> Any:
+    """The loop that combines each slice with the one at its place."""
 
-
-@kernel
-def _add_slices(
-    out: Any, source: Any, index: Any, n: int, inner: int, begin: int, end: int
-) -> None:
-    m = index.size
-    for a in range(begin, end):
-        if inner == 1:
-            target, values = out[a * n :], source[a * m :]
+    @kernel
+    def added(
+        out: Any, source: Any, index: Any, n: int, inner: int, begin: int, end: int
+    ) -> None:
+        m = index.size
+        for a in range(begin, end):
+            if inner == 1:
+                target, values = out[a * n :], source[a * m :]
+                for j in range(m):
+                    place = index[j]
+                    target[place] = combine(target[place], values[j])
+                continue
             for j in range(m):
-                target[index[j]] += values[j]
-            continue
-        for j in range(m):
-            place = (a * n + index[j]) * inner
-            target = out[place : place + inner]
-            values = source[(a * m + j) * inner : (a * m + j + 1) * inner]
-            for b in range(inner):
-                target[b] += values[b]
+                place = (a * n + index[j]) * inner
+                target = out[place : place + inner]
+                values = source[(a * m + j) * inner : (a * m + j + 1) * inner]
+                for b in range(inner):
+                    target[b] = combine(target[b], values[b])
+
+    return added
 
 
 @kernel
@@ -148,6 +194,31 @@ def _folding(combine: Any) -> Any:
                     target[b] = combine(target[b], values[b])
 
     return folded
+
+
+@kernel
+def _latter(a: Any, b: Any) -> Any:
+    return b
+
+
+@kernel
+def _sum(a: Any, b: Any) -> Any:
+    return a + b
+
+
+@kernel
+def _either(a: Any, b: Any) -> Any:
+    return a | b
+
+
+@kernel
+def _sum_of_halves(a: Any, b: Any) -> Any:
+    return store_half(load_half(a) + load_half(b))
+
+
+@kernel
+def _sum_of_bfloat16(a: Any, b: Any) -> Any:
+    return store_bfloat16(load_bfloat16(a) + load_bfloat16(b))
 
 
 @kernel
@@ -243,7 +314,7 @@ def small_gather(out: Any, x: Any, index: Any, axis: int) -> Any:
 def small_scatter(out: Any, x: Any, index: Any, source: Any, axis: int, adding: bool) -> Any:
     """``run(out, x, index, source)`` on flat arrays of these layouts; None for strided or large
     ones."""
-    word, shape = _added_type(out) if adding else _WORDS.get(out.dtype.itemsize), index.shape
+    (word, combine), shape = _combined(out.dtype, adding), index.shape
     if word is None or not shape or not math.prod(shape) or not _corresponds(out, index, axis):
         return None
     if math.prod(shape) > _SMALLEST or not all(map(dense, (out, x, index, source))):
@@ -253,7 +324,7 @@ def small_scatter(out: Any, x: Any, index: Any, source: Any, axis: int, adding: 
     (outer, n, inner), m = picture(out.shape, axis), shape[axis]
     row, step = f"{np.dtype(word).name}[::1]", min(len(source.shape), 1)
     kinds = f"void({row}, {row}, int64, int64[::1]{', int64' * 5})"
-    loop = entry_point(_scatter_add if adding else _scatter, kinds)
+    loop = entry_point(_scattering(combine), kinds)
 
     def run(target: Any, given: Any, places: Any, values: Any) -> None:
         if target is not given:
@@ -266,7 +337,7 @@ def small_scatter(out: Any, x: Any, index: Any, source: Any, axis: int, adding: 
 def small_slices(out: Any, x: Any, index: Any, source: Any, axis: int, adding: bool) -> Any:
     """``run(out, x, index, source)`` on flat arrays of these layouts, which writes or adds slices
     at the places of a row of numbers; None for strided or large ones."""
-    word = _added_type(out) if adding else _WORDS.get(out.dtype.itemsize)
+    word, combine = _combined(out.dtype, adding)
     if word is None or index.dtype != np.int64 or len(index.shape) > 1 or not out.shape:
         return None
     if not all(map(dense, (out, x, index, source))) or math.prod(source.shape) > _SMALLEST:
@@ -281,7 +352,7 @@ def small_slices(out: Any, x: Any, index: Any, source: Any, axis: int, adding: b
     outer, n, inner = picture(out.shape, axis)
     row, kind = f"{np.dtype(word).name}[::1]", out.dtype
     if adding:
-        add = entry_point(_add_slices, f"void({row}, {row}, int64[::1]{', int64' * 4})")
+        add = entry_point(_adding_slices(combine), f"void({row}, {row}, int64[::1]{', int64' * 4})")
     else:
         put = entry_point(_put_slices, f"void({row}, {row}, int64, int64[::1]{', int64' * 4})")
     cast = source.dtype != out.dtype
@@ -383,14 +454,14 @@ def scatter(out: Any, index: Any, source: Any, axis: int, adding: bool) -> bool:
     if adding and axis == 0 and source.shape == index.shape and repeated(index, 0):
         if _corresponds(out, index, 0):
             return add_slices(out, first_of(index, 0), source, 0)
-    word = _added_type(out) if adding else _WORDS.get(out.dtype.itemsize)
+    word, combine = _combined(out.dtype, adding)
     if word is None or not out.flags.c_contiguous or not _corresponds(out, index, axis):
         return False
     if np.may_share_memory(out, source):
         return False
     (outer, n, inner), m = picture(out.shape, axis), index.shape[axis]
     arrays = (out.reshape(-1).view(word), flat(source).view(word), min(source.ndim, 1), flat(index))
-    loop = _scatter_add if adding else _scatter
+    loop = _scattering(combine)
 
     def part(begin: int, end: int) -> None:
         loop(*arrays, n, m, inner, begin, end)
@@ -401,21 +472,34 @@ def scatter(out: Any, index: Any, source: Any, axis: int, adding: bool) -> bool:
 
 def add_slices(out: Any, index: Any, source: Any, axis: int) -> bool:
     """Add the slices of ``source`` along ``axis`` to ``out``'s at ``index``; False: no loop."""
-    word = _added_type(out)
+    word, combine = _sums_of(out.dtype)
     if word is None or not out.flags.c_contiguous or np.may_share_memory(out, source):
         return False
     outer, n, inner = picture(out.shape, axis)
     arrays = (out.reshape(-1).view(word), flat(source).view(word), flat(index))
+    loop = _adding_slices(combine)
 
     def part(begin: int, end: int) -> None:
-        _add_slices(*arrays, n, inner, begin, end)
+        loop(*arrays, n, inner, begin, end)
 
     parallel_for(outer, part, smallest=1 + _SMALLEST // (index.size * inner + 1))
     return True
 
 
-def _added_type(out: Any) -> Any:
-    """The type in which the loops add; unsigned for whole numbers, which wrap alike."""
-    if out.dtype.kind == "f" and out.dtype.itemsize > 2:
-        return out.dtype
-    return _WORDS[out.dtype.itemsize] if out.dtype.kind in "iu" else None
+def _sums_of(dtype: Any) -> tuple[Any, Any]:
+    """The type in which the loops see elements, and how they add two: each sum is rounded.
+
+    Unsigned for whole numbers, which wrap alike; None where there is no loop."""
+    word = _WORDS.get(dtype.itemsize)
+    if dtype in SHORT_FLOATS:
+        return word, _sum_of_halves if dtype == np.float16 else _sum_of_bfloat16
+    if dtype.kind in "iu":
+        return word, _sum
+    if dtype.kind == "b":
+        return word, _either
+    return (dtype, _sum) if dtype.kind in "fc" else (None, None)
+
+
+def _combined(dtype: Any, adding: bool) -> tuple[Any, Any]:
+    """:func:`_sums_of`, or the type and the function of loops that write what comes last."""
+    return _sums_of(dtype) if adding else (_WORDS.get(dtype.itemsize), _latter)

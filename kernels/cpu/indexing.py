@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import functools
+import math
 from typing import Any
 
 import numpy as np
@@ -10,10 +10,10 @@ import numpy as np
 from mindtorch.kernels.codegen.fused_loop import Step
 from mindtorch.kernels.codegen.jit import entry_point, kernel
 
-from . import elementwise, gather_scatter_axis, strided_copy
+from . import elementwise, gather_scatter_axis, triangles
 from .cat_flip_roll_pad import dense, picture
 from .strided_copy import WORDS
-from .via_float32 import flat
+from .via_float32 import SHORT_FLOATS, flat, in_float32
 
 _SOME_OF_ALL = 4  # a strided array is copied where every so many elements of it are read
 
@@ -97,7 +97,7 @@ def index_put(out: Any, x: Any, value: Any, *indices: Any, accumulate: bool) -> 
 
 
 def _add_rows(out: Any, rows: Any, value: Any, shape: Any) -> None:
-    """``out[rows[i]] += value[i]``, in order (16-bit numbers: sorted, then summed by segments)."""
+    """``out[rows[i]] += value[i]``, in order; of a strided array sorted, then by segments."""
     if not rows.size or not out.size:
         return
     value = np.broadcast_to(value, shape).reshape(rows.size, -1)
@@ -190,8 +190,9 @@ def scatter(out: Any, x: Any, index: Any, source: Any, *, axis: int) -> None:
     _write(target, index, _source(source, index, out.dtype), axis)
 
 
+@in_float32
 def scatter_add(out: Any, x: Any, index: Any, source: Any, *, axis: int) -> None:
-    """As :func:`scatter`, added."""
+    """As :func:`scatter`, added; 16-bit sums are rounded once, as PyTorch's are."""
     _keep(out, x)
     target, index = _at_least_1d(out, index)
     if not index.size:
@@ -204,6 +205,8 @@ def _scatter_plan(adding: bool) -> Any:
     def plan(outs: Any, ins: Any, *, axis: int) -> Any:
         """For few elements that lie in order, as for gather."""
         index, size = ins[1], outs[0].shape[axis] if outs[0].shape else 0
+        if adding and outs[0].dtype in SHORT_FLOATS:
+            return None
         loop = gather_scatter_axis.small_scatter(outs[0], *ins, axis, adding) if size else None
         if loop is None or index.dtype != np.int64:
             return None
@@ -230,6 +233,29 @@ def scatter_reduce(
     out: Any, x: Any, index: Any, source: Any, *, axis: int, reduce: str, include_self: bool
 ) -> None:
     """``out`` = ``x`` and the sources that meet in a place, folded by ``reduce``."""
+    _fold(out, x, index, source, axis=axis, reduce=reduce, include_self=include_self)
+    if reduce != "mean" or not index.size:
+        return
+    target, index = _at_least_1d(out, index)
+    shape = target.shape
+    if gather_scatter_axis.repeated(index, axis):
+        index = gather_scatter_axis.first_of(index, axis)
+        index = index.reshape(index.shape + (1,) * (target.ndim - index.ndim))
+        shape = shape[: axis + 1] + (1,) * (target.ndim - axis - 1)
+    count = np.full(shape, int(include_self), np.int64)
+    _combine(count, index, np.ones(index.shape, np.int64), axis, "sum")
+    count[count == 0] = 1
+    if out.dtype.kind in "iu":
+        target[...] = target // count
+    else:
+        target[...] = (target / count).astype(out.dtype)
+
+
+@in_float32
+def _fold(
+    out: Any, x: Any, index: Any, source: Any, *, axis: int, reduce: str, include_self: bool
+) -> None:
+    """:func:`scatter_reduce`, but a sum for the mean."""
     _keep(out, x)
     target, index = _at_least_1d(out, index)
     if not index.size:
@@ -239,19 +265,6 @@ def scatter_reduce(
     if not include_self:
         _write(target, index, np.asarray(_begin(out.dtype, reduce), out.dtype), axis)
     _combine(target, index, value, axis, reduce)
-    if reduce == "mean":
-        shape = target.shape
-        if gather_scatter_axis.repeated(index, axis):
-            index = gather_scatter_axis.first_of(index, axis)
-            index = index.reshape(index.shape + (1,) * (target.ndim - index.ndim))
-            shape = shape[: axis + 1] + (1,) * (target.ndim - axis - 1)
-        count = np.full(shape, int(include_self), np.int64)
-        _combine(count, index, np.ones(index.shape, np.int64), axis, "sum")
-        count[count == 0] = 1
-        if out.dtype.kind in "iu":
-            target[...] = target // count
-        else:
-            target[...] = (target / count).astype(out.dtype)
 
 
 def _scatter_reduce_plan(
@@ -306,22 +319,6 @@ def index_select(out: Any, x: Any, index: Any, *, axis: int) -> None:
     _take(out, x, rows, axis)
 
 
-@kernel(noalias=True)
-def _select(out: Any, x: Any, index: Any, outer: int, n: int, inner: int) -> None:
-    """``out[o, i] = x[o, index[i]]``, slices of ``inner`` elements."""
-    m = index.size
-    for o in range(outer):
-        if inner == 1:
-            row, target = x[o * n : (o + 1) * n], out[o * m : (o + 1) * m]
-            for i in range(m):
-                target[i] = row[np.uint64(index[i])]
-            continue
-        for i in range(m):
-            at, to = (o * n + index[i]) * inner, (o * m + i) * inner
-            for j in range(inner):  # unsigned: slices of few elements would be felt
-                out[np.uint64(to + j)] = x[np.uint64(at + j)]
-
-
 def _select_plan(outs: Any, ins: Any, *, axis: int) -> Any:
     """For operands in C order: ``run(out, x, index)`` on flat arrays."""
     (out,), (x, index) = outs, ins
@@ -330,15 +327,14 @@ def _select_plan(outs: Any, ins: Any, *, axis: int) -> Any:
     if not fits or not all(dense(v) for v in (out, x, index)):
         return None
     outer, n, inner = picture(x.shape, axis)
-    name = np.dtype(word).name
-    loop = entry_point(_select, f"void({name}[::1], {name}[::1], int64[::1], int64, int64, int64)")
+    loop = gather_scatter_axis.selecting(word, outer, n, math.prod(index.shape), inner)
     inside = entry_point(gather_scatter_axis.all_in_range, "boolean(int64[::1], int64, int64)")
     shapes = out.shape, x.shape
 
     def run(out: Any, x: Any, index: Any) -> None:
         if not inside(index, 0, n):  # which raises
             index_select(out.reshape(shapes[0]), x.reshape(shapes[1]), index, axis=axis)
-        loop(out, x, index, outer, n, inner)
+        loop(out, x, index)
 
     return run
 
@@ -376,15 +372,14 @@ def _index_plan(outs: Any, ins: Any) -> Any:
 
     if len(indices) == 1:
         outer, n, inner = picture(x.shape, given.index(indices[0]))
-        loop = entry_point(
-            _select, f"void({name}[::1], {name}[::1], int64[::1], int64, int64, int64)"
-        )
+        m = math.prod(indices[0].shape)
+        loop = gather_scatter_axis.selecting(word, outer, n, m, inner)
         inside = entry_point(gather_scatter_axis.all_in_range, "boolean(int64[::1], int64, int64)")
         at = 2 + given.index(indices[0])
 
         def run(*arrays: Any) -> None:
             if inside(arrays[at], 0, n):
-                loop(arrays[0], arrays[1], arrays[at], outer, n, inner)
+                loop(arrays[0], arrays[1], arrays[at])
             else:
                 by_numpy(*arrays)
 
@@ -408,6 +403,16 @@ index.plan = _index_plan
 
 def index_add(out: Any, x: Any, index: Any, source: Any, *, axis: int) -> None:
     """``out = x`` with ``source``'s slices added to those that ``index`` names."""
+    add = _index_add_wide if _is_scatter(out, axis) else _index_add
+    add(out, x, index, source, axis=axis)
+
+
+def _is_scatter(out: Any, axis: int) -> bool:
+    """Whether PyTorch's index_add is a scatter_add, whose 16-bit sums are rounded once."""
+    return out.dtype in SHORT_FLOATS and len(out.shape) > 1 and axis in (0, len(out.shape) - 1)
+
+
+def _index_add(out: Any, x: Any, index: Any, source: Any, *, axis: int) -> None:
     _keep(out, x)
     target, source = _at_least_1d(out, source)
     rows = index.reshape(-1)
@@ -420,6 +425,14 @@ def index_add(out: Any, x: Any, index: Any, source: Any, *, axis: int) -> None:
         _add_rows(target, rows, value, (rows.size, *target.shape[1:]))
     elif not gather_scatter_axis.add_slices(target, rows, value, axis):
         np.add.at(np.moveaxis(target, axis, 0), rows, np.moveaxis(value, axis, 0))
+
+
+_index_add_wide = in_float32(_index_add)
+_small_index_add = gather_scatter_axis.slices_plan(index_add, True)
+
+
+def _index_add_plan(outs: Any, ins: Any, *, axis: int) -> Any:
+    return None if _is_scatter(outs[0], axis) else _small_index_add(outs, ins, axis=axis)
 
 
 def index_copy(out: Any, x: Any, index: Any, source: Any, *, axis: int) -> None:
@@ -438,7 +451,7 @@ def index_fill(out: Any, x: Any, index: Any, value: Any, *, axis: int) -> None:
     np.moveaxis(target, axis, 0)[rows] = value.astype(out.dtype)
 
 
-index_add.plan = gather_scatter_axis.slices_plan(index_add, True)
+index_add.plan = _index_add_plan
 index_copy.plan = gather_scatter_axis.slices_plan(index_copy, False)
 index_fill.plan = gather_scatter_axis.slices_plan(index_fill, False)
 index_put.plan = gather_scatter_axis.index_put_plan(index_put)
@@ -513,88 +526,4 @@ def put(out: Any, x: Any, index: Any, source: Any, *, accumulate: bool) -> None:
     else:
         target[places] = source.reshape(-1)
 
-
-@functools.lru_cache(maxsize=16)
-def _triangle(rows: int, columns: int, diagonal: int) -> Any:
-    return np.tri(rows, columns, diagonal, dtype=bool).reshape(-1)
-
-
-def _triangle_plan(lower: bool) -> Any:
-    def plan(out_layouts: Any, in_layouts: Any, *, diagonal: int) -> Any:
-        (out,), (x,) = out_layouts, in_layouts
-        if out.dtype.kind == "c":
-            return None
-        rows, columns = out.shape[-2:]
-        border = diagonal if lower else diagonal - 1
-        mask = elementwise.Operand((rows, columns), (columns, 1), np.dtype(np.bool_))
-        zero = elementwise.Operand((), (), out.dtype)
-        step = Step("where", (0, 1, 2) if lower else (0, 2, 1), out.dtype, out.dtype)
-        run = elementwise.fused_plan((step,), (0,), out_layouts, (mask, x, zero))
-        nothing, word = np.zeros(1, out.dtype), WORDS[out.dtype.itemsize]
-        row = f"{np.dtype(word).name}[::1]"
-        clear = entry_point(_clear, f"void({row}, int64, int64, int64, boolean)")
-        is_dense = dense(out)
-
-        def run_or_clear(target: Any, source: Any) -> None:
-            if target is source and is_dense:
-                clear(target.view(word), rows, columns, border, lower)
-            else:
-                run(target, _triangle(rows, columns, border), source, nothing)
-
-        return run_or_clear
-
-    return plan
-
-
-@kernel
-def _clear(out: Any, rows: int, columns: int, border: int, lower: bool) -> None:
-    """Zeros above a diagonal (``lower``), or on and below it, of matrices one after another."""
-    for i in range(out.size // columns):
-        last = min(max(i % rows + border + 1, 0), columns)
-        first, last = (last, columns) if lower else (0, last)
-        out[i * columns + first : i * columns + last] = 0
-
-
-def tril(out: Any, x: Any, *, diagonal: int) -> None:
-    """``x`` on and below a diagonal, zeros above it."""
-    rows, columns = x.shape[-2:]
-    out[...] = np.where(np.tri(rows, columns, diagonal, dtype=bool), x, np.zeros(1, x.dtype))
-
-
-def triu(out: Any, x: Any, *, diagonal: int) -> None:
-    """``x`` on and above a diagonal, zeros below it."""
-    rows, columns = x.shape[-2:]
-    below = np.tri(rows, columns, diagonal - 1, dtype=bool)
-    out[...] = np.where(below, np.zeros(1, x.dtype), x)
-
-
-tril.plan, triu.plan = _triangle_plan(True), _triangle_plan(False)
-
-
-def diag_embed(out: Any, x: Any, *, offset: int, first: int, second: int) -> None:
-    """Zeros, with the last axis of ``x`` on a diagonal."""
-    out[...] = 0
-    n, moved = np.arange(x.shape[-1]), np.moveaxis(out, (first, second), (-2, -1))
-    moved[..., n + max(-offset, 0), n + max(offset, 0)] = x
-
-
-def _diagonal_plan(outs: Any, ins: Any, *, offset: int, first: int, second: int) -> Any:
-    """For results in C order: the diagonal is a view of them."""
-    (out,), (x,) = outs, ins
-    if not dense(out) or 0 in x.shape:
-        return None
-    strides = list(out.strides)
-    down, across = strides[first], strides[second]
-    start = max(-offset, 0) * down + max(offset, 0) * across
-    for axis in sorted((first % len(strides), second % len(strides)), reverse=True):
-        del strides[axis]
-    copy = strided_copy.planned(x.shape, [*strides, down + across], x.strides, x.dtype, (start, 0))
-
-    def run(target: Any, source: Any) -> None:
-        target.fill(0)
-        copy(target, source)
-
-    return run
-
-
-diag_embed.plan = _diagonal_plan
+tril, triu, diag_embed = triangles.tril, triangles.triu, triangles.diag_embed

@@ -1,7 +1,7 @@
 """Folds over axes: sum, mean, prod, amax, amin, any, all, norms of first and second order.
 
 Axes that lie together in memory are merged, kept and folded ones apart. What is left is one of
-three pictures, K kept and R folded, the last axis contiguous:
+three pictures, K kept and R folded, the last axis contiguous, rows with or without room between:
 
     rows      [K, R]      each row is folded by lanes, then the lanes
     columns   [K, R, K]   rows are folded into a row of accumulators
@@ -14,6 +14,7 @@ length. Anything else is copied into one of the three pictures.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -24,10 +25,13 @@ from mindtorch.kernels.codegen.jit import bound, entry_point, from_source
 from mindtorch.kernels.codegen.typed_scalar import arithmetic_type
 
 from . import cascade_sum, float_bits
-from .elementwise import Layouts, carrier, strided
-from .strided_copy import ordered
+from .cascade_sum import result_strides
+from .elementwise import Layouts, Operand, carrier, strided
+from .strided_copy import ordered, planned
+from .thread_pool import get_num_threads, parallel_for
 
 _LANES = 64
+_PARALLEL_SIZE = 1 << 18
 BLOCK = 256  # terms that are added in their own type
 _COMBINE = {
     "sum": "a + x",
@@ -54,77 +58,147 @@ def plan(
         return _complex_plan(name, out, x, axis)
     if name in ("sum", "mean") and arithmetic_type(x.dtype).kind == "f" and out.dtype == x.dtype:
         return cascade_sum.plan(name, out, x, axis)
-    shape, copied = _memory_order(x, axis)
-    picture = _picture(shape)
-    if picture is None:
+    axes, kept = memory_order(x, axis)
+    found = picture(axes)
+    if found is None:
         return _copying_plan(name, out, x, axis)
-    kind, a, r, b = picture
-    run = _kernel(name, kind, x.dtype, out.dtype)
+    fold = _folding(name, x.dtype, out.dtype, *found)
+    if kept == sorted(kept):
+        return fold
+    return _in_order(fold, out.dtype, [x.shape[i] for i in kept], kept)
+
+
+def _folding(
+    name: str, dtype: Any, out_type: Any, kind: str, a: int, r: int, b: int, pitch: int
+) -> Callable[..., None]:
+    """The fold of one picture, whose rows begin ``pitch`` elements apart."""
+    run = _kernel(name, kind, dtype, out_type)
 
     def fold(target: Any, source: Any) -> None:
-        run(target, source, a, r, b)
+        run(target, source, a, r, b, pitch)
 
-    if not copied:
-        return bound(fold, run, a, r, b)
-
-    def fold_copy(target: Any, source: Any) -> None:
-        fold(target, ordered(strided(source, x)).reshape(-1))
-
-    return fold_copy
+    divided = _divided(name, kind, run, out_type, a, r, b, pitch)
+    return divided or bound(fold, run, a, r, b, pitch)
 
 
-def _memory_order(x: Any, axis: tuple[int, ...]) -> tuple[list[tuple[int, bool]], bool]:
-    """Merged (length, folded) pairs in the order of memory; whether a copy must come first."""
+def _in_order(
+    fold: Callable[..., None], dtype: Any, lengths: list[int], kept: list[int]
+) -> Callable[..., None]:
+    """The fold, whose results come in the order of memory: ``lengths`` of the axes ``kept``."""
+    steps = result_strides(lengths, ())
+    places = sorted(range(len(kept)), key=lambda i: kept[i])
+    shape = [lengths[i] for i in places]
+    copy = planned(shape, result_strides(shape, ()), [steps[i] for i in places], dtype)
+    size = math.prod(lengths)
+
+    def run(target: Any, source: Any) -> None:
+        found = np.empty(size, dtype)
+        fold(found, source)
+        copy(target, found)
+
+    return run
+
+
+def _divided(
+    name: str, kind: str, run: Any, out_type: Any, a: int, r: int, b: int, pitch: int
+) -> Callable[..., None] | None:
+    """The fold over the threads, each result by one of them; None where that gains nothing. One
+    result is made of several where their order is all one."""
+    size = a * r * b
+    if size < _PARALLEL_SIZE or r < 2 or kind == "planes":
+        return None
+
+    ahead = pitch if kind == "rows" else r * pitch
+
+    def groups(target: Any, source: Any) -> None:
+        def part(first: int, last: int) -> None:
+            results = target[first * b : last * b]
+            run(results, source[first * ahead :], last - first, r, b, pitch)
+
+        parallel_for(a, part, 1 + a * _PARALLEL_SIZE // (2 * size))
+
+    def columns(target: Any, source: Any) -> None:
+        def part(first: int, last: int) -> None:
+            run(target[first:last], source[first:], 1, r, last - first, pitch)
+
+        parallel_for(b, part, _LANES)
+
+    def whole(target: Any, source: Any) -> None:
+        pieces = get_num_threads()
+        if pieces == 1:
+            run(target, source, 1, r, 1, 1)
+            return
+        parts = np.empty(pieces, out_type)
+
+        def part(first: int, last: int) -> None:
+            for i in range(first, last):
+                row = source[i * r // pieces : (i + 1) * r // pieces]
+                run(parts[i : i + 1], row, 1, row.size, 1, 1)
+
+        parallel_for(pieces, part)
+        again(target, parts, 1, pieces, 1, 1)
+
+    if a > 1:
+        return groups
+    if kind == "columns":
+        return columns
+    if name not in ("amax", "amin", "any", "all"):
+        return None
+    again = _kernel(name, kind, out_type, out_type)
+    return whole
+
+
+def memory_order(x: Any, axis: tuple[int, ...]) -> tuple[list[tuple[int, bool, int]], list[int]]:
+    """Merged (length, folded, stride) in the order of memory; the kept axes in that order."""
     axes = [i for i, n in enumerate(x.shape) if n != 1]
-    ordered = sorted(axes, key=lambda i: (-x.strides[i], i))
-    kept = [i for i in ordered if i not in axis]
-    dense = True
-    expected = 1
-    for i in reversed(ordered):
-        dense = dense and x.strides[i] == expected
-        expected *= x.shape[i]
-    copied = not dense or kept != sorted(kept)
-    merged: list[tuple[int, bool]] = []
-    for i in axes if copied else ordered:
-        folded = i in axis
-        if merged and merged[-1][1] == folded:
-            merged[-1] = (merged[-1][0] * x.shape[i], folded)
+    axes.sort(key=lambda i: (-x.strides[i], i))
+    merged: list[tuple[int, bool, int]] = []
+    for i in axes:
+        n, s, folded = x.shape[i], x.strides[i], i in axis
+        if merged and merged[-1][1:] == (folded, n * s):
+            merged[-1] = (merged[-1][0] * n, folded, s)
         else:
-            merged.append((x.shape[i], folded))
-    return merged, copied
+            merged.append((n, folded, s))
+    return merged, [i for i in axes if i not in axis]
 
 
-def _picture(shape: list[tuple[int, bool]]) -> tuple[str, int, int, int] | None:
-    folded = "".join("R" if f else "K" for _, f in shape)
-    n = [length for length, _ in shape]
+def picture(axes: list[tuple[int, bool, int]]) -> tuple[str, int, int, int, int] | None:
+    """The kind, its lengths, and how far rows are apart; None where a copy must come first."""
+    folded = "".join("R" if f else "K" for _, f, _ in axes)
+    n, strides = [each[0] for each in axes], [each[2] for each in axes]
+    if axes and strides[-1] != 1:
+        return None
     if folded == "":
-        return "rows", 1, 1, 1
+        return "rows", 1, 1, 1, 1
     if folded == "K":
-        return "rows", n[0], 1, 1
+        return "rows", n[0], 1, 1, 1
     if folded == "R":
-        return "rows", 1, n[0], 1
+        return "rows", 1, n[0], 1, n[0]
     if folded == "KR":
-        return "rows", n[0], n[1], 1
+        return "rows", n[0], n[1], 1, strides[0]
     if folded == "RK":
-        return "columns", 1, n[0], n[1]
-    if folded == "KRK":
-        return "columns", n[0], n[1], n[2]
-    if folded == "RKR":
-        return "planes", n[0], n[1], n[2]
+        return "columns", 1, n[0], n[1], strides[0]
+    if folded == "KRK" and strides[0] == n[1] * strides[1]:
+        return "columns", n[0], n[1], n[2], strides[1]
+    if folded == "RKR" and strides[:2] == [n[1] * n[2], n[2]]:
+        return "planes", n[0], n[1], n[2], n[2]
     return None
 
 
 def _copying_plan(name: str, out: Any, x: Any, axis: tuple[int, ...]) -> Callable[..., None]:
-    """Bring the kept axes to the front first."""
-    kept = [i for i in range(len(x.shape)) if i not in axis]
-    order = (*kept, *axis)
-    rows = int(np.prod([x.shape[i] for i in kept], dtype=np.int64))
-    count = int(np.prod([x.shape[i] for i in axis], dtype=np.int64))
-    run = _kernel(name, "rows", x.dtype, out.dtype)
+    """Copy first, to C order or, where that is no picture either, with the kept axes in front."""
+    order = tuple(range(len(x.shape)))
+    dense = Operand(x.shape, result_strides(x.shape, ()), x.dtype)
+    found = picture(memory_order(dense, axis)[0])
+    if found is None:
+        kept = [i for i in order if i not in axis]
+        order = (*kept, *axis)
+        count = math.prod(x.shape[i] for i in axis)
+        found = "rows", math.prod(x.shape[i] for i in kept), count, 1, count
+    run = _folding(name, x.dtype, out.dtype, *found)
 
     def fold(target: Any, source: Any) -> None:
-        moved = ordered(strided(source, x).transpose(order)).reshape(-1)
-        run(target, moved, rows, count, 1)
+        run(target, ordered(strided(source, x).transpose(order)).reshape(-1))
 
     return fold
 
@@ -181,7 +255,7 @@ def _generate(name: str, kind: str, dtype: Any, out_dtype: Any) -> Any:
     adding = accumulator.kind == "f" and name in (*_SUMS, "prod")
     flags = {"reassoc", "contract"} if adding else False
     dispatcher = from_source(source, "fold", space, fastmath=flags)
-    signature = f"void({carrier(out_dtype)}[::1], {carrier(dtype)}[::1], int64, int64, int64)"
+    signature = f"void({carrier(out_dtype)}[::1], {carrier(dtype)}[::1]{', int64' * 4})"
     return entry_point(dispatcher, signature)
 
 
@@ -241,10 +315,10 @@ for j in range(whole * LANES, n):
 
 def _rows(row: str, raw: str, combine: str, identity: str, written: str) -> str:
     return (
-        "def fold(out, source, a_, r_, b_):\n"
+        "def fold(out, source, a_, r_, b_, pitch):\n"
         f"    identity = {identity}\n    lanes = np.empty(LANES, _A)\n    n = r_\n"
         "    for k in range(a_):\n        total = identity\n"
-        "        row = source[k * n : k * n + n]\n"
+        "        row = source[k * pitch : k * pitch + n]\n"
         + _indent(row, 2)
         + f"        out[k] = {written}\n"
     )
@@ -252,7 +326,7 @@ def _rows(row: str, raw: str, combine: str, identity: str, written: str) -> str:
 
 def _planes(row: str, raw: str, combine: str, identity: str, written: str) -> str:
     return (
-        "def fold(out, source, planes, kept, n):\n"
+        "def fold(out, source, planes, kept, n, pitch):\n"
         f"    identity = {identity}\n    lanes = np.empty(LANES, _A)\n"
         "    for k in range(kept):\n        total = identity\n        for p in range(planes):\n"
         "            first = (p * kept + k) * n\n            row = source[first : first + n]\n"
@@ -264,10 +338,10 @@ def _planes(row: str, raw: str, combine: str, identity: str, written: str) -> st
 def _columns(row: str, raw: str, combine: str, identity: str, written: str) -> str:
     value = raw.format("row[i]")
     return (
-        "def fold(out, source, outer, folded, n):\n"
+        "def fold(out, source, outer, folded, n, pitch):\n"
         f"    identity = {identity}\n    held = np.empty(n, _A)\n"
         "    for k in range(outer):\n        for i in range(n):\n            held[i] = identity\n"
-        "        for r in range(folded):\n            first = (k * folded + r) * n\n"
+        "        for r in range(folded):\n            first = (k * folded + r) * pitch\n"
         "            row = source[first : first + n]\n            for i in range(n):\n"
         f"                x = {value}\n                a = held[i]\n"
         f"                held[i] = {combine}\n"

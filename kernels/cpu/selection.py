@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from mindtorch.kernels.codegen.jit import bound, entry_point, kernel
+from mindtorch.kernels.codegen.typed_scalar import SHORT_FLOATS
 
 from .cat_flip_roll_pad import dense, picture
 from .std_sort_order import SIGN, _sort, insert, select, select_one, sort_partly
@@ -28,6 +29,7 @@ FIRST, LEAST, SORTED, STABLE, KTH, MEDIAN, NUMBERS, COMMONEST = range(8)
 _WORDS = {
     "float32": ("int32", 0x7FFFFFFF, 0x7F800000),
     "float64": ("int64", 0x7FFFFFFFFFFFFFFF, 0x7FF0000000000000),
+    "float16": ("int16", 0x7FFF, 0x7C00), "bfloat16": ("int16", 0x7FFF, 0x7F80),
     "bool": ("uint8", 0, 0), "uint8": ("uint8", 0, 0), "int8": ("int8", 0, 0),
     "int16": ("int16", 0, 0), "int32": ("int32", 0, 0), "int64": ("int64", 0, 0),
 }  # fmt: skip
@@ -292,7 +294,9 @@ def extreme(
 ) -> Callable[..., None] | None:
     """``run(values, indices, x)``, or ``run(indices, x)`` for one result, on flat arrays; None
     where numpy is to do it: it is quicker along long rows."""
-    if x.dtype.name not in _WORDS or not all(map(dense, (*outs, x))):
+    if x.dtype.name not in _WORDS or x.dtype in SHORT_FLOATS:
+        return None
+    if not all(map(dense, (*outs, x))):
         return None
     outer, n, inner = picture(x.shape, axis) if axis is not None else (1, int(np.prod(x.shape)), 1)
     if not n or not x.shape or (inner == 1 and outer * n > _FEW):

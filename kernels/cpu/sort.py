@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 
 import numpy as np
 
 from . import searchsorted as searching
 from . import selection
+from .cascade_sum import result_strides
 from .cat_flip_roll_pad import dense
 from .elementwise import Operand
 from .std_sort_order import keys_of, kth_places, select_rows, sort_rows
+from .strided_copy import planned
 from .thread_pool import parallel_for
 from .via_float32 import is_half, widened
 
@@ -305,7 +308,39 @@ def _topk_plan(outs: Any, ins: Any, *, k: int, axis: int, largest: bool) -> Any:
     x = ins[0]
     first = k == 1 and (x.shape[axis] if x.shape else 1) >= 64
     how = selection.FIRST if first else selection.LEAST
-    return selection.ranking(outs, x, axis, how, k, k, largest) if k else None
+    if not k:
+        return None
+    found = selection.ranking(outs, x, axis, how, k, k, largest)
+    if found is None and x.shape:
+        return _topk_of_rows(outs, x, axis, how, k, largest)
+    return found
+
+
+def _topk_of_rows(outs: Any, x: Any, axis: int, how: int, k: int, largest: bool) -> Any:
+    """The plan on a dense copy whose last axis it is; None where the axis lies so already."""
+    order = [*(i for i in range(len(x.shape)) if i != axis), axis]
+    if order[-1:] == [len(x.shape) - 1] and dense(x):
+        return None
+    shape = [x.shape[i] for i in order]
+    results = [*shape[:-1], k]
+    steps, ends = result_strides(shape, ()), result_strides(results, ())
+    found, rows_of = [Operand(results, ends, o.dtype) for o in outs], Operand(shape, steps, x.dtype)
+    run = selection.ranking(found, rows_of, len(shape) - 1, how, k, k, largest)
+    if run is None:
+        return None
+    bring = planned(shape, steps, [x.strides[i] for i in order], x.dtype)
+    back = [planned(results, [o.strides[i] for i in order], ends, o.dtype) for o in outs]
+    size, count = math.prod(shape), math.prod(results)
+
+    def run_on_copy(values: Any, indices: Any, source: Any) -> None:
+        rows = np.empty(size, x.dtype)
+        bring(rows, source)
+        parts = [np.empty(count, out.dtype) for out in outs]
+        run(*parts, rows)
+        for copy, target, part in zip(back, (values, indices), parts, strict=True):
+            copy(target, part)
+
+    return run_on_copy
 
 
 def _kth_plan(outs: Any, ins: Any, *, k: int, axis: int, keepdims: bool) -> Any:

@@ -3,7 +3,8 @@ element by element.
 
 numpy copies a transposed array by columns: where these lie a power of two apart, each element
 displaces a line of the cache that its neighbours need. A tile is read along the source's rows and
-written along the result's.
+written along the result's. Of large planes a block of tiles is brought to the cache, turned there,
+and written: memory that is read a line at a time in 1000 places keeps the loop waiting.
 """
 
 from __future__ import annotations
@@ -20,11 +21,13 @@ from .thread_pool import parallel_for
 
 WORDS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 _SIDE = 16  # of a tile
+_BLOCK, _BLOCK_OF_LONG = 128, 64  # sides of a block; of words of 8 bytes
+_FEW = 32  # rows or columns that are not worth blocks
 _LEAST = 4096  # elements: fewer are copied before a loop would have been loaded
 _SHORT = 8  # an axis that is not worth a loop of its own
 _LONG = 64  # rows that numpy copies as fast
 _PARALLEL = 1 << 18
-_ROWS, _BACKWARDS, _ALIKE, _TURNED, _ANY = range(5)
+_ROWS, _BACKWARDS, _ALIKE, _TURNED, _BLOCKS, _ANY = range(6)
 
 
 @kernel(inline="always")
@@ -40,6 +43,31 @@ def _tile(
             out[np.uint64(po + j * to + i)] = held[np.uint64(i * _SIDE + j)]
 
 
+@kernel(inline="always")
+def _block(
+    out: Any, x: Any, held: Any, turned: Any, po: int, px: int, to: int, sx: int, tx: int, h: int,
+    w: int, side: int,
+) -> None:  # fmt: skip
+    """``out[po + j * to + i] = x[px + i * sx + j * tx]`` for ``j < h`` and ``i < w``; ``tx`` is 1
+    or -1. Whole tiles are turned, the last ones with what lay there before."""
+    for i in range(w):
+        if tx == 1:
+            for j in range(h):
+                held[np.uint64(i * side + j)] = x[np.uint64(px + i * sx + j)]
+        else:
+            for j in range(h):
+                held[np.uint64(i * side + j)] = x[np.uint64(px + i * sx - j)]
+    for s in range(0, h, _SIDE):
+        for r in range(0, w, _SIDE):
+            for j in range(_SIDE):
+                for i in range(_SIDE):
+                    place = np.uint64((r + i) * side + s + j)
+                    turned[np.uint64((s + j) * side + r + i)] = held[place]
+    for j in range(h):
+        for i in range(w):
+            out[np.uint64(po + j * to + i)] = turned[np.uint64(j * side + i)]
+
+
 @kernel
 def _copy(out: Any, x: Any, geometry: Any, kind: int, height: int, begin: int, end: int) -> None:
     """``geometry``: lengths, the result's steps, the source's; the last column is where they begin.
@@ -50,7 +78,8 @@ def _copy(out: Any, x: Any, geometry: Any, kind: int, height: int, begin: int, e
     n, so, sx = geometry[0, last], geometry[1, last], geometry[2, last]
     m, to, tx = geometry[0, last - 1], geometry[1, last - 1], geometry[2, last - 1]
     units = (m + height - 1) // height
-    held = np.empty(_SIDE * _SIDE, x.dtype)
+    side = height if kind == _BLOCKS else _SIDE
+    held, turned = np.empty(side * side, x.dtype), np.empty(side * side, x.dtype)
     for unit in range(begin, end):
         left, first = unit // units, unit % units * height
         h = min(height, m - first)
@@ -60,6 +89,11 @@ def _copy(out: Any, x: Any, geometry: Any, kind: int, height: int, begin: int, e
             left //= geometry[0, axis]
             po += at * geometry[1, axis]
             px += at * geometry[2, axis]
+        if kind == _BLOCKS:
+            for c in range(0, n, side):
+                w = min(side, n - c)
+                _block(out, x, held, turned, po + c, px + c * sx, to, sx, tx, h, w, side)
+            continue
         if kind == _TURNED:
             for c in range(0, n, _SIDE):
                 w = min(_SIDE, n - c)
@@ -116,6 +150,8 @@ def plan(
                 for row in (lengths, outs, ins):
                     row.insert(-1, row.pop(axis))
                 kind, height = _TURNED, _SIDE
+                if min(lengths[-2:]) >= _FEW:
+                    kind, height = _BLOCKS, _BLOCK if dtype.itemsize < 8 else _BLOCK_OF_LONG
                 break
     geometry = np.array([[*lengths, 0], [*outs, starts[0]], [*ins, starts[1]]], np.int64)
     units = size // (lengths[-1] * lengths[-2]) * -(-lengths[-2] // height)

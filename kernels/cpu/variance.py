@@ -95,11 +95,13 @@ def plan(
     out, x = outs[0], ins[0]
     if x.dtype not in (np.float32, np.float64) or out.dtype != x.dtype:
         return None
-    shape, copied = reduction._memory_order(x, axis)
-    found = reduction._picture(shape)
-    if found is None or copied or not all(x.shape):
+    axes, kept = reduction.memory_order(x, axis)
+    found = reduction.picture(axes)
+    if found is None or kept != sorted(kept) or not all(x.shape):
         return None
-    kind, a, r, b = found
+    kind, a, r, b, pitch = found
+    if pitch != (r if kind == "rows" else b):  # there is room between rows
+        return None
     loop = _columns if kind == "columns" else _rows
     array = f"{x.dtype.name}[::1]"
     run = entry_point(

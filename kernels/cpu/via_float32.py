@@ -13,6 +13,8 @@ from mindtorch.kernels.codegen.typed_scalar import SHORT_FLOATS
 from . import elementwise
 from .strided_copy import ordered
 
+__all__ = ["SHORT_FLOATS", "flat", "in_float32", "is_half", "narrow", "optional", "widened"]
+
 
 def is_half(array: Any) -> bool:
     return isinstance(array, np.ndarray) and array.dtype in SHORT_FLOATS

@@ -38,6 +38,8 @@ from .creation import full_like
 from .indexing import require_same_type, warn_byte_mask
 from .pointwise import scaled_operand
 
+_FEW = 4096  # elements whose places numpy finds as soon
+
 
 def _axis(x: Any, dim: Any) -> int:
     return normalize_axis(operator.index(dim), x.aval.ndim)
@@ -448,6 +450,11 @@ def nonzero(input: Any, *, as_tuple: bool = False) -> Any:  # noqa: A002
         return _places([], int(array != 0), input.aval.device)
     if array.dtype != np.bool_ and array.size > 64:
         array = array != 0  # numpy looks for what is True in vectors
+    if array.ndim > 1 and array.size > _FEW and input.aval.device is cpu:
+        flat = counting().coordinates(array)
+        count = flat.size // array.ndim
+        places = make(flat, aval((count, array.ndim), dtypes.int64, (1, count), cpu))
+        return places.unbind(1) if as_tuple else places
     found = array.nonzero()
     if as_tuple:
         places = _places(found, found[0].size, cpu)

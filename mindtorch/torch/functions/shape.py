@@ -540,11 +540,11 @@ def format_strides(shape: tuple[int, ...], memory_format: Any) -> Any:
 @function(namespace=False, bare=True)
 def contiguous(self: Any, *, memory_format: Any = contiguous_format) -> Any:
     """``self`` if it lies in that order already, else a copy that does."""
+    if memory_format is contiguous_format:  # asked for in most calls, most often in vain
+        return self if self.aval.contiguous else _dense_copy(self)
     if self.is_contiguous(memory_format=memory_format):
         return self
-    return _dense_copy(self) if memory_format is contiguous_format else ops.clone(
-        self, strides=strides_for(self, memory_format)
-    )
+    return ops.clone(self, strides=strides_for(self, memory_format))
 
 
 @cached

@@ -26,7 +26,7 @@ LAYOUTS = {
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("kind", ["float32", "int16"])
+@pytest.mark.parametrize("kind", ["int64", "int16"])
 def test_copies_are_numpys(layout: str, kind: str) -> None:
     whole = np.arange(17 * 75 * 70).astype(kind).reshape(17, 75, 70)
     x = LAYOUTS[layout](whole)
@@ -73,6 +73,69 @@ def test_strided_operands_give_the_bits_of_dense_ones(name: str) -> None:
     dense = ELEMENTWISE[name](x.contiguous(), y.contiguous())
     assert found.is_contiguous()
     assert torch.equal(found, dense)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_large_strided_operands_are_read_in_pieces(threads: int) -> None:
+    """The last piece has fewer rows than the others; a row for all is broadcast in each."""
+    torch.manual_seed(0)
+    x, y = torch.randn(500, 601), torch.randn(601, 1000)
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        found = torch.lerp(x.t(), y[:, ::2], 0.3), x.t() * y[0, ::2], y - x[0][:, None]
+    finally:
+        torch.set_num_threads(before)
+    x, y = x.t().contiguous(), y.contiguous()
+    half = y[:, ::2].contiguous()
+    dense = torch.lerp(x, half, 0.3), x * half[0], y - x[:, :1].expand(601, 1000).contiguous()
+    for ours, expected in zip(found, dense, strict=True):
+        assert torch.equal(ours, expected)
+
+
+@pytest.mark.parametrize("kind", ["bfloat16", "float16"])
+def test_short_sums_at_places_are_rounded_where_pytorchs_are(kind: str) -> None:
+    """Once where it scatters, index_add along a first or last axis included; else each time."""
+    rng = np.random.default_rng(3)
+    x, rows = rng.normal(size=(6, 7, 5)), rng.integers(0, 5, 40)
+    numbers, grid = rng.normal(size=(40, 40, 40)), rng.integers(0, 5, (40, 40, 40))
+
+    def sums(space: Any) -> list[Any]:
+        table, source = (space.tensor(a).to(getattr(space, kind)) for a in (x, numbers))
+        places, wide = space.tensor(rows), space.tensor(grid)
+        made = [table.index_add(0, places, source[:, :7, :5])]
+        made.append(table.index_add(1, places, source[:6, :, :5]))
+        made.append(table.index_add(2, places, source[:6, :7]))
+        made.append(table[0, 0].index_add(0, places, source[0, 0]))
+        made += [table.scatter_add(axis, wide[:6, :7, :5], source) for axis in range(3)]
+        for reduce in ("sum", "prod", "mean", "amax"):
+            made.append(table.scatter_reduce(2, wide[:6, :7], source, reduce))
+        put = table.clone()
+        put.index_put_((places,), source[:, :7, :5], accumulate=True)
+        return [each.double().numpy() for each in [*made, put]]
+
+    for ours, theirs in zip(sums(torch), sums(real), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_folds_and_orders_of_any_layout_are_pytorchs(layout: str) -> None:
+    """Rows with room between them, and results that memory has in another order."""
+    whole = np.random.default_rng(5).permutation(17 * 75 * 70).reshape(17, 75, 70)
+    array = LAYOUTS[layout](whole.astype(np.float32))
+    results = []
+    for space in (torch, real):
+        x = space.from_numpy(whole.astype(np.float32)).as_strided(
+            array.shape, [abs(s) // 4 for s in array.strides]
+        )
+        found = [x.amax(axes) for axes in (0, 1, 2, (0, 2), (0, 1, 2))]
+        found += [(x.double() / 9e4 + 0.5).prod(1), space.any(x > 89000, 2)]
+        found += [*x.topk(3, 1), *x.topk(2, 0), x.double().std(1)]
+        found += [(x > 80000).nonzero(), *space.where(x > 80000)]
+        results.append([each.numpy() for each in found])
+    for ours, theirs in zip(*results, strict=True):
+        assert ours.shape == theirs.shape
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6)
 
 
 def both(function: Any, *arrays: Any) -> list[tuple[Any, Any]]:

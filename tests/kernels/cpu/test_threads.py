@@ -44,6 +44,10 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "log_softmax of columns": (lambda x: torch.log_softmax(x, 1), ((37, 99, 65),)),
     "attention": (F.scaled_dot_product_attention, ((3, 5, 70, 16),) * 3),
     "max_pool": (lambda x: F.max_pool2d(x, 2), ((5, 7, 64, 66),)),
+    "maxima and products": (
+        lambda x: x.amax(1) * x.prod(1) + x.norm(dim=1) + x.amax(0).amin() + x.amax(), ((600, 500),)
+    ),
+    "rows by index": (lambda x: x[torch.arange(900) * 7 % 600], ((600, 300),)),
     "batch_norm": (
         lambda x, w, b: F.batch_norm(x, None, None, w, b, training=True),
         ((5, 7, 60, 66), (7,), (7,)),
