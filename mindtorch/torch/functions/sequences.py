@@ -61,6 +61,11 @@ def arange(
             raise ValueError("step must be nonzero")
     if (end - start) * step < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    if chosen is not dtypes.int64 and open_sizes and out is None:
+        counted = [_counted(x) for x in (start, end, step)]
+        if None not in counted and any(type(x) is Count for x in counted):
+            made = arange(*counted, dtype=dtypes.int64, device=device).to(chosen)
+            return finish(made, requires_grad, layout, pin_memory)
     if chosen.category < dtypes.FLOAT:
         exact = chosen is dtypes.int64
         count = -((start - end) // step) if exact else math.ceil((end - start) / step)
@@ -78,6 +83,13 @@ def arange(
     else:
         made = from_array(values.astype(chosen.np, copy=False), as_device(device))
     return finish(made, requires_grad, layout, pin_memory)
+
+
+def _counted(x: Any) -> Any:
+    """A number that is whole or a size; None for others."""
+    if type(x) is Count or isinstance(x, (int, np.integer)):
+        return x
+    return int(x) if float(x).is_integer() else None
 
 
 @function(method=False, name="range", checked=True)
