@@ -81,7 +81,7 @@ def arange(
 
 def _up_to_a_size(start: Any, end: Any, step: Any, device: Any) -> Any:
     """Whole numbers whose count hangs on a size, made anew for each; None for others."""
-    given = []
+    given: list[Any] = []
     for x in (start, end, step):
         if type(x) is not Count and not isinstance(x, (int, np.integer)):
             if not float(x).is_integer():
