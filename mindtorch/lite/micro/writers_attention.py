@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine.ops import attention, normalization, resizing
+from mindtorch.engine.tensor import from_array
 from mindtorch.exporting.errors import UnsupportedOperatorError
-from mindtorch.kernels.codegen.interpolation_weights import passes
 
 from .buffers import View
 from .writer import Writer, broadcast, function, literal, writes
@@ -193,24 +193,42 @@ static void resized(const float *x, const int32_t *starts, const int32_t *places
 """)
 
 
+def _shares(node: Any, axis: int) -> np.ndarray:
+    """How much of each old place there is in each new one along an axis: what the op makes of
+    images that are one at a place and zero elsewhere."""
+    given, rank = dict(node.params), len(node.params["size"])
+    n = int(node.inputs[0].aval.shape[2 + axis])
+    shape, size, steps = [1, n, *[1] * rank], [1] * rank, [1.0] * rank
+    shape[2 + axis], size[axis], steps[axis] = n, given["size"][axis], given["steps"][axis]
+    images = from_array(np.eye(n, dtype=np.float32).reshape(shape))
+    made = resizing.resize(images, **{**given, "size": tuple(size), "steps": tuple(steps)})
+    return np.asarray(made.array()).reshape(n, -1)
+
+
 @writes(resizing.resize)
 def _resize(w: Writer, node: Any) -> View:
-    (x,), made = node.inputs, node.outputs[0].aval
-    planes = int(x.aval.shape[0] * x.aval.shape[1])
-    old, new = (tuple(int(n) for n in each.shape[2:]) for each in (x.aval, made))
-    steps, mode, align = (node.params[name] for name in ("steps", "mode", "align"))
-    todo = passes(old, new, steps, mode, align, np.dtype(np.float32), False)
-    y = w.dense(x)
-    for outer, before, inner, (starts, places, weights) in todo:
+    y = given = w.dense(node.inputs[0])
+    shape = list(y.shape)
+    for axis in reversed(range(2, len(shape))):
+        shares = _shares(node, axis - 2)
+        if np.array_equal(shares, np.eye(*shares.shape)):
+            continue
+        kept = [np.flatnonzero(column) for column in shares.T]
+        starts = np.cumsum([0, *[len(each) for each in kept]])
+        weights = [column[each] for column, each in zip(shares.T, kept, strict=True)]
         tables = [
-            View.dense(w.program.array(name, np.asarray(each, kind), text), each.shape)
+            View.dense(w.program.array(name, np.asarray(each, kind), text), (len(each),))
             for name, each, kind, text in (
-                ("starts", starts, np.int32, "int32_t"), ("places", places, np.int32, "int32_t"),
-                ("shares", weights, np.float32, "float"),
+                ("starts", starts, np.int32, "int32_t"),
+                ("places", np.concatenate(kept), np.int32, "int32_t"),
+                ("shares", np.concatenate(weights), np.float32, "float"),
             )
-        ]  # fmt: skip
-        after = w.scratch(planes * outer * (starts.size - 1) * inner)
-        w.call(RESIZED, y, *tables, after, outer=planes * outer, old=before, inner=inner,
-               made=starts.size - 1)  # fmt: skip
+        ]
+        old, shape[axis] = shape[axis], shares.shape[1]
+        after = w.scratch(math.prod(shape))
+        w.call(
+            RESIZED, y, *tables, after, outer=math.prod(shape[:axis]), old=old,
+            inner=math.prod(shape[axis + 1 :]), made=shape[axis],
+        )  # fmt: skip
         y = after
-    return View.dense(y.buffer, made.shape) if todo else w.copied(y)
+    return w.copied(given) if y is given else View.dense(y.buffer, shape)
