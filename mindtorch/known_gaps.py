@@ -18,7 +18,8 @@ GAPS: tuple[Gap, ...] = (
         "the converter names the operator or layer (docs/lite.md)"),
     Gap("feature", "mindspore_lite: TF and PYTORCH files, other layouts than the file's, "
         "encrypted Lite files, float16 arithmetic, other targets than the CPU", "all",
-        "refused by name; modules are converted by Converter.convert_module"),
+        "refused by name; modules are converted by Converter.convert_module; of a preference "
+        "for float16 a warning says that sums are of float32"),
     Gap("feature", "mindspore_lite: training, callbacks of nodes, settings in files, "
         "MindSpore's own .ms files", "all",
         "raise or are absent; .ms files here are of a format of our own (docs/design/016-lite.md)"),
@@ -525,7 +526,8 @@ GAPS: tuple[Gap, ...] = (
     Gap("feature", "mindtorch.onnx.load: texts, sparse tensors, element types of 8, 4 and 2 bits",
         "all", "ai.onnx.ml and preview operators, ImageDecoder and TfIdfVectorizer neither; the "
         "error names what is missing"),
-    Gap("argument", "mindspore.load: compressed parameters, hash tables, SM4-CBC, big-endian",
+    Gap("argument", "mindspore.load: compressed parameters, hash tables, SM4-CBC, big-endian; "
+        "primitives of detection, Fourier transforms and decompositions",
         "all", "Lite and Ascend write the first two; the error says which is there"),
     Gap("module", "mindspore_serving.server.distributed; workers of other machines", "all",
         "models that are split over devices, start_master_server and start_servable: workers are "

@@ -1,6 +1,7 @@
 """`mindtorch export model.py:build --format mindir`: a model of a script as a file."""
 
 import argparse
+import pickle
 import runpy
 import sys
 from pathlib import Path
@@ -87,7 +88,20 @@ def load_weights(model: Any, path: Path) -> None:
     if path.suffix == ".ckpt":
         mindtorch.mindspore.load_checkpoint(path, model)
     else:
-        model.load_state_dict(mindtorch.torch.load(path))
+        try:
+            state = mindtorch.torch.load(path)
+        except pickle.UnpicklingError as error:
+            first = str(error).partition("\n")[0]
+            raise ExportFailedError(f"{path} holds no parameters alone: {first}") from None
+        model.load_state_dict(state)
+
+
+def key_of(text: str | None) -> bytes | None:
+    """The key that hexadecimal digits are."""
+    try:
+        return bytes.fromhex(text) if text else None
+    except ValueError:
+        raise ExportFailedError("--key must be hexadecimal digits, two for each byte") from None
 
 
 def _export(options: argparse.Namespace) -> Path:
@@ -101,7 +115,7 @@ def _export(options: argparse.Namespace) -> Path:
         path = path.with_name(f"{path.name}.{options.format}")
     mindtorch.mindspore.export(
         model, *inputs, file_name=path, file_format=options.format.upper(),
-        enc_key=bytes.fromhex(options.key) if options.key else None,
+        enc_key=key_of(options.key),
         open_batch=options.open_batch, fold_batch_norm=options.fold_batch_norm,
     )  # fmt: skip
     return path

@@ -11,6 +11,7 @@ import sys
 from typing import Any
 
 from . import lite_micro
+from .cli_types import count
 
 __all__ = ["DESCRIPTION", "add_arguments", "main"]
 
@@ -53,17 +54,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     benchmark = actions.add_parser("benchmark", help="take the time of a Lite file's calls")
     add = benchmark.add_argument
     add("--modelFile", required=True, help="the Lite file")
-    add("--loopCount", type=_positive, default=10, help="calls that are timed (10)")
-    add("--warmUpLoopCount", type=_positive, default=3, help="calls before these (3)")
-    add("--numThreads", type=_positive, default=1, help="that kernels may use (1)")
+    add("--loopCount", type=count, default=10, help="calls that are timed (10)")
+    add("--warmUpLoopCount", type=count, default=3, help="calls before these (3)")
+    add("--numThreads", type=count, default=1, help="that kernels may use (1)")
     add("--inputShapes", default="", help='other shapes: "a:1,3,32,32;b:1,8"')
-
-
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise ValueError(text)
-    return number
 
 
 class OptionError(ValueError):

@@ -84,8 +84,9 @@ def main(options: argparse.Namespace) -> int:
     if not options.directory.is_dir():
         print(f"mindtorch serve: there is no folder {options.directory}", file=sys.stderr)
         return 2
-    if (options.certificate is None) != (options.key is None):
-        print("mindtorch serve: --certificate and --key go together", file=sys.stderr)
+    wrong = _wrong(options)
+    if wrong:
+        print(f"mindtorch serve: {wrong}", file=sys.stderr)
         return 2
     if options.ray is not None:
         return _on_ray(options)
@@ -108,6 +109,25 @@ def main(options: argparse.Namespace) -> int:
         host.stop()
         faulthandler.cancel_dump_traceback_later()
     return status
+
+
+def _wrong(options: argparse.Namespace) -> str:
+    """What does not go together, is no address or no file; "" where all is well."""
+    if (options.certificate is None) != (options.key is None):
+        return "--certificate and --key go together"
+    for file in (options.certificate, options.key, options.client_authority):
+        if file is not None and not file.is_file():
+            return f"there is no file {file}"
+    if options.grpc == options.rest == "none":
+        return "neither --grpc nor --rest is to be served"
+    for name, given in (("--grpc", options.grpc or GRPC), ("--rest", options.rest)):
+        port = given.rpartition(":")[2]
+        is_socket = name == "--grpc" and given.startswith("unix:")
+        if given != "none" and not is_socket and not (
+            ":" in given and port.isdecimal() and int(port) < 1 << 16
+        ):
+            return f"{name} {given} is not HOST:PORT"
+    return ""
 
 
 def _until_a_signal(host: Any, options: argparse.Namespace, hosting: Any, waiting: _Waiting) -> int:
@@ -218,11 +238,15 @@ def _start(host: Any, options: argparse.Namespace, hosting: Any) -> int:
     if not host.servables.running and not options.poll:
         print(f"mindtorch serve: nothing in {directory} can be served", file=sys.stderr)
         return 2
+    if not host.servables.running and not host.servables.failed:
+        print(f"mindtorch serve: there is no servable in {directory} yet: DIR/NAME/1/model.mindir",
+              file=sys.stderr)  # fmt: skip
     try:
         grpc = options.grpc or GRPC
         if grpc != "none":
-            host.start_grpc(grpc, options.max_message_mb, tls)
-            print(f"gRPC at {grpc}")
+            port = host.start_grpc(grpc, options.max_message_mb, tls)
+            is_socket = grpc.startswith("unix:")
+            print(f"gRPC at {grpc}" if is_socket else f"gRPC at {grpc.rpartition(':')[0]}:{port}")
         if options.rest != "none":
             port = host.start_rest(options.rest, options.max_message_mb, tls)
             scheme = "http" if tls is None else "https"

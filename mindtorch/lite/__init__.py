@@ -16,6 +16,7 @@ from .context import Context
 from .converter import Converter
 from .description import described
 from .errors import ConvertError, LiteFileError
+from .executors import ModelExecutor, MultiModelRunner
 from .group import ModelGroup, ModelGroupFlag
 from .kinds import FmkType, ModelType
 from .model import Model
@@ -31,10 +32,12 @@ __all__ = [
     "Format",
     "LiteFileError",
     "Model",
+    "ModelExecutor",
     "ModelGroup",
     "ModelGroupFlag",
     "ModelParallelRunner",
     "ModelType",
+    "MultiModelRunner",
     "Tensor",
     "described",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 __all__ = ["Context"]
@@ -13,12 +14,15 @@ class _Cpu:
     Attributes:
         thread_num: that kernels may use; 0: as many as the process is set to.
         inter_op_parallel_num: 1: nodes run one after another.
-        precision_mode: "enforce_fp32": sums are in float32.
+        precision_mode: "enforce_fp32", or "preferred_fp16", which is a preference: sums are in
+            float32 here, as MindSpore Lite's are on processors without such arithmetic, and a
+            warning says so.
+        enable_fp16: whether that is preferred.
         thread_affinity_mode: 0: threads are not bound to cores.
     """
 
     def __init__(self) -> None:
-        self._threads = 0
+        self._threads, self._precision = 0, "enforce_fp32"
 
     @property
     def thread_num(self) -> int:
@@ -45,12 +49,30 @@ class _Cpu:
 
     @property
     def precision_mode(self) -> str:
-        return "enforce_fp32"
+        return self._precision
 
     @precision_mode.setter
     def precision_mode(self, mode: str) -> None:
-        if mode != "enforce_fp32":
-            raise ValueError(f"cpu.precision_mode {mode!r} is not supported: only 'enforce_fp32'")
+        if not isinstance(mode, str):
+            raise TypeError(f"cpu.precision_mode must be str, but got {type(mode)}.")
+        if mode not in ("enforce_fp32", "preferred_fp16"):
+            raise ValueError(
+                "cpu.precision_mode must be in ['enforce_fp32', 'preferred_fp16'], but got "
+                f"{mode!r}."
+            )
+        if mode == "preferred_fp16":
+            warnings.warn("cpu.precision_mode: sums are in float32 here", stacklevel=2)
+        self._precision = mode
+
+    @property
+    def enable_fp16(self) -> bool:
+        return self._precision == "preferred_fp16"
+
+    @enable_fp16.setter
+    def enable_fp16(self, wanted: bool) -> None:
+        if not isinstance(wanted, bool):
+            raise TypeError(f"cpu.enable_fp16 must be bool, but got {type(wanted)}.")
+        self.precision_mode = "preferred_fp16" if wanted else "enforce_fp32"
 
     @property
     def thread_affinity_mode(self) -> int:

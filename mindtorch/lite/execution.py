@@ -240,6 +240,7 @@ class Program:
         fuses: whether elementwise nodes become one loop.
 
     Attributes:
+        lengths: of the open axes.
         run: of the inputs' flat arrays the outputs' ones, which are the caller's.
 
     Raises:
@@ -251,7 +252,7 @@ class Program:
         threads: int = 0, arena: SharedArena | None = None, fuses: bool = True,
     ) -> None:  # fmt: skip
         self.threads = threads
-        self.graph = graph
+        self.graph, self.lengths = graph, tuple(lengths)
         try:
             typed = TypedNodes(graph, lengths, constants)
             self._ir, self._values, self._constants = typed.ir, typed.values, typed.held

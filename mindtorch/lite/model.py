@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from mindtorch.engine import dtypes
 from mindtorch.engine.compile.runtime.executable import SharedArena
 from mindtorch.engine.tensor import as_array
 
@@ -17,9 +18,9 @@ from .converter import converted
 from .errors import ConvertError
 from .execution import Program
 from .file import is_lite_file, read
-from .graph import LiteGraph, Size
+from .graph import LiteGraph, LiteTensor, Size
 from .kinds import ModelType
-from .tensor import Format, Tensor
+from .tensor import Format, Tensor, type_of
 
 __all__ = ["Model"]
 
@@ -38,6 +39,7 @@ class Model:
     """
 
     def __init__(self) -> None:
+        self.model_path = ""
         self._graph: LiteGraph | None = None
         self._program: Any = None
         self._call: Any = None
@@ -61,6 +63,7 @@ class Model:
     def build_from_file(
         self, model_path: str | os.PathLike[str], model_type: ModelType,
         context: Context | None = None, config_path: str = "", config_dict: Any = None,
+        dec_key: bytes | None = None, dec_mode: str = "AES-GCM", dec_num_parallel: int = 0,
     ) -> None:  # fmt: skip
         """Load a file and bind it to memory.
 
@@ -69,11 +72,15 @@ class Model:
             model_type: MINDIR_LITE of what the converter writes; MINDIR of MindIR files, which
                 are converted first.
             context: where it runs.
+            config_path, config_dict: none; there are no settings in files here.
+            dec_key, dec_mode: of an encrypted MindIR file; "AES-GCM" or "AES-CBC".
+            dec_num_parallel: 0; files are decrypted in this thread.
 
         Raises:
             LiteFileError: the file is no Lite model, truncated, damaged or newer.
             RuntimeError: there is no such file.
-            ValueError: a configuration is given; there are no settings in files here.
+            TypeError: ``dec_key`` is not bytes.
+            ValueError: a configuration is given, or what decrypts a Lite file.
         """
         if not isinstance(model_type, ModelType):
             raise TypeError(f"model_type must be ModelType, but got {type(model_type)}.")
@@ -81,6 +88,10 @@ class Model:
             raise TypeError(f"context must be Context, but got {type(context)}.")
         if config_path or config_dict:
             raise ValueError("config_path and config_dict: files of settings are not read here")
+        if dec_num_parallel:
+            raise ValueError("dec_num_parallel: files are decrypted in one thread here")
+        if dec_key is not None and not isinstance(dec_key, bytes):
+            raise TypeError(f"dec_key must be bytes, but got {type(dec_key)}.")
         if not os.path.isfile(model_path):
             raise RuntimeError(
                 f"build_from_file failed, model_path does not exist: {os.fspath(model_path)!r}"
@@ -89,12 +100,15 @@ class Model:
             with open(model_path, "rb") as file:
                 if is_lite_file(file.read(8)):
                     raise ConvertError(f"{model_path} is a Lite file: ModelType.MINDIR_LITE")
-            graph = converted("MINDIR", model_path)
+            graph = converted("MINDIR", model_path, key=dec_key, mode=dec_mode)
+        elif dec_key is not None:
+            raise ValueError("dec_key: Lite files are not encrypted")
         else:
             graph = read(model_path)
         if self.shared is None:
             self.shared = SHARED.get(os.path.realpath(model_path))
         self.build_from_graph(graph, context)
+        self.model_path = os.fspath(model_path)
 
     def build_from_graph(self, graph: LiteGraph, context: Context | None = None) -> None:
         """Bind a graph that is not in a file."""
@@ -120,9 +134,7 @@ class Model:
         """Let the model run for these lengths of the open axes."""
         program = self._programs.get(lengths)
         if program is None:
-            program = Program(
-                self._built(), lengths, self._constants, self._threads, self._arena
-            )
+            program = Program(self._built(), lengths, self._constants, self._threads, self._arena)
             if len(self._programs) >= _MOST_PROGRAMS:
                 self._programs.pop(next(iter(self._programs)))
             self._programs[lengths] = program
@@ -203,15 +215,44 @@ class Model:
                     raise ValueError(f"{tensor.name!r}: axis {axis} {why} {known}, not {n}")
         return tuple(int(found[i]) for i in range(len(found)))
 
+    def update_weights(self, weights: Sequence[Sequence[Tensor]]) -> None:
+        """Give constants of the file other elements; the model is bound to memory again. A call
+        that is under way in another thread ends with those before. The names are the file's: what
+        the converter put together has another name than before (``optimize="none"`` keeps all).
+
+        Args:
+            weights: lists of tensors, each with the name, type and shape of a constant.
+
+        Raises:
+            TypeError: they are no lists of tensors.
+            RuntimeError: no constant has such a name, or it has another type or shape, or is
+                quantised; then none is changed.
+        """
+        graph = self._built()
+        if not isinstance(weights, (list, tuple)):
+            raise TypeError(f"weights must be list, but got {type(weights)}.")
+        known = {each.name: each for each in graph.tensors if each.data is not None}
+        found = []
+        for group in weights:
+            if not isinstance(group, (list, tuple)):
+                raise TypeError(f"weight must be list, but got {type(group)}.")
+            for given in group:
+                found.append((_constant_like(known.get(self._name(given)), given), given))
+        for constant, given in found:
+            constant.data = given.get_data_to_numpy()
+        self._constants, self._programs = {}, {}
+        self._use(self._program.lengths)
+
     def predict(
-        self, inputs: Sequence[Tensor], outputs: Sequence[Tensor] | None = None,
+        self, inputs: Sequence[Tensor | np.ndarray], outputs: Sequence[Tensor] | None = None,
         before: Callable[..., bool] | None = None, after: Callable[..., bool] | None = None,
     ) -> list[Tensor]:  # fmt: skip
         """The outputs for these inputs.
 
         Args:
-            inputs: in the order of :meth:`get_inputs`.
+            inputs: in the order of :meth:`get_inputs`, tensors or arrays.
             outputs: tensors that take the results as well.
+            before, after: none.
 
         Raises:
             RuntimeError: an input has another type or shape than the model's.
@@ -227,7 +268,9 @@ class Model:
         # a call of a small model is mostly what stands here
         flats = []
         for x, (dtype, shape) in zip(inputs, takes, strict=True):
-            if not isinstance(x, Tensor):
+            if isinstance(x, np.ndarray):
+                x = Tensor.sharing(x)
+            elif not isinstance(x, Tensor):
                 self._name(x)
             data = x._data
             if data.shape != shape or data.dtype != dtype:
@@ -273,4 +316,21 @@ class Model:
     def __repr__(self) -> str:
         return f"Model(inputs={self._inputs!r})" if self._graph is not None else "Model()"
 
+    def __str__(self) -> str:
+        return f"model_path: {self.model_path}."
 
+
+def _constant_like(constant: LiteTensor | None, given: Tensor) -> LiteTensor:
+    """A constant of the file, if a tensor can take its place."""
+    if constant is None:
+        raise RuntimeError(f"update_weights failed: no constant has the name {given.name!r}")
+    dtype = dtypes.by_name(constant.dtype).np
+    shape = [int(n) for n in constant.shape]
+    if constant.quantization is not None:
+        raise RuntimeError(f"update_weights failed: {given.name!r} is quantised")
+    if given.shape != shape or given.dtype is not type_of(dtype):
+        raise RuntimeError(
+            f"update_weights failed: {given.name!r} is {dtype} {shape}, not {given.dtype} "
+            f"{given.shape}"
+        )
+    return constant

@@ -85,13 +85,17 @@ class ModelParallelRunner:
             outputs: tensors that take the results as well.
 
         Raises:
+            TypeError: an input is no tensor.
             RuntimeError: an input has another type or shape than the model's.
         """
         self._built()
+        for each in inputs:
+            if not isinstance(each, Tensor):
+                raise TypeError(f"inputs element must be Tensor, but got {type(each)}.")
         model = self._free.get()
         try:
             known = model.get_inputs()
-            if len(known) == len(inputs) and all(isinstance(x, Tensor) for x in inputs):
+            if len(known) == len(inputs):
                 shapes = [x.shape for x in inputs]
                 if shapes != [x.shape for x in known]:
                     try:
@@ -101,3 +105,6 @@ class ModelParallelRunner:
             return model.predict(inputs, outputs)
         finally:
             self._free.put(model)
+
+    def __str__(self) -> str:
+        return f"model_path: {self.model_path}."

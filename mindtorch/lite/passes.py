@@ -36,7 +36,8 @@ def products_of_constants(graph: LiteGraph) -> int:
             continue
         if len(graph.tensors[x].shape) < 1 or graph.tensors[x].dtype != "float32":
             continue
-        turned = graph.constant(graph.tensors[weight].name, np.ascontiguousarray(held.T))
+        name = f"{graph.tensors[weight].name} (transposed)"  # `Model.update_weights` asks by names
+        turned = graph.constant(name, np.ascontiguousarray(held.T))
         node.op, node.inputs = "linear", (x, turned, None)
         count += 1
     return count
@@ -103,10 +104,10 @@ def fold_batch_norms(graph: LiteGraph) -> int:
         kernel, moved = scaled(wide[0], wide[1], wide[2:], node.params["eps"])
         old = graph.tensors[before.inputs[1] or 0]
         dtype = _data(graph, before.inputs[1]).dtype
-        stem = old.name.removesuffix(".weight")
+        stem, by = old.name.removesuffix(".weight"), "(with its batch norm)"
         before.inputs = (
-            before.inputs[0], graph.constant(old.name, kernel.astype(dtype)),
-            graph.constant(f"{stem}.bias", moved.astype(dtype)),
+            before.inputs[0], graph.constant(f"{old.name} {by}", kernel.astype(dtype)),
+            graph.constant(f"{stem}.bias {by}", moved.astype(dtype)),
         )  # fmt: skip
         before.outputs = node.outputs
         makers[node.outputs[0]] = before

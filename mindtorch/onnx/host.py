@@ -59,9 +59,9 @@ def _slice(
 @host_operator("Cast")
 def _cast(x: Any, *, to: int, saturate: int = 1, round_mode: str = "up") -> Any:
     kind = onnx.helper.tensor_dtype_to_np_dtype(to)
-    if x.dtype == object and np.dtype(kind).kind in "iu":
-        return x
-    return x.astype(kind)
+    if x.dtype != object:
+        return x.astype(kind)
+    return x if np.dtype(kind).kind in "iu" else None  # as a tensor
 
 
 @host_operator("Reshape")

@@ -94,8 +94,18 @@ def _lengths(
     return [math.floor(n * factor + 0.5) for n in own], [factor] * len(own)
 
 
-def _by_torch(x: Any, axes: list[int], made: list[int], mode: str, kind: str, rounding: str) -> Any:
-    """What torch's own function computes, None where it has no such mode."""
+def _by_torch(
+    x: Any, axes: list[int], made: list[int], mode: str, kind: str, rounding: str,
+    factors: list[float] | None = None,
+) -> Any:  # fmt: skip
+    """What torch's own function computes, None where it has no such mode; by whole factors, if they
+    are given."""
+    if factors is not None and kind != "align_corners":
+        if mode == "linear" and kind in ("half_pixel", "pytorch_half_pixel"):
+            return F.interpolate(x, None, factors, "bilinear", False)
+        if mode == "nearest" and kind == "asymmetric" and rounding == "floor":
+            return F.interpolate(x, None, factors, "nearest")
+        return None
     if axes != list(range(x.ndim)) or made[:2] != list(x.shape[:2]) or x.ndim != 4:
         return None
     if mode == "linear" and kind in ("half_pixel", "pytorch_half_pixel", "align_corners"):
@@ -114,6 +124,14 @@ def _resized(
     a: float = -0.75, antialias: bool = False, exclude: bool = False, policy: str = "stretch",
     crops: Any = None, filled: float = 0.0,
 ) -> Any:  # fmt: skip
+    simple = not (antialias or exclude) and axes == list(range(x.ndim)) and sizes is None
+    if simple and scales[:2] == [1, 1] and x.ndim == 4 and all(
+        float(f).is_integer() for f in scales
+    ):  # also of lengths that are open
+        lengths = [n * int(f) for n, f in zip(x.shape, scales, strict=True)]
+        found = _by_torch(x, axes, lengths, mode, kind, rounding, [float(f) for f in scales[2:]])
+        if found is not None:
+            return found
     made, factors = _lengths(x, axes, scales, sizes, policy)
     if not (antialias or exclude) and policy == "stretch":
         exact = all(

@@ -84,12 +84,50 @@ def _layers(
     return (y, *ends)[:outputs]
 
 
+# in torch's order, the gates of ONNX's
+_ORDERS = {"LSTM": (0, 2, 3, 1), "GRU": (1, 0, 2), "RNN": (0,)}
+_CALLS = {"LSTM": torch.lstm, "GRU": torch.gru, "RNN": torch.rnn_tanh}
+
+
+def _by_torch(
+    kind: str, x: Any, weights: tuple[Any, Any, Any], states: list[Any], direction: str,
+    layout: int, outputs: int,
+) -> tuple[Any, ...]:  # fmt: skip
+    """A layer with the usual activations, whatever the number of steps."""
+    w, r, b = weights
+    count, width, order = w.shape[0], r.shape[2], _ORDERS[kind]
+
+    def arranged(gates: Any) -> Any:
+        parts = torch.split(gates, width, 0)
+        return torch.cat([parts[k] for k in order]) if len(order) > 1 else gates
+
+    flat: list[Any] = []
+    for d in range(count):
+        half = len(order) * width
+        biases = [] if b is None else [b[d][:half], b[d][half:]]
+        flat += [arranged(each) for each in (w[d], r[d], *biases)]
+    if layout:
+        x, states = x.transpose(0, 1), [each.transpose(0, 1) for each in states]
+    x = torch.flip(x, (0,)) if direction == "reverse" else x
+    given = tuple(states) if kind == "LSTM" else states[0]
+    y, *ends = _CALLS[kind](x, given, flat, b is not None, 1, 0.0, False, count == 2, False)
+    y = torch.flip(y, (0,)) if direction == "reverse" else y
+    y = y.reshape([*y.shape[:2], count, width])
+    y = y.transpose(0, 1) if layout else y.transpose(1, 2)
+    return (y, *[each.transpose(0, 1) if layout else each for each in ends])[:outputs]
+
+
 def _start(x: Any, given: Any, count: int, width: int, layout: int) -> Any:
     if given is not None:
         return given
     batch = x.shape[0 if layout else 1]
     shape = [batch, count, width] if layout else [count, batch, width]
     return torch.zeros(shape, dtype=x.dtype)
+
+
+def _is_usual(names: Any, usual: list[str], lengths: Any, clip: Any) -> bool:
+    """Whether torch's layers compute this one."""
+    return lengths is None and clip is None and (names is None or list(names) == usual)
 
 
 def _bias(b: Any, d: int, rows: int) -> tuple[Any, Any]:
@@ -109,6 +147,10 @@ def _rnn(
 ) -> Any:  # fmt: skip
     count, width = w.shape[0], r.shape[2]
     functions = _functions(activations, activation_alpha, activation_beta, count, ["Tanh"])
+
+    if _is_usual(activations, ["Tanh"] * count, lengths, clip):
+        states = [_start(x, h, count, width, layout)]
+        return _by_torch("RNN", x, (w, r, b), states, direction, layout, outputs)
 
     def step(d: int, rows: Any, now: list[Any]) -> list[Any]:
         first, second = _bias(b, d, width)
@@ -130,6 +172,10 @@ def _gru(
     count, n = w.shape[0], r.shape[2]
     usual = ["Sigmoid", "Tanh"]
     functions = _functions(activations, activation_alpha, activation_beta, count, usual)
+
+    if linear_before_reset and _is_usual(activations, usual * count, lengths, clip):
+        states = [_start(x, h, count, n, layout)]
+        return _by_torch("GRU", x, (w, r, b), states, direction, layout, outputs)
 
     def step(d: int, rows: Any, now: list[Any]) -> list[Any]:
         f, g = functions[d]
@@ -160,6 +206,10 @@ def _lstm(
     usual = ["Sigmoid", "Tanh", "Tanh"]
     functions = _functions(activations, activation_alpha, activation_beta, count, usual)
 
+    states = [_start(x, h, count, n, layout), _start(x, c, count, n, layout)]
+    if p is None and not input_forget and _is_usual(activations, usual * count, lengths, clip):
+        return _by_torch("LSTM", x, (w, r, b), states, direction, layout, outputs)
+
     def step(d: int, rows: Any, now: list[Any]) -> list[Any]:
         f, g, last = functions[d]
         first, second = _bias(b, d, 4 * n)
@@ -173,5 +223,4 @@ def _lstm(
         go = go if p is None else go + p[d][n : 2 * n] * cell
         return [f(_bounded(go, clip)) * last(cell), cell]
 
-    states = [_start(x, h, count, n, layout), _start(x, c, count, n, layout)]
     return _layers(x, lengths, states, direction, layout, step, outputs)

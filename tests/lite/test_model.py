@@ -240,7 +240,12 @@ def test_unsupported_options_are_refused() -> None:
     with pytest.raises(ValueError, match="target 'ascend' is not supported"):
         context.target = ["ascend"]
     with pytest.raises(ValueError, match="precision_mode"):
-        context.cpu.precision_mode = "preferred_fp16"
+        context.cpu.precision_mode = "enforce_fp16"
+    with pytest.warns(UserWarning, match="sums are in float32"):
+        context.cpu.enable_fp16 = True
+    assert context.cpu.precision_mode == "preferred_fp16"
+    context.cpu.enable_fp16 = False
+    assert context.cpu.precision_mode == "enforce_fp32"
     with pytest.raises(lite.ConvertError, match="fmk TF is not supported"):
         converter.convert(lite.FmkType.TF, __file__, "/tmp/never")
 

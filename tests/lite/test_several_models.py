@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mindtorch import lite, torch
+from mindtorch import lite, mindspore, torch
+from mindtorch.lite.lite_infer import LiteInfer
 
-from .models import converted, eager, images, lenet
+from .models import converted, eager, images, lenet, loaded, predicted
 
 
 @pytest.fixture(scope="module")
@@ -137,6 +138,72 @@ def test_settings_without_a_file(tmp_path: Path) -> None:
     assert (tensor.dtype, tensor.shape, tensor.device) == (lite.DataType.INT8, [2, 3], "")
     with pytest.raises(ValueError, match="is not supported"):
         lite.Tensor(device="ascend:0")
+
+
+def test_weights_are_given_anew(tmp_path: Path) -> None:
+    x = images(3)
+    old, new = lenet(), lenet()
+    with torch.no_grad():
+        for parameter in new.parameters():
+            parameter.mul_(1.5).add_(0.1)
+    model = loaded(converted(old, [images(2)], tmp_path, optimize="none"))
+    model.resize(model.get_inputs(), [x.shape])
+    before = model.predict([x])[0].get_data_to_numpy()
+    tensors = [lite.Tensor(value, name=name) for name, value in new.named_parameters()]
+    wrong = [lite.Tensor(np.zeros(6, np.float32), name="0.weight")]
+    for given, message in (
+        ([[*tensors, *wrong]], r"'0.weight' is float32 \[6, 1, 5, 5\]"),
+        ([[lite.Tensor(name="none")]], "no constant has the name 'none'"),
+    ):
+        with pytest.raises(RuntimeError, match=message):
+            model.update_weights(given)
+    with pytest.raises(TypeError, match="weight must be list"):
+        model.update_weights(tensors)  # type: ignore[arg-type]
+    assert np.array_equal(model.predict([x])[0].get_data_to_numpy(), before)
+    model.update_weights([tensors[:4], tensors[4:]])
+    assert np.array_equal(model.predict([x])[0].get_data_to_numpy(), eager(new, x))
+    folded = loaded(converted(old, [images(2)], tmp_path))
+    with pytest.raises(RuntimeError, match=r"no constant has the name '0\.weight'"):
+        folded.update_weights([tensors])  # its numbers are no longer those of the network
+    folded.update_weights([[each for each in tensors if each.name.startswith(("8", "10", "12"))]])
+    assert not np.array_equal(predicted(folded, x), before)
+    quantised = loaded(
+        converted(old, [x], tmp_path, "[common_quant_param]\nquant_type=WEIGHT_QUANT")
+    )
+    with pytest.raises(RuntimeError, match=r"'8\.weight' is quantised"):
+        quantised.update_weights([[each for each in tensors if each.name == "8.weight"]])
+
+
+def test_models_of_one_file_and_networks_without_one(tmp_path: Path) -> None:
+    net = mindspore.nn.Dense(5, 3)
+    x = np.random.default_rng(0).standard_normal((2, 5)).astype(np.float32)
+    expected = net(mindspore.Tensor(x)).asnumpy()
+    mindspore.export(net, mindspore.Tensor(x), file_name=str(tmp_path / "net"), enc_key=b"1" * 16,
+                     file_format="MINDIR")  # fmt: skip
+    path = str(tmp_path / "net.mindir")
+    model = lite.Model()
+    with pytest.raises(lite.ConvertError):
+        model.build_from_file(path, lite.ModelType.MINDIR)
+    with pytest.raises(TypeError, match="dec_key must be bytes"):
+        model.build_from_file(path, lite.ModelType.MINDIR, dec_key="1" * 16)  # type: ignore[arg-type]
+    model.build_from_file(path, lite.ModelType.MINDIR, dec_key=b"1" * 16)
+    assert str(model) == f"model_path: {path}."
+    mindspore.export(net, mindspore.Tensor(x), file_name=path, file_format="MINDIR")
+    runner = lite.MultiModelRunner()
+    with pytest.raises(RuntimeError, match="not built"):
+        runner.get_runner_exec()
+    with pytest.raises(RuntimeError, match="model_type only support MINDIR"):
+        runner.build_from_file(path, lite.ModelType.MINDIR_LITE)
+    runner.build_from_file(path, lite.ModelType.MINDIR)
+    (executor,) = runner.get_runner_exec()
+    inferred = LiteInfer(mindspore.train.Model(net), mindspore.Tensor(x))
+    with pytest.raises(ValueError, match=r"should be ms\.train\.Model"):
+        LiteInfer(path)
+    inferred.resize(inferred.get_inputs(), [[2, 5]])
+    for each in (model, executor, inferred):
+        assert [t.shape for t in (*each.get_inputs(), *each.get_outputs())] == [[2, 5], [2, 3]]
+        found = each.predict([x])[0].get_data_to_numpy()
+        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
 
 
 def test_the_first_model_gives_eager_numbers(files: list[Path]) -> None:

@@ -260,3 +260,38 @@ def test_damage_gives_an_error_of_ours() -> None:
         except ONNXError:
             refused += 1
     assert refused > 50
+
+
+class _OpenLengths(torch.nn.Module):
+    """Layers of a row whose length is open, and an image of it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        nn = torch.nn
+        self.lstm = nn.LSTM(6, 4, bidirectional=True, batch_first=True)
+        self.gru, self.rnn = nn.GRU(8, 4, batch_first=True), nn.RNN(4, 4, batch_first=True)
+
+    def forward(self, x: Any) -> Any:
+        y = self.rnn(self.gru(self.lstm(x)[0])[0])[0]
+        first = torch.narrow(torch.sort(y, dim=1)[0], 1, 0, 2)
+        places = torch.arange(y.shape[1], dtype=y.dtype)[:, None] + y
+        image = torch.nn.functional.interpolate(y[:, None], scale_factor=2.0)
+        smooth = torch.nn.functional.interpolate(
+            y[:, None], scale_factor=2.0, mode="bilinear", align_corners=False
+        )
+        return first, places, image, smooth
+
+
+def test_open_lengths_of_a_file_stay_open_when_it_is_exported_again(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    net, names = _OpenLengths().eval(), {"x": {0: "batch", 1: "steps"}}
+    options: dict[str, Any] = {"dynamo": False, "input_names": ["x"], "dynamic_axes": names}
+    files = [tmp_path / "once.onnx", tmp_path / "again.onnx"]
+    torch.onnx.export(net, (torch.randn(2, 5, 6),), str(files[0]), **options)
+    loaded = mindtorch.onnx.load(files[0])
+    torch.onnx.export(loaded, (torch.randn(2, 5, 6),), str(files[1]), **options)
+    x = torch.randn(3, 7, 6)
+    for model in (loaded, mindtorch.onnx.load(files[1])):
+        for found, expected in zip(model(x), net(x), strict=True):
+            assert found.shape == expected.shape
+            assert torch.allclose(found, expected, rtol=1e-5, atol=1e-6)

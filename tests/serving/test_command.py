@@ -70,7 +70,9 @@ def test_serve(tmp_path: Path) -> None:
         (["{0}/nothing"], "there is no folder"),
         (["{0}", "--poll", "0"], "nothing in"),
         (["{0}", "--certificate", "a.pem"], "go together"),
-        (["{0}", "--workers", "0"], "must be 1 at least"),
+        (["{0}", "--certificate", "a.pem", "--key", "b.pem"], "there is no file a.pem"),
+        (["{0}", "--grpc", "127.0.0.1:99999"], "is not HOST:PORT"),
+        (["{0}", "--grpc", "none", "--rest", "none"], "neither --grpc nor --rest"),
     ],
 )
 def test_wrong_arguments(tmp_path: Path, arguments: list[str], text: str) -> None:
@@ -93,7 +95,8 @@ else:
     atexit.register(stuck)
 threading.Timer(2.0, os.kill, (os.getpid(), signal.SIGTERM)).start()
 serve._LATE = 0.5
-sys.exit(cli.main(["serve", sys.argv[1], "--grace", "0.1", "--grpc", "none", "--rest", "none"]))
+where = ["--grpc", "none", "--rest", "127.0.0.1:0"]
+sys.exit(cli.main(["serve", sys.argv[1], "--grace", "0.1", *where]))
 """
 
 
@@ -116,7 +119,7 @@ def give() -> None:
     time.sleep(60)
 
 threading.Thread(target=give, daemon=True).start()
-sys.exit(cli.main(["serve", sys.argv[1], "--grpc", "none", "--rest", "none"]))
+sys.exit(cli.main(["serve", sys.argv[1], "--grpc", "none", "--rest", "127.0.0.1:0"]))
 """
 
 
@@ -133,7 +136,7 @@ def test_a_signal_ends_a_server_that_is_loading(tmp_path: Path) -> None:
         f"import os, time\nopen({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid()))\n"
         "time.sleep(600)\n"
     )
-    process = subprocess.Popen([*COMMAND, str(tmp_path), "--grpc", "none", "--rest", "none"])
+    process = subprocess.Popen([*COMMAND, str(tmp_path), "--grpc", "none", "--rest", "127.0.0.1:0"])
     try:
         while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
             assert process.poll() is None

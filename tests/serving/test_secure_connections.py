@@ -101,6 +101,10 @@ def test_files_that_are_no_certificates(server: Server, files: Files) -> None:
 def test_addresses_that_cannot_be_used(server: Server) -> None:
     with pytest.raises(RuntimeError, match="cannot be used"):
         server.host.start_grpc(server.grpc)
+    with pytest.raises(RuntimeError, match="99999 cannot be used"):
+        server.host.start_grpc("127.0.0.1:99999")  # of which gRPC takes the lower 16 bits
+    with pytest.raises(RuntimeError, match="No such file"):
+        server.host.start_grpc("127.0.0.1:0", tls=TLS("none.pem", "none.pem"))
     with pytest.raises(RuntimeError, match="Address already in use"):
         server.host.start_rest(f"127.0.0.1:{server.rest}")
     for address in ("127.0.0.1", "127.0.0.1:99999", "nobody.invalid:80"):

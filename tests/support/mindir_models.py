@@ -115,6 +115,15 @@ def models() -> dict[str, tuple[Any, tuple[Any, ...]]]:
         "conv1d": (nn.Conv1d(3, 4, 3, padding=1), (x[:, :, 0].contiguous(),)),
         "transposed": (nn.Sequential(nn.ConvTranspose2d(3, 4, 3, 2, 1, output_padding=1),
                                      nn.ConvTranspose2d(4, 2, 2, 2)), (x,)),
+        "volumes": (nn.Sequential(
+            nn.Conv3d(2, 4, 3, 2, (1, 0, 1), groups=2), nn.ReLU(), nn.MaxPool3d(2, 1),
+            nn.ConvTranspose3d(4, 4, 2, 2, output_padding=(1, 0, 1), groups=2),
+            nn.AvgPool3d(2, ceil_mode=True), nn.ConvTranspose3d(4, 2, 3, 1, 1, bias=False),
+        ), (torch.randn(2, 2, 6, 7, 8),)),
+        "rows": (nn.Sequential(
+            nn.ConvTranspose1d(3, 4, 3, 2, 1, output_padding=1), nn.MaxPool1d(3, 2, 1),
+            nn.AvgPool1d(3, 2, 1), nn.ConvTranspose1d(4, 2, 2, groups=2), nn.BatchNorm1d(2),
+        ), (x[:, :, 0].contiguous(),)),
         "pooled": (nn.ModuleList([
             nn.MaxPool2d(2), nn.MaxPool2d(3, 2, 1), nn.MaxPool2d(3, 2, ceil_mode=True),
             nn.Sequential(nn.ReLU(), nn.MaxPool2d(3, 2, 1)), nn.AvgPool2d(2),

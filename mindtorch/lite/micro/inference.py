@@ -13,6 +13,7 @@ from mindtorch.exporting.inference_graph import InferenceGraph, trace
 from mindtorch.torch.nn import Module
 
 from . import (  # noqa: F401  # writers register themselves
+    writers_attention,
     writers_elementwise,
     writers_losses,
     writers_networks,

@@ -254,7 +254,7 @@ class Writer:
         Args:
             given: views that are broadcast to the target's shape.
         """
-        views = [target, *[_broadcast(v, target.shape) for v in given]]
+        views = [target, *[broadcast(v, target.shape) for v in given]]
         lengths, strides = _merged(target.shape, [v.strides for v in views])
         texts, names, shown = [], [], {}
         for i, view in enumerate(views):
@@ -287,7 +287,7 @@ def _wrapped(parts: Sequence[str], indent: int) -> str:
     return "\n".join(" " * indent + each.rstrip() for each in [*lines, line])
 
 
-def _broadcast(view: View, shape: Sequence[int]) -> View:
+def broadcast(view: View, shape: Sequence[int]) -> View:
     """A view with stride 0 along axes that are repeated."""
     missing = len(shape) - len(view.shape)
     strides = [

@@ -63,7 +63,7 @@ class Primitive(NamedTuple):
 
 def _plain(name: str, value: Any) -> bool:
     """Whether an attribute says that nothing out of the ordinary is wanted."""
-    return name in ("format", "data_format") and value in ("NCHW", "DefaultFormat", 0)
+    return name in ("format", "data_format") and value in ("NCHW", "NCDHW", "DefaultFormat", 0)
 
 
 _PRIMITIVES: dict[str, Primitive] = {}

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from mindtorch.engine import dtypes
+from mindtorch.torch.linalg import vector_norm
+
 from .. import nn
 from ..common.tensor import F, t
 from ..ops import function
@@ -42,6 +45,62 @@ def _add(x: Any, y: Any, alpha: Any = 1) -> Any:
 @reads("SubExt")
 def _sub(x: Any, y: Any, alpha: Any = 1) -> Any:
     return t.sub(x, y, alpha=alpha)
+
+
+@reads("Mod")
+def _mod(x: Any, y: Any) -> Any:
+    return t.fmod(x, y)
+
+
+@reads("RemainderTensorScalar", "RemainderScalarTensor", "RemainderTensorTensor")
+def _remainder(x: Any, y: Any) -> Any:
+    return t.remainder(x, y)
+
+
+@reads("DivMod", "DivMods")
+def _div_mod(x: Any, y: Any, rounding: Any = None) -> Any:
+    modes = {None: None, 0: None, 1: "trunc", 2: "floor"}
+    return t.div(x, y, rounding_mode=modes.get(rounding, rounding))
+
+
+@reads("Fmax")
+def _fmax(x: Any, y: Any, *, ignore_nan: Any = True) -> Any:
+    return t.fmax(x, y)
+
+
+@reads("Logit")
+def _logit(x: Any, eps: Any = -1.0) -> Any:
+    return t.logit(x, None if eps is None or eps < 0 else eps)
+
+
+@reads("Addcmul")
+def _addcmul(x: Any, y: Any, z: Any, value: Any = 1) -> Any:
+    return x + value * (y * z)
+
+
+@reads("Addcdiv")
+def _addcdiv(x: Any, y: Any, z: Any, value: Any = 1) -> Any:
+    return x + value * (y / z)
+
+
+@reads("LeftShift")
+def _left_shift(x: Any, y: Any) -> Any:
+    return t.bitwise_left_shift(x, y)
+
+
+@reads("RightShift")
+def _right_shift(x: Any, y: Any) -> Any:
+    return t.bitwise_right_shift(x, y)
+
+
+@reads("Cdist")
+def _cdist(x: Any, y: Any, p: Any = 2.0) -> Any:
+    return t.cdist(x, y, float(p))
+
+
+@reads("Histogram")
+def _histogram(x: Any, *, bins: Any = 100, min: Any = 0.0, max: Any = 0.0) -> Any:  # noqa: A002
+    return t.histc(x, whole(bins), min, max)
 
 
 @reads("Round")
@@ -182,6 +241,98 @@ def _cumsum(x: Any, axis: Any, *, exclusive: Any = False, reverse: Any = False) 
     return t.flip(total, (axis,)) if reverse else total
 
 
+@reads("ProdExt")
+def _prod_ext(x: Any, axis: Any = None, keepdim: Any = False, dtype: Any = None) -> Any:
+    kind = element_type(dtype)
+    if axis is None:
+        return t.prod(x, dtype=kind)
+    return t.prod(x, whole(axis), keepdim=bool(keepdim), dtype=kind)
+
+
+@reads("ReduceStd")
+def _reduce_std(x: Any, axis: Any = (), unbiased: Any = True, keep_dims: Any = False) -> Any:
+    axes = whole_numbers(axis) or tuple(range(x.aval.ndim))
+    made: Any = t.std_mean(x, axes, correction=int(unbiased), keepdim=bool(keep_dims))
+    return made
+
+
+@reads("Max")
+def _max(x: Any) -> Any:
+    return t.amax(x)
+
+
+@reads("Min")
+def _min(x: Any) -> Any:
+    return t.amin(x)
+
+
+@reads("Median")
+def _median(
+    x: Any, *, axis: Any = 0, keep_dims: Any = False, global_median: Any = False,
+    ignore_nan: Any = False,
+) -> Any:  # fmt: skip
+    find = t.nanmedian if ignore_nan else t.median
+    if not global_median:
+        return tuple(find(x, whole(axis), keepdim=bool(keep_dims)))
+    found = find(x)
+    return found, t.zeros_like(found).long()
+
+
+@reads("Cummax")
+def _cummax(x: Any, axis: Any) -> Any:
+    return tuple(t.cummax(x, whole(axis)))
+
+
+@reads("Cummin")
+def _cummin(x: Any, axis: Any) -> Any:
+    values, places = t.cummin(x, whole(axis))
+    return values, places.to(dtypes.int32)
+
+
+@reads("CumulativeLogsumexp")
+def _log_sums(x: Any, axis: Any, *, exclusive: Any = False, reverse: Any = False) -> Any:
+    if exclusive:
+        raise UnsupportedPrimitiveError("CumulativeLogsumexp without each element itself")
+    x = t.flip(x, (whole(axis),)) if reverse else x
+    made = t.logcumsumexp(x, whole(axis))
+    return t.flip(made, (whole(axis),)) if reverse else made
+
+
+@reads("LpNorm")
+def _norm(
+    x: Any, *, axis: Any, p: Any = 2, keep_dims: Any = False, epsilon: Any = 1e-12
+) -> Any:
+    found = vector_norm(x, p, whole_numbers(axis), bool(keep_dims))
+    return t.clamp_min(found, epsilon)
+
+
+@reads("SmoothL1Loss")
+def _smooth_l1_loss(x: Any, y: Any, *, beta: Any = 1.0, reduction: Any = "none") -> Any:
+    return F.smooth_l1_loss(x, y, reduction=_REDUCTIONS.get(reduction, reduction), beta=beta)
+
+
+@reads("BCEWithLogitsLoss")
+def _bce_with_logits(
+    x: Any, y: Any, weight: Any = None, positive: Any = None, reduction: Any = "mean"
+) -> Any:
+    kind = _REDUCTIONS.get(reduction, reduction)
+    return F.binary_cross_entropy_with_logits(x, y, weight, reduction=kind, pos_weight=positive)
+
+
+_REDUCTIONS = {0: "sum", 1: "mean", 2: "none"}  # as they are numbered
+
+
+@reads("MatrixInverse")
+def _matrix_inverse(x: Any, *, adjoint: Any = False) -> Any:
+    made = t.inverse(x)
+    return t.transpose(made, -2, -1) if adjoint else made
+
+
+@reads("MatrixPower")
+def _matrix_power(x: Any, *, n: Any) -> Any:
+    return t.matrix_power(x, whole(n))
+
+
 # --- products -------------------------------------------------------------------------------------
 
 
@@ -205,16 +356,17 @@ def _dense(x: Any, weight: Any, bias: Any = None) -> Any:
 
 @reads("BiasAdd")
 def _bias_add(x: Any, bias: Any, *, data_format: Any = "NCHW") -> Any:
-    if data_format not in ("NCHW", 0, "NCDHW"):
+    if data_format not in ("NCHW", 0, "NCDHW", 14):
         raise UnsupportedPrimitiveError(f"BiasAdd in the order {data_format!r}")
     return function.bias_add(x, bias)
 
 
-def _pad_mode(value: Any) -> str:
+def pad_mode_of(value: Any) -> str:
+    """A pad mode's name in lower case, of its name or number."""
     return _PAD_MODES[value] if isinstance(value, int) else str(value).lower()
 
 
-def _inner(value: Any, count: int = 2) -> tuple[int, ...]:
+def inner(value: Any, count: int = 2) -> tuple[int, ...]:
     """The settings of the last axes, where all four may be given."""
     numbers = whole_numbers(value)
     return numbers * count if len(numbers) == 1 else numbers[-count:]
@@ -233,10 +385,10 @@ def _conv2d(
 ) -> Any:  # fmt: skip
     if data_format not in ("NCHW", 0):
         raise UnsupportedPrimitiveError(f"Conv2D in the order {data_format!r}")
-    found = _pad_mode(pad_mode)
+    found = pad_mode_of(pad_mode)
     return function.conv2d(
-        x, weight, None, stride=_inner(stride), pad_mode=found,
-        padding=_of_axes(pad) if found == "pad" else 0, dilation=_inner(dilation), groups=group,
+        x, weight, None, stride=inner(stride), pad_mode=found,
+        padding=_of_axes(pad) if found == "pad" else 0, dilation=inner(dilation), groups=group,
     )  # fmt: skip
 
 
@@ -248,21 +400,35 @@ def _conv2d_transpose(
 ) -> Any:  # fmt: skip
     if data_format not in ("NCHW", 0):
         raise UnsupportedPrimitiveError(f"Conv2DTranspose in the order {data_format!r}")
-    sizes, stride, dilation = whole_numbers(size)[2:], _inner(stride), _inner(dilation)
-    kind, given = _pad_mode(pad_mode), _of_axes(pad)
-    reach = [(k - 1) * d + 1 for k, d in zip(weight.shape[2:], dilation, strict=True)]
-    before = [given[0], given[2]] if kind == "pad" else [0, 0]
+    return cropped_transposition(
+        y, weight, whole_numbers(size)[2:], inner(stride), inner(dilation), group,
+        pad_mode_of(pad_mode), _of_axes(pad),
+    )  # fmt: skip
+
+
+def cropped_transposition(
+    y: Any, weight: Any, sizes: Any, stride: Any, dilation: Any, group: int, kind: str, pads: Any
+) -> Any:
+    """A transposed convolution whose results have these sizes.
+
+    Args:
+        kind: the pad mode.
+        pads: before and after each axis, where that is "pad".
+    """
+    before = list(pads[::2]) if kind == "pad" else [0] * len(sizes)
     if kind == "same":  # as much as the convolution the other way would have
-        total = [
-            max((n - 1) * s + r - m, 0)
-            for n, s, r, m in zip(y.shape[2:], stride, reach, sizes, strict=True)
+        before = [
+            max((n - 1) * s + (k - 1) * d + 1 - m, 0) // 2
+            for n, s, k, d, m in zip(
+                y.shape[2:], stride, weight.shape[2:], dilation, sizes, strict=True
+            )
         ]
-        before = [n // 2 for n in total]
-    full = F.conv_transpose2d(y, weight, None, stride, 0, 0, group, dilation)
+    convolve = getattr(F, f"conv_transpose{len(sizes)}d")
+    full = convolve(y, weight, None, stride, 0, 0, group, dilation)
     missing = [max(b + m - n, 0) for b, m, n in zip(before, sizes, full.shape[2:], strict=True)]
     if any(missing):
-        full = F.pad(full, [0, missing[1], 0, missing[0]])
-    return full[:, :, before[0] : before[0] + sizes[0], before[1] : before[1] + sizes[1]]
+        full = F.pad(full, [n for m in reversed(missing) for n in (0, m)])
+    return full[(..., *[slice(b, b + m) for b, m in zip(before, sizes, strict=True)])]
 
 
 # --- pooling --------------------------------------------------------------------------------------
@@ -275,18 +441,13 @@ def _pooling(name: str, layer: Any) -> None:
     ) -> Any:  # fmt: skip
         if data_format not in ("NCHW", 0):
             raise UnsupportedPrimitiveError(f"{name} in the order {data_format!r}")
-        return layer(_inner(kernel_size), _inner(strides), _pad_mode(pad_mode))(x)
+        return layer(inner(kernel_size), inner(strides), pad_mode_of(pad_mode))(x)
 
     reads(name)(run)
 
 
 _pooling("MaxPool", nn.MaxPool2d)
 _pooling("AvgPool", nn.AvgPool2d)
-
-
-@reads("AdaptiveAvgPool2D", "AdaptiveAvgPool2DExt")
-def _adaptive_avg_pool(x: Any, *, output_size: Any) -> Any:
-    return F.adaptive_avg_pool2d(x, whole_numbers(output_size))
 
 
 # --- normalization --------------------------------------------------------------------------------

@@ -49,7 +49,7 @@ def type_number(dtype: Any) -> int:
 # --- order and tuples -----------------------------------------------------------------------------
 
 
-@reads("Load", "Depend", "Identity", "StopGradient", "identity")
+@reads("Load", "Depend", "Identity", "StopGradient", "identity", "TensorMove")
 def _first(x: Any, *_: Any) -> Any:
     return x
 
@@ -184,6 +184,14 @@ def _slice(x: Any, begin: Any, size: Any) -> Any:
     return indexing.slice(x, whole_numbers(begin), whole_numbers(size))
 
 
+@reads("TensorCopySlices")
+def _copy_slices(x: Any, value: Any, begin: Any, end: Any, strides: Any) -> Any:
+    places = zip(*[whole_numbers(each) for each in (begin, end, strides)], strict=True)
+    made = t.clone(x)
+    made[tuple(slice(*each) for each in places)] = value
+    return made
+
+
 @reads("ReverseV2")
 def _reverse(x: Any, *, axis: Any) -> Any:
     return t.flip(x, whole_numbers(axis))
@@ -220,6 +228,82 @@ def _gather(x: Any, places: Any, axis: Any, *, batch_dims: Any = 0) -> Any:
 @reads("GatherD", "GatherDGradV2")
 def _gather_d(x: Any, axis: Any, places: Any) -> Any:
     return t.gather(x, whole(axis), places.long())
+
+
+@reads("Diagonal")
+def _diagonal(x: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1) -> Any:
+    return t.diagonal(x, whole(offset), whole(axis1), whole(axis2))
+
+
+@reads("MatrixSetDiagV3")
+def _set_diagonal(
+    x: Any, values: Any, k: Any, *, align: Any = "RIGHT_LEFT", max_length: Any = None
+) -> Any:
+    offsets = whole_numbers(k)
+    if len(set(offsets)) != 1:
+        raise UnsupportedPrimitiveError("MatrixSetDiagV3 of several diagonals")
+    return t.diagonal_scatter(x, values, offsets[0], -2, -1)
+
+
+@reads("Eye")
+def _eye(rows: Any, columns: Any, dtype: Any) -> Any:
+    return t.eye(whole(rows), whole(columns), dtype=element_type(dtype))
+
+
+@reads("Meshgrid")
+def _meshgrid(values: Any, *, indexing: Any = "xy") -> Any:
+    order = {0: "ij", 1: "xy"}.get(indexing, indexing)
+    return function.meshgrid(*values, indexing=order)
+
+
+@reads("EmbeddingLookup")
+def _embedding_lookup(
+    table: Any, places: Any, offset: Any = 0, *, bprop_return_sparse: Any = True
+) -> Any:
+    at = places.long() - whole(offset)
+    kept = (at >= 0) & (at < table.shape[0])  # others give zeros
+    rows = function.gather(table, t.where(kept, at, 0), 0)
+    return t.where(t.unsqueeze(kept, -1), rows, t.zeros_like(rows))
+
+
+@reads("IndexFill")
+def _index_fill(x: Any, axis: Any, places: Any, value: Any) -> Any:
+    return t.index_fill(x, whole(axis), places.long(), value)
+
+
+@reads("Scatter")
+def _scatter(x: Any, axis: Any, places: Any, values: Any, reduction: Any = 0) -> Any:
+    return _scattered(x, whole(axis), places, values, reduction)
+
+
+@reads("TensorScatterElements")
+def _scatter_elements(
+    x: Any, places: Any, values: Any, axis: Any = 0, reduction: Any = "none"
+) -> Any:
+    return _scattered(x, whole(axis), places, values, reduction)
+
+
+def _scattered(x: Any, axis: int, places: Any, values: Any, reduction: Any) -> Any:
+    if reduction not in (0, 1, "none", "add"):
+        raise UnsupportedPrimitiveError(f"elements are scattered with the reduction {reduction!r}")
+    put = t.scatter if reduction in (0, "none") else t.scatter_add
+    return put(x, axis, places.long(), values)
+
+
+@reads("SearchSorted")
+def _search_sorted(
+    rows: Any, values: Any, order: Any = None, dtype: Any = dtypes.int64, right: Any = False
+) -> Any:
+    found = t.searchsorted(rows, values, right=bool(right), sorter=order)
+    return found.to(element_type(dtype))
+
+
+@reads("UniqueConsecutive")
+def _unique_consecutive(
+    x: Any, inverse: Any = False, counts: Any = False, axis: Any = None
+) -> Any:
+    made = t.unique_consecutive(x, True, True, None if axis is None else whole(axis))
+    return tuple(made)
 
 
 @reads("OneHot")

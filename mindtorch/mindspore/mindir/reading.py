@@ -6,7 +6,12 @@ import functools
 import os
 from typing import Any
 
-from . import primitives_networks, primitives_shapes  # noqa: F401  # they register themselves
+from . import (  # noqa: F401  # they register themselves
+    primitives_images,
+    primitives_mint,
+    primitives_networks,
+    primitives_shapes,
+)
 from ._protobuf import DecodeError
 from .encryption import check_key, decrypted, is_encrypted
 from .errors import MindIRError

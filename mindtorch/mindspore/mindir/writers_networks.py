@@ -66,7 +66,13 @@ def _linear(w: Writer, node: Any) -> str:
 
 
 def _four(numbers: Any) -> tuple[int, ...]:
+    """The numbers of the last axes, ones before them for the batch and the channels."""
     return (1, 1, *[int(n) for n in numbers])
+
+
+def _row_as_image(w: Writer, *names: str) -> list[str]:
+    """Rows as images of one line."""
+    return [w.ExpandDims(name, w.value(2)) for name in names]
 
 
 def _conv2d(w: Writer, x: str, weight: str, shape: Any, pads: Any, given: Any) -> str:
@@ -86,35 +92,74 @@ def _convolution(w: Writer, node: Any) -> str:
     shape, given = node.inputs[1].aval.shape, dict(node.params)
     padding = given["padding"]
     if len(shape) == 3:  # a row is an image of one line
-        x, weight = (w.ExpandDims(name, w.value(2)) for name in (x, weight))
+        x, weight = _row_as_image(w, x, weight)
         given |= {name: (1, *given[name]) for name in ("stride", "dilation")}
         made = _conv2d(w, x, weight, (*shape[:2], 1, shape[2]), (0, 0, *padding * 2), given)
         made = w.Squeeze(made, axis=(2,))
         if bias is not None:
-            made = w.Add(made, w.Reshape(bias, w.value((-1, 1))))
+            made = w.Add(made, _over_channels(w, bias, 3))
         return str(made)
-    if len(shape) != 4:
-        raise UnsupportedOperatorError(f"a convolution over {len(shape) - 2} axes")
+    if len(shape) == 5:
+        ends = tuple(int(n) for n in padding for _ in range(2))
+        made = w.Conv3D(x, weight, **_of_volumes(shape, ends, given), offset_x=0)
+        return str(made if bias is None else w.Add(made, _over_channels(w, bias, 5)))
     made = _conv2d(w, x, weight, shape, [n for n in padding for _ in range(2)], given)
     return str(made if bias is None else w.BiasAdd(made, bias, format="NCHW"))
 
 
+def _over_channels(w: Writer, bias: str, rank: int) -> str:
+    """A row of numbers, one for each channel, along the second of ``rank`` axes."""
+    return str(w.Reshape(bias, w.value((-1, *[1] * (rank - 2)))))
+
+
+def _of_volumes(shape: Any, ends: tuple[int, ...], given: Any) -> dict[str, Any]:
+    """The attributes of a convolution of volumes."""
+    stride, dilation = (tuple(int(n) for n in given[name]) for name in ("stride", "dilation"))
+    return {
+        "kernel_size": tuple(int(n) for n in shape[2:]), "mode": 1, "out_channel": int(shape[0]),
+        "pad": ends, "pad_mode": "pad", "pad_list": ends, "format": "NCDHW", "stride": stride,
+        "strides": (1, 1, *stride), "dilation": dilation, "dilations": (1, 1, *dilation),
+        "group": int(given["groups"]), "groups": int(given["groups"]),
+    }  # fmt: skip
+
+
 @writes(convolution.convolution_input_gradient)
 def _transposed_convolution(w: Writer, node: Any) -> str:
-    (y, weight), given = node.inputs, node.params
-    shape, size = weight.aval.shape, given["shape"]
-    if len(shape) != 4 or has_amounts(size[2:]):
-        raise UnsupportedOperatorError("a transposed convolution of other axes or open sizes")
-    ends = tuple(int(n) for n in given["padding"] for _ in range(2))
+    (y, weight), given = node.inputs, dict(node.params)
+    shape, size = tuple(weight.aval.shape), tuple(given["shape"])
+    if has_amounts(size[2:]):
+        raise UnsupportedOperatorError("a transposed convolution of open sizes")
     if type(size[0]) is Count:
         raise UnsupportedOperatorError("a transposed convolution of an open batch")
-    return str(w.Conv2DTranspose(
-        w.of(y), w.of(weight), w.numbers(size), out_channel=int(shape[0]),
+    names = [w.of(y), w.of(weight)]
+    ends = tuple(int(n) for n in given["padding"] for _ in range(2))
+    if len(shape) == 5:
+        channels = int(shape[1]) * int(given["groups"])
+        settings = _of_volumes(shape, ends, given) | {"out_channel": channels}
+        beyond = [
+            m - (n - 1) * s - (k - 1) * d - 1 + 2 * p
+            for m, n, s, k, d, p in zip(
+                size[2:], y.aval.shape[2:], given["stride"], shape[2:], given["dilation"],
+                given["padding"], strict=True,
+            )
+        ]  # fmt: skip
+        return str(w.Conv3DTranspose(
+            *names, **settings, in_channel=int(shape[0]), input_size=tuple(int(n) for n in size),
+            output_padding=(0, 0, *[int(n) for n in beyond]),
+        ))  # fmt: skip
+    is_row = len(shape) == 3
+    if is_row:
+        names = _row_as_image(w, *names)
+        shape, size, ends = (*shape[:2], 1, shape[2]), (*size[:2], 1, size[2]), (0, 0, *ends)
+        given |= {name: (1, *given[name]) for name in ("stride", "dilation")}
+    made = w.Conv2DTranspose(
+        *names, w.numbers(size), out_channel=int(shape[0]),
         kernel_size=tuple(int(n) for n in shape[2:]), mode=1, pad=ends,
         pad_mode="pad" if any(ends) else "valid", pad_list=ends,
         stride=_four(given["stride"]), dilation=_four(given["dilation"]), format="NCHW",
         group=int(given["groups"]), groups=int(given["groups"]),
-    ))  # fmt: skip
+    )  # fmt: skip
+    return str(w.Squeeze(made, axis=(2,)) if is_row else made)
 
 
 # --- pooling --------------------------------------------------------------------------------------
@@ -139,31 +184,40 @@ def _windows(w: Writer, node: Any, name: str, filled: float, sizes: Any) -> tupl
     return padded(w, name, x.aval, rows, filled), rows
 
 
+def _pooled(w: Writer, kind: str, x: str, kernel: Any, stride: Any) -> str:
+    """Windows that lie in the input, of rows (as images of one line), images or volumes."""
+    count, of_two = len(kernel), kind == "AvgPool"
+    if count == 3:
+        more = {"count_include_pad": True, "divisor_override": 0} if of_two else {}
+        return str(w.node(f"{kind}3D", (x,), {
+            "kernel_size": _four(kernel), "strides": _four(stride), "pad_mode": "VALID",
+            "pad_list": (0,) * 6, "ceil_mode": False if of_two else 0, "format": "NCDHW", **more,
+        }))  # fmt: skip
+    if count == 1:
+        (x,), kernel, stride = _row_as_image(w, x), (1, *kernel), (1, *stride)
+    sizes = (tuple(int(n) for n in each) if of_two else _four(each) for each in (kernel, stride))
+    window, step = sizes
+    made = w.node(kind, (x,), {
+        "kernel_size": window, "strides": step, "pad_mode": "VALID", "format": "NCHW",
+    })  # fmt: skip
+    return str(w.Squeeze(made, axis=(2,)) if count == 1 else made)
+
+
 @writes(pooling.max_pool)
 def _max_pool(w: Writer, node: Any) -> Any:
     (x,), given = node.inputs, node.params
-    if x.aval.ndim != 4:
-        raise UnsupportedOperatorError("max_pool of other axes than height and width")
     maker = w.makers.get(x.number)
     least = 0.0 if maker is not None and maker.op is activations.relu else -math.inf
     name, _ = _windows(w, node, w.of(x), least, x.aval.shape[2:])
-    return w.MaxPool(
-        name, pad_mode="VALID", kernel_size=_four(given["kernel_size"]), format="NCHW",
-        strides=_four(given["stride"]),
-    ), None  # fmt: skip
+    return _pooled(w, "MaxPool", name, given["kernel_size"], given["stride"]), None
 
 
 @writes(pooling.avg_pool)
 def _avg_pool(w: Writer, node: Any) -> str:
     (x,), given = node.inputs, node.params
-    if x.aval.ndim != 4:
-        raise UnsupportedOperatorError("avg_pool of other axes than height and width")
     sizes, made = x.aval.shape[2:], node.outputs[0].aval.shape[2:]
     name, rows = _windows(w, node, w.of(x), 0.0, sizes)
-    found = w.AvgPool(
-        name, pad_mode="VALID", kernel_size=tuple(int(n) for n in given["kernel_size"]),
-        strides=tuple(int(n) for n in given["stride"]), format="NCHW",
-    )  # fmt: skip
+    found = _pooled(w, "AvgPool", name, given["kernel_size"], given["stride"])
     whole = math.prod(given["kernel_size"])
     divisor = given["divisor_override"]
     if divisor is not None:

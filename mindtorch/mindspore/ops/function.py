@@ -18,7 +18,7 @@ from ._network_functions import *  # noqa: F403
 # the same names and arguments in both libraries, beside those of all elementwise functions
 _SAME = """
     add addbmm addcdiv addcmul addmm addmv addr amax amin argwhere baddbmm bernoulli bitwise_and
-    bitwise_or bitwise_xor block_diag bmm broadcast_to cdist celu cholesky clamp clip conj cummax
+    bitwise_or bitwise_xor block_diag broadcast_to cdist celu cholesky clamp clip conj cummax
     cumprod diag diagonal diff dot einsum flip fliplr flipud geqrf heaviside histc imag inner
     inverse isclose isfinite isinf isnan kron lerp logdet logical_and logical_not logical_or
     logical_xor logit logsumexp masked_fill masked_select matmul mm movedim mv nan_to_num nansum
@@ -304,6 +304,21 @@ def repeat_interleave(input: Any, repeats: Any, axis: int | None = None) -> Any:
     return t.repeat_interleave(input, repeats, axis)
 
 
+def bmm(input_x: Any, mat2: Any) -> Any:
+    """The products of the matrices that two tensors of three or more axes hold.
+
+    Args:
+        input_x, mat2: tensors whose axes before the last two are equal.
+    """
+    x, y = as_tensor(input_x), as_tensor(mat2)
+    if x.aval.ndim < 3 or y.aval.ndim < 3 or x.aval.shape[:-2] != y.aval.shape[:-2]:
+        raise ValueError(
+            "For 'BatchMatMul', the inputs must have three or more axes and equal ones before the "
+            f"last two, but got {tuple(x.aval.shape)} and {tuple(y.aval.shape)}."
+        )
+    return t.matmul(x, y)
+
+
 def gather(input_params: Any, input_indices: Any, axis: int, batch_dims: int = 0) -> Any:
     """The slices that the indices name along ``axis``; the axis becomes the indices' axes.
 
@@ -312,11 +327,22 @@ def gather(input_params: Any, input_indices: Any, axis: int, batch_dims: int = 0
         input_indices: whole numbers, places along ``axis``.
         batch_dims: axes that both have in common in front.
     """
-    if batch_dims:
-        raise NotImplementedError("gather(batch_dims=...) is not implemented; use gather_elements")
     shape = input_params.aval.shape
     axis = int(axis) % builtins.len(shape)
     indices = as_tensor(input_indices)
+    if batch_dims:
+        own = indices.aval.shape
+        first = batch_dims + builtins.len(own) if batch_dims < 0 else batch_dims
+        if first > axis or own[:first] != shape[:first]:
+            raise ValueError(
+                f"For 'Gather', the first {first} axes of {tuple(shape)} and {tuple(own)} must be "
+                f"equal, and come before axis {axis}."
+            )
+        ones, behind = (1,) * (axis - first), (1,) * (builtins.len(shape) - axis - 1)
+        places = t.reshape(indices, (*own[:first], *ones, -1, *behind))
+        places = t.broadcast_to(places, (*shape[:axis], places.shape[axis], *shape[axis + 1 :]))
+        made = t.gather(input_params, axis, places.long())
+        return t.reshape(made, (*shape[:axis], *own[first:], *shape[axis + 1 :]))
     found = t.index_select(input_params, axis, t.reshape(indices, (-1,)).long())
     return t.reshape(found, (*shape[:axis], *indices.aval.shape, *shape[axis + 1 :]))
 

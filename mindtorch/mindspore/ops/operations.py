@@ -80,7 +80,7 @@ def declare(name: str, run: Any, **defaults: Any) -> None:
 _ELEMENTWISE = {
     "Abs": "abs", "Add": "add", "Sub": "sub", "Mul": "mul", "Div": "true_divide",
     "RealDiv": "true_divide", "FloorDiv": "floor_divide", "FloorMod": "remainder",
-    "Mod": "remainder", "Pow": "pow", "Exp": "exp", "Log": "log", "Sqrt": "sqrt", "Rsqrt": "rsqrt",
+    "Mod": "fmod", "Pow": "pow", "Exp": "exp", "Log": "log", "Sqrt": "sqrt", "Rsqrt": "rsqrt",
     "Square": "square", "Neg": "neg", "Reciprocal": "reciprocal",
     "Equal": "eq", "NotEqual": "ne", "Greater": "gt", "GreaterEqual": "ge",
     "Less": "lt", "LessEqual": "le", "LogicalAnd": "logical_and", "LogicalOr": "logical_or",

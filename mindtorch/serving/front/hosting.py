@@ -194,9 +194,12 @@ class Host:
                 port = server.add_insecure_port(address)
             else:
                 port = server.add_secure_port(address, _credentials(tls))
+        except OSError as error:
+            raise RuntimeError(f"Serving gRPC server start failed: {error}") from None
         except RuntimeError:
             port = 0
-        if port == 0:
+        asked = "" if address.startswith("unix:") else address.rpartition(":")[2]
+        if port == 0 or (asked.isdecimal() and int(asked) not in (0, port)):  # gRPC cuts it off
             await server.stop(None)
             raise RuntimeError(f"Serving gRPC server start failed: {address} cannot be used")
         await server.start()

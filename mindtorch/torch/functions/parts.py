@@ -46,7 +46,7 @@ def narrow(input: Any, dim: int, start: Any, length: int) -> Any:  # noqa: A002
         raise RuntimeError(
             f"start ({begin}) + length ({length}) exceeds dimension size ({size})."
         )
-    return ops.slice_(input, axis=axis, start=begin, length=length)
+    return ops.slice_(input, axis=axis, start=begin, length=length, step=1)
 
 
 @function(cacheable=True)

@@ -61,14 +61,13 @@ def arange(
             raise ValueError("step must be nonzero")
     if (end - start) * step < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    if open_sizes and out is None:
+        made = _up_to_a_size(start, end, step, as_device(device))
+        if made is not None:
+            return finish(made.to(chosen), requires_grad, layout, pin_memory)
     if chosen.category < dtypes.FLOAT:
         exact = chosen is dtypes.int64
         count = -((start - end) // step) if exact else math.ceil((end - start) / step)
-        if exact and open_sizes and out is None:
-            described = aval((count,), chosen, None, as_device(device))
-            made = made_anew(described, even_steps.whole_numbers, start, step, count)
-            if made is not None:
-                return finish(made, requires_grad, layout, pin_memory)
         values = even_steps.whole_numbers(int(start), int(step), count)
     else:
         count = math.ceil((end - start) / step)
@@ -78,6 +77,22 @@ def arange(
     else:
         made = from_array(values.astype(chosen.np, copy=False), as_device(device))
     return finish(made, requires_grad, layout, pin_memory)
+
+
+def _up_to_a_size(start: Any, end: Any, step: Any, device: Any) -> Any:
+    """Whole numbers whose count hangs on a size, made anew for each; None for others."""
+    given: list[Any] = []
+    for x in (start, end, step):
+        if type(x) is not Count and not isinstance(x, (int, np.integer)):
+            if not float(x).is_integer():
+                return None
+            given.append(int(x))
+        else:
+            given.append(x)
+    start, end, step = given
+    count = -((start - end) // step)
+    described = aval((count,), dtypes.int64, None, device)
+    return made_anew(described, even_steps.whole_numbers, start, step, count)
 
 
 @function(method=False, name="range", checked=True)

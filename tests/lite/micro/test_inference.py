@@ -77,6 +77,8 @@ class Networks(nn.Module):
         self.lstm = nn.LSTM(5, 3, num_layers=2, bidirectional=True)
         self.gru = nn.GRU(5, 4, batch_first=True)
         self.attention = nn.Linear(5, 15)
+        self.groups, self.root = nn.GroupNorm(2, 4), nn.RMSNorm(9)
+        self.encoder = nn.TransformerEncoderLayer(5, 1, 7, batch_first=True, dropout=0.0)
 
     def forward(self, x, words):
         made = [self.norm(x), self.layer(x), self.line(x[:, :, 1])]
@@ -91,6 +93,13 @@ class Networks(nn.Module):
         made += [rows, *self.lstm(rows)[1], self.gru(rows)[0]]
         q, k, v = self.attention(rows).chunk(3, -1)
         made += [torch.softmax(q @ k.transpose(1, 2) / 5**0.5, -1) @ v, torch.softmax(x, 1)]
+        attend = F.scaled_dot_product_attention
+        made += [self.groups(x), self.root(x), self.encoder(rows), attend(q, k, v, is_causal=True)]
+        few = torch.tensor([[True, False], [False, False]])
+        seen = torch.tensor([[[True, False]], [[True, True]], [[False, True]]])
+        made += [attend(q, k, v, few), attend(q[None], k[None], v[None], seen)]
+        made += [F.interpolate(x, scale_factor=2.0), F.interpolate(x, (3, 11), mode="bilinear")]
+        made += [F.interpolate(x, (5, 9), mode="bicubic", align_corners=True)]
         return tuple(made)
 
 

@@ -14,6 +14,7 @@ import mindtorch.mindspore as ms
 from mindtorch.mindspore import nn
 from mindtorch.mindspore.mindir.errors import MindIRError, UnsupportedPrimitiveError
 from mindtorch.mindspore.mindir.schema import ModelProto
+from tests.support.mindir_models import flat
 from tests.support.paths import GOLDEN_FILES
 
 FILES = GOLDEN_FILES / "mindir"
@@ -39,12 +40,12 @@ def changed(tmp_path: Path, change: Any, name: str = "lenet") -> Path:
     return path
 
 
-@pytest.mark.parametrize("name", ["lenet", "block", "bert", "lstm", "mixed", "branch"])
+@pytest.mark.parametrize("name", ["lenet", "block", "bert", "lstm", "mixed", "branch", "volumes",
+                                  "windows", "elements", "sums", "mint"])  # fmt: skip
 def test_a_file_of_mindspore_computes_what_mindspore_computed(name: str) -> None:
     """The bar is a largest relative difference of 1e-5."""
     given, expected = inputs_and_outputs(name)
-    made = loaded(FILES / f"{name}.mindir")(*given)
-    found = made if isinstance(made, tuple) else (made,)
+    found = flat(loaded(FILES / f"{name}.mindir")(*given))
     assert len(found) == len(expected)
     for mine, theirs in zip(found, expected, strict=True):
         assert (mine.shape, mine.asnumpy().dtype) == (theirs.shape, theirs.dtype)

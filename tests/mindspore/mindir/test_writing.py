@@ -277,6 +277,12 @@ def test_the_command_says_what_is_wrong(tmp_path: Path, capsys: Any) -> None:
     ):
         assert main(["export", place, "--input", given, *out]) == 2
         assert text in capsys.readouterr().err
+    for option, given, text in (
+        ("--key", "zz", "hexadecimal digits"), ("--weights", str(script), "holds no parameters")
+    ):
+        arguments = ["export", f"{script}:build", "--input", "1,1,8,8", *out, option, given]
+        assert main(arguments) == 2
+        assert text in capsys.readouterr().err
     assert not (tmp_path / "x").exists()
 
 
