@@ -117,5 +117,6 @@ def test_functions_of_generators_and_overloads_compile() -> None:
             found[i] = max(i, 2)
         return found.sum()
 
-    for each in (kernel(largest), numba.njit(largest), numba.njit(nogil=True)(largest)):
-        assert each(5) == 2 + 2 + 2 + 3 + 4
+    ways: tuple[Any, ...] = (kernel, numba.njit, numba.njit(nogil=True))
+    for way in ways:
+        assert way(largest)(5) == 2 + 2 + 2 + 3 + 4
