@@ -28,9 +28,10 @@ unexport PYTHONDONTWRITEBYTECODE
 # and the commonest kernels, which tests do not read: they count what is compiled
 setup: $(STAMP) $(VENV)/share/mindtorch/kernels
 
-$(VENV)/share/mindtorch/kernels: | $(STAMP)
+# anew where the form of compiled files has changed, which jit.py numbers
+$(VENV)/share/mindtorch/kernels: kernels/codegen/jit.py | $(STAMP)
 	@echo "the commonest kernels are compiled, about a minute on two cores; they may be left out (Ctrl-C)"
-	-$(BIN)/python -m mindtorch warm --installed
+	-$(BIN)/python -m mindtorch warm --installed && touch $@
 
 $(BIN)/python:
 	@test -n "$(PYTHON)" || { echo "no Python 3.11, 3.12 or 3.13 found; set PYTHON=..." >&2; exit 1; }

@@ -21,8 +21,9 @@ import numpy as np
 from _larger_models import build
 from training import ROOT, machine, namespace
 
-from mindtorch.kernels.cpu import amx_convolution, convolution, thread_pool, winograd
+from mindtorch.kernels.cpu import amx_convolution, convolution, winograd
 from mindtorch.kernels.cpu.elementwise import Operand
+from mindtorch.kernels.cpu.threads import thread_pool
 
 sys.path.insert(0, str(ROOT))
 from tests.support import models

@@ -6,7 +6,7 @@ is that of a register tile whose operands stay in the first cache.
 
     python benchmarks/products.py [--rounds 15] [--threads 1 2] [--only "GPT"] [--dtype float64]
     python benchmarks/products.py --precision high  # float32 as compiled functions have it
-    python benchmarks/products.py --tune      # measures kernels/cpu/product_table.py anew
+    python benchmarks/products.py --tune  # measures kernels/cpu/matrix_products/product_table.py
 
 On a processor that has AVX-512, AVX2's tables are measured with ``--tune --vector 32`` and, in the
 environment, ``NUMBA_CPU_NAME=haswell MINDTORCH_BLAS_CORE=Haswell``.
@@ -35,17 +35,20 @@ sys.path.insert(0, str(ROOT))
 import numpy as np  # noqa: E402
 
 from mindtorch.kernels.codegen.jit import entry_point, kernel  # noqa: E402
-from mindtorch.kernels.cpu import (  # noqa: E402
-    matmul,
-    processor,
+from mindtorch.kernels.cpu import matmul, processor  # noqa: E402
+from mindtorch.kernels.cpu.amx_products import BFLOAT16  # noqa: E402
+from mindtorch.kernels.cpu.matrix_products import (  # noqa: E402
     product_shapes,
     product_table,
     products,
-    simd,
-    thread_pool,
 )
-from mindtorch.kernels.cpu.amx_products import BFLOAT16  # noqa: E402
-from mindtorch.kernels.cpu.product_tile import address_of, tile_shape, tiles_of  # noqa: E402
+from mindtorch.kernels.cpu.matrix_products.product_tile import (  # noqa: E402
+    address_of,
+    tile_shape,
+    tiles_of,
+)
+from mindtorch.kernels.cpu.threads import thread_pool  # noqa: E402
+from mindtorch.kernels.cpu.vectors import simd  # noqa: E402
 from mindtorch.kernels.support import precision  # noqa: E402
 
 Run = Callable[[], Any]

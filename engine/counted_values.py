@@ -13,5 +13,5 @@ __all__ = ["loops"]
 
 @functools.cache
 def loops() -> Any:
-    """:mod:`mindtorch.kernels.cpu.counting`."""
-    return kernel_module("cpu", "counting")
+    """:mod:`mindtorch.kernels.cpu.ordering.counting`."""
+    return kernel_module("cpu", "ordering.counting")

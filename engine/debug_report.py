@@ -14,7 +14,8 @@ import sys
 import time
 from typing import Any
 
-from mindtorch.kernels.cpu import openblas, thread_pool
+from mindtorch.kernels.cpu.matrix_products import openblas
+from mindtorch.kernels.cpu.threads import thread_pool
 
 from .devices import cuda
 from .switches import DESCRIPTIONS, debug, switches, variable

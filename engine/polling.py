@@ -12,7 +12,7 @@ __all__ = ["poll"]
 
 @functools.cache
 def _kernel() -> Any:
-    return kernel_module("cpu", "polling").poll
+    return kernel_module("cpu", "threads.polling").poll
 
 
 def poll(test: int, requests: Any, waited: float, busy: float, limit: float) -> int:

@@ -95,7 +95,8 @@ def _kernels() -> dict[str, Any]:
     """How kernels run here: the BLAS that was chosen, threads, and the cache."""
     from mindtorch.kernels.codegen import jit as compiling
     from mindtorch.kernels.codegen.target import target
-    from mindtorch.kernels.cpu import openblas, thread_pool
+    from mindtorch.kernels.cpu.matrix_products import openblas
+    from mindtorch.kernels.cpu.threads import thread_pool
 
     found: dict[str, Any] = {}
     try:

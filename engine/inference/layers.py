@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.kernels.cpu import inference_packing as packing
+from mindtorch.kernels.cpu.inference import inference_packing as packing
 
 from .. import dtypes
 from ..op import OPS

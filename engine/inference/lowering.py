@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.kernels.cpu import inference_packing as packing
-from mindtorch.kernels.cpu import inference_steps as steps
-from mindtorch.kernels.cpu.packed_tile import FIRST_ACTIVATION, POOL, pools
+from mindtorch.kernels.cpu.inference import inference_packing as packing
+from mindtorch.kernels.cpu.inference import inference_steps as steps
+from mindtorch.kernels.cpu.inference.packed_tile import FIRST_ACTIVATION, POOL, pools
+from mindtorch.kernels.cpu.inference.vector_activations import ACTIVATIONS
 from mindtorch.kernels.cpu.processor import cache_bytes
-from mindtorch.kernels.cpu.simd import tile_rows
-from mindtorch.kernels.cpu.thread_pool import get_num_threads
-from mindtorch.kernels.cpu.vector_activations import ACTIVATIONS
+from mindtorch.kernels.cpu.threads.thread_pool import get_num_threads
+from mindtorch.kernels.cpu.vectors.simd import tile_rows
 
 from .layers import (
     Layer,

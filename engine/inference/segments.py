@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.kernels.cpu import inference_maps, inference_steps
-from mindtorch.kernels.cpu.thread_pool import get_num_threads, parallel_for
+from mindtorch.kernels.cpu.inference import inference_maps, inference_steps
+from mindtorch.kernels.cpu.threads.thread_pool import get_num_threads, parallel_for
 
 from .. import dtypes
 from ..aval import Aval, aval

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from mindtorch.kernels.cpu import inference_steps
+from mindtorch.kernels.cpu.inference import inference_steps
 
 from ..compile.runtime.executable import lowest_places
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.kernels.cpu import inference_packing as packing
+from mindtorch.kernels.cpu.inference import inference_packing as packing
 
 from .layers import Layer
 

@@ -62,7 +62,7 @@ def _entry(name: str, dtype: str = "float64") -> Callable[..., None]:
     if entry is None:
         # these import numba: see the head of this file
         from mindtorch.kernels.codegen.jit import entry_point
-        from mindtorch.kernels.cpu import mt19937, rng_fill, serial_samplers
+        from mindtorch.kernels.cpu.random import mt19937, rng_fill, serial_samplers
 
         for module in (rng_fill, serial_samplers, mt19937):
             dispatcher = getattr(module, name, None)

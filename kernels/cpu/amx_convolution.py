@@ -1,9 +1,9 @@
 """Convolutions, and their two gradients, on the matrix registers of Intel's AMX.
 
-Sums of float32 at up to twice the speed of vectors (:mod:`amx` says how, and with which error), in
-another order than :mod:`convolution`: for compiled functions. Each function here makes a plan,
-which says whether all results are finite: if not, they are to be computed by the definition, so
-that an infinity stays in its place.
+Sums of float32 at up to twice the speed of vectors (:mod:`.matrix_products.amx` says how, and with
+which error), in another order than :mod:`convolution`: for compiled functions. Each function here
+makes a plan, which says whether all results are finite: if not, they are to be computed by the
+definition, so that an infinity stays in its place.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ import numpy as np
 
 from mindtorch.kernels.support.workspace import LINE, workspace_of_lines
 
-from . import amx
-from . import amx_convolution_loops as names
-from .amx_convolution_loops import BLOCK, loops
-from .amx_convolution_tiles import COLUMNS, PARTS, TERMS, TILE
 from .cat_flip_roll_pad import dense
-from .convolution_tiles import loops as direct_loops
+from .convolutions import amx_convolution_loops as names
+from .convolutions.amx_convolution_loops import BLOCK, loops
+from .convolutions.amx_convolution_tiles import COLUMNS, PARTS, TERMS, TILE
+from .convolutions.convolution_tiles import loops as direct_loops
+from .matrix_products import amx
 from .processor import cache_bytes
-from .thread_pool import get_num_threads, parallel_for, parallel_sum
+from .threads.thread_pool import get_num_threads, parallel_for, parallel_sum
 
 _FLOAT = np.dtype(np.float32)
 _PLACES = 1280  # pixels of a source that go through the loops together, about

@@ -1,5 +1,5 @@
-"""Matrix products on matrix registers (:mod:`amx`): bfloat16 with float32 sums, and float32 as
-three bfloat16 parts, which is up to twice as fast as with vectors.
+"""Matrix products on matrix registers (:mod:`.matrix_products.amx`): bfloat16 with float32 sums,
+and float32 as three bfloat16 parts, which is up to twice as fast as with vectors.
 
 float32 products are more exact than MKL's, but their sums are in another order: compiled functions
 have them (``MINDTORCH_KERNEL_SUBSTITUTION``), and eager ones where a program allows other products
@@ -21,11 +21,20 @@ from mindtorch.kernels.codegen.jit import entry_point, kernel
 from mindtorch.kernels.support import precision
 from mindtorch.kernels.support.workspace import workspace
 
-from . import amx, product_shapes
-from . import product_loops as loops
-from .amx import LINES, TERMS, add_of, block_of, configure, release, split_of, step_bytes, turn_tile
-from .processor import cache_bytes
-from .product_loops import (
+from .matrix_products import amx, product_shapes
+from .matrix_products import product_loops as loops
+from .matrix_products.amx import (
+    LINES,
+    TERMS,
+    add_of,
+    block_of,
+    configure,
+    release,
+    split_of,
+    step_bytes,
+    turn_tile,
+)
+from .matrix_products.product_loops import (
     A_ALONG,
     A_DOWN,
     B_ALONG,
@@ -40,9 +49,10 @@ from .product_loops import (
     K,
     N,
 )  # fmt: skip
-from .product_shapes import Matrix, Product
-from .product_tile import address_of
-from .thread_pool import get_num_threads, parallel_for
+from .matrix_products.product_shapes import Matrix, Product
+from .matrix_products.product_tile import address_of
+from .processor import cache_bytes
+from .threads.thread_pool import get_num_threads, parallel_for
 
 HEIGHT = FORM  # the place of how many rows are packed at a time
 BFLOAT16, FLOAT32 = np.dtype(ml_dtypes.bfloat16), np.dtype(np.float32)
@@ -145,8 +155,8 @@ def _finish(wide: bool, parts: int) -> Any:
 @functools.cache
 def _product(parts: int, wide: bool) -> Any:
     """``run(out, a, b, start, numbers, held, largest, first, last)``: shares of products
-    ``out = a @ b + start``; numbers as in :mod:`product_loops`, ``BREADTH`` in panels of 32
-    columns, and for each share the bits of each operand's largest magnitude."""
+    ``out = a @ b + start``; numbers as in :mod:`.matrix_products.product_loops`, ``BREADTH`` in
+    panels of 32 columns, and for each share the bits of each operand's largest magnitude."""
     pack, finish = _pack_operand(parts, wide), _finish(wide, parts)
     size, step, share = 4 if wide else 2, step_bytes(parts), loops.share
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from mindtorch.kernels.codegen.jit import entry_point, kernel
 
-from .float_bits import fma
+from .vectors.float_bits import fma
 
 
 @kernel

@@ -20,7 +20,7 @@ import numpy as np
 from . import attention_loops as loops
 from .elementwise import Layouts, Operand
 from .strided_copy import ordered
-from .thread_pool import parallel_for
+from .threads.thread_pool import parallel_for
 from .via_float32 import in_float32
 
 _SERIAL = 8192  # scores that one thread makes sooner than two

@@ -15,13 +15,13 @@ import numpy as np
 
 from mindtorch.kernels.codegen.jit import entry_point, kernel
 
-from . import simd
-from .blocked_sum import row_sum
-from .float32_math import exp_falling
-from .float64_math import exp64
-from .float_bits import add_any_order
-from .panel_product import panels_of, whole
+from .matrix_products.panel_product import panels_of, whole
+from .scalar_math.float32_math import exp_falling
+from .scalar_math.float64_math import exp64
 from .softmax import largest
+from .sums.blocked_sum import row_sum
+from .vectors import simd
+from .vectors.float_bits import add_any_order
 
 _KEYS = 256  # of a block at most
 _SCORES = 32768  # bytes of a block of scores

@@ -14,10 +14,15 @@ import numpy as np
 from mindtorch.kernels.codegen.jit import entry_point, kernel
 
 from .cat_flip_roll_pad import dense
-from .channels_last import channels_behind, channels_lie_last, lies_last, writes_channels_last
-from .float_bits import fma
-from .simd import lane_sums_of, lanes
-from .thread_pool import get_num_threads, parallel_for
+from .convolutions.channels_last import (
+    channels_behind,
+    channels_lie_last,
+    lies_last,
+    writes_channels_last,
+)
+from .threads.thread_pool import get_num_threads, parallel_for
+from .vectors.float_bits import fma
+from .vectors.simd import lane_sums_of, lanes
 from .via_float32 import flat, in_float32, optional
 
 _SERIAL = 65536  # elements that one thread reads sooner than two

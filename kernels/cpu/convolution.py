@@ -21,13 +21,19 @@ import numpy as np
 
 from mindtorch.kernels.support.workspace import workspace
 
-from . import bfloat16_convolution, winograd
-from . import convolution_depthwise as depthwise
-from . import convolution_panels as in_panels
-from . import convolution_pointwise as pointwise
-from . import convolution_tables as geometry
-from .channels_last import channels_behind, channels_lie_last, lies_last, writes_channels_last
-from .convolution_tiles import (
+from . import winograd
+from .convolutions import bfloat16_convolution
+from .convolutions import convolution_depthwise as depthwise
+from .convolutions import convolution_panels as in_panels
+from .convolutions import convolution_pointwise as pointwise
+from .convolutions import convolution_tables as geometry
+from .convolutions.channels_last import (
+    channels_behind,
+    channels_lie_last,
+    lies_last,
+    writes_channels_last,
+)
+from .convolutions.convolution_tiles import (
     SERIAL,
     STRIP_ROWS,
     WEIGHT_PIXELS,
@@ -38,9 +44,9 @@ from .convolution_tiles import (
     sum_channels,
     sum_last,
 )
-from .simd import lanes
 from .strided_copy import assign, ordered
-from .thread_pool import get_num_threads, parallel_for
+from .threads.thread_pool import get_num_threads, parallel_for
+from .vectors.simd import lanes
 
 _FAST = (np.dtype(np.float32), np.dtype(np.float64))
 _EDGE = 2  # results of Winograd's tiles whose errors are like those of sums, down and across

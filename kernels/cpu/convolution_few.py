@@ -22,8 +22,8 @@ from mindtorch.kernels.codegen.jit import entry_point, kernel
 from mindtorch.kernels.support.workspace import workspace
 
 from .cat_flip_roll_pad import dense
-from .simd import Vectors, data_of, lanes, long_of, vector_bytes
-from .thread_pool import parallel_sum
+from .threads.thread_pool import parallel_sum
+from .vectors.simd import Vectors, data_of, lanes, long_of, vector_bytes
 
 _FLOAT = np.dtype(np.float32)
 _LEAST = 1 << 16  # slopes

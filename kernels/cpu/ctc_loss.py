@@ -14,10 +14,10 @@ import numpy as np
 
 from mindtorch.kernels.codegen.jit import kernel
 
-from .float32_math import exp32, log32
-from .float64_math import exp64, log64
-from .float_bits import choose, greater
-from .thread_pool import parallel_for
+from .scalar_math.float32_math import exp32, log32
+from .scalar_math.float64_math import exp64, log64
+from .threads.thread_pool import parallel_for
+from .vectors.float_bits import choose, greater
 from .via_float32 import flat
 
 

@@ -12,11 +12,12 @@ import numpy as np
 from mindtorch.kernels.codegen.jit import entry_point, kernel
 from mindtorch.kernels.codegen.typed_scalar import arithmetic_type
 
-from . import norm_order, reduction, softmax, strided_copy, variance
+from . import reduction, softmax, strided_copy
 from .cat_flip_roll_pad import dense, picture
 from .complex_numbers import logaddexp as complex_logaddexp
 from .strided_copy import ordered
-from .thread_pool import parallel_for
+from .sums import norm_order, variance
+from .threads.thread_pool import parallel_for
 from .via_float32 import is_half, narrow, widened
 
 _SIDE = 256  # columns that are worked on together

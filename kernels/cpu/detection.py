@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from . import deform_im2col, roi_ops, rotated_iou
-from . import ps_roi_pool as ps_roi_pool_loops
+from .regions import deform_im2col, roi_ops, rotated_iou
+from .regions import ps_roi_pool as ps_roi_pool_loops
 
 _dense = np.ascontiguousarray
 

@@ -19,8 +19,10 @@ from mindtorch.kernels.codegen.jit import entry_point, from_source, kernel
 from mindtorch.kernels.codegen.typed_scalar import TypedScalars, cast_type
 from mindtorch.kernels.scalar.facts import facts_of
 
-from . import complex_numbers, float_bits, strided_copy, thread_pool
-from .float32_math import mathematics
+from . import complex_numbers, strided_copy
+from .scalar_math.float32_math import mathematics
+from .threads import thread_pool
+from .vectors import float_bits
 
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 _FLOAT16 = np.dtype(np.float16)

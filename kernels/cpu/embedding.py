@@ -14,14 +14,14 @@ from numba.extending import intrinsic
 
 from mindtorch.kernels.codegen.jit import entry_point, kernel
 
-from . import simd
 from .cat_flip_roll_pad import dense
 from .gather_scatter_axis import selecting
-from .masked_vectors import MaskedVectors
-from .product_tile import address_of
-from .simd import long_of
+from .matrix_products.product_tile import address_of
 from .strided_copy import WORDS
-from .thread_pool import parallel_for
+from .threads.thread_pool import parallel_for
+from .vectors import simd
+from .vectors.masked_vectors import MaskedVectors
+from .vectors.simd import long_of
 from .via_float32 import flat, in_float32
 
 _SERIAL = 65536  # elements of bags that one thread adds sooner than two

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from .thread_pool import get_num_threads
+from .threads.thread_pool import get_num_threads
 
 # what scipy calls these factors for the forward and the backward transform, and pocketfft for both
 _FORWARD = {"none": "backward", "root": "ortho", "count": "forward"}

@@ -1,7 +1,7 @@
 """Chains of scalar functions some of whose values are summed: one pass over memory.
 
     piece     up to 2048 elements of one sum: the chain fills lines that stay in the first cache
-    blocks    of a line are added to the levels of the sum, as :mod:`.cascade_sum` adds them
+    blocks    of a line are added to the levels of the sum, as :mod:`.sums.cascade_sum` adds them
 
 So the sums have the bits that they have when the chain's values are stored and summed afterwards.
 """
@@ -18,7 +18,7 @@ import numpy as np
 from mindtorch.kernels.codegen.fused_loop import Steps, load, statements
 from mindtorch.kernels.codegen.jit import entry_point, from_source
 
-from . import cascade_loops, cascade_sum, reduction, thread_pool
+from . import reduction
 from .elementwise import (
     LOADS,
     Layouts,
@@ -30,6 +30,8 @@ from .elementwise import (
     merge_axes,
     typed_scalar,
 )  # fmt: skip
+from .sums import cascade_loops, cascade_sum
+from .threads import thread_pool
 
 _PARALLEL_SIZE = 1 << 18
 _PIECE = 2048  # whole blocks of sums of less than _LONGEST

@@ -15,8 +15,8 @@ from mindtorch.kernels.codegen.jit import entry_point, kernel
 from mindtorch.kernels.codegen.typed_scalar import SHORT_FLOATS
 
 from .cat_flip_roll_pad import dense, picture
-from .float_bits import load_bfloat16, load_half, store_bfloat16, store_half
-from .thread_pool import parallel_for
+from .threads.thread_pool import parallel_for
+from .vectors.float_bits import load_bfloat16, load_half, store_bfloat16, store_half
 from .via_float32 import flat
 
 _WORDS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}

@@ -16,9 +16,9 @@ from mindtorch.kernels.codegen.jit import entry_point, kernel
 
 from . import grid_sample_3d as volumes
 from .cat_flip_roll_pad import dense
-from .float_bits import fma, nearest
 from .grid_coordinates import MODES, PADDINGS, reflected
-from .thread_pool import parallel_for
+from .threads.thread_pool import parallel_for
+from .vectors.float_bits import fma, nearest
 from .via_float32 import flat, in_float32
 
 _BLOCK = 128  # places whose pixels and weights are known at a time

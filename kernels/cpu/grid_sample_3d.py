@@ -12,9 +12,9 @@ import numpy as np
 from mindtorch.kernels.codegen.jit import entry_point, kernel
 
 from .cat_flip_roll_pad import dense
-from .float_bits import nearest
 from .grid_coordinates import MODES, PADDINGS, reflected
-from .thread_pool import parallel_for
+from .threads.thread_pool import parallel_for
+from .vectors.float_bits import nearest
 from .via_float32 import flat
 
 _SERIAL = 20_000  # products that one thread makes sooner than two

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from . import counting, searchsorted
+from .ordering import counting, searchsorted
 
 _GUESSED = 4096  # points, from which a look at the edges pays
 

@@ -13,7 +13,7 @@ from mindtorch.kernels.codegen.interpolation_weights import passes
 from mindtorch.kernels.codegen.jit import entry_point, kernel
 
 from .cat_flip_roll_pad import dense
-from .thread_pool import parallel_for
+from .threads.thread_pool import parallel_for
 from .via_float32 import flat, in_float32
 
 _SERIAL = 100_000  # elements that one thread makes sooner than two

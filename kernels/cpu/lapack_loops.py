@@ -21,9 +21,9 @@ from numba.extending import intrinsic
 
 from mindtorch.kernels.codegen.jit import entry_point, kernel
 
-from . import openblas
-from .llvm_code import call, pointer
-from .product_tile import address_of
+from .matrix_products import openblas
+from .matrix_products.product_tile import address_of
+from .vectors.llvm_code import call, pointer
 
 _REAL = {"f": "s", "d": "d"}
 _LONG = ir.IntType(64)

@@ -15,7 +15,6 @@ import numpy as np
 
 from mindtorch.kernels.support.errors import LinAlgError
 
-from . import openblas
 from .elementwise import strided
 from .lapack_loops import (
     LOWER,
@@ -34,7 +33,8 @@ from .lapack_loops import (
     triangular_of,
     writes_columns,
 )  # fmt: skip
-from .thread_pool import get_num_threads
+from .matrix_products import openblas
+from .threads.thread_pool import get_num_threads
 
 _SINGULAR_INVERSE = (
     "The diagonal element {0} is zero, the inversion could not be completed because the input "

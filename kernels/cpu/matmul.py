@@ -1,5 +1,5 @@
-"""Matrix products through loops of our own (:mod:`products`) or BLAS: no operand is copied that
-these can read as it lies.
+"""Matrix products through loops of our own (:mod:`.matrix_products.products`) or BLAS: no operand
+is copied that these can read as it lies.
 
 A batch is a loop of products inside one compiled function; its axes are given by strides, 0 where
 an operand is broadcast.
@@ -16,12 +16,13 @@ import numpy as np
 from mindtorch.kernels.codegen.fused_loop import Step
 from mindtorch.kernels.codegen.jit import bound, entry_point, kernel
 
-from . import amx_products, bfloat16_products, openblas, product_shapes, products
+from . import amx_products
 from .amx_products import BFLOAT16
 from .elementwise import Layouts, Operand, fused_plan, strided
-from .openblas import gemm, gemv
-from .product_shapes import Matrix
-from .thread_pool import get_num_threads, parallel_for
+from .matrix_products import bfloat16_products, openblas, product_shapes, products
+from .matrix_products.openblas import gemm, gemv
+from .matrix_products.product_shapes import Matrix
+from .threads.thread_pool import get_num_threads, parallel_for
 from .via_float32 import narrow, widened
 
 _SERIAL = 1_500_000  # multiplications that one thread does sooner than two

@@ -22,7 +22,7 @@ from .lapack_loops import (
     writes_columns,
 )  # fmt: skip
 from .linear_solvers import lapack, places, raise_for
-from .openblas import library
+from .matrix_products.openblas import library
 
 _ZERO_PIVOT = (
     "U[{0},{0}] is zero and using it on lu_solve would result in a division by zero. If you still "

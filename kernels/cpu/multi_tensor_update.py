@@ -17,8 +17,8 @@ from numba.extending import intrinsic
 from mindtorch.kernels.codegen.jit import entry_point, from_source, kernel
 from mindtorch.kernels.scalar import updates
 
-from .float_bits import fma
-from .thread_pool import get_num_threads, parallel_for
+from .threads.thread_pool import get_num_threads, parallel_for
+from .vectors.float_bits import fma
 
 
 @intrinsic

@@ -10,11 +10,11 @@ import numpy as np
 from mindtorch.kernels.codegen.jit import entry_point, kernel
 
 from .cat_flip_roll_pad import dense
-from .float32_math import exp_falling, log32
-from .float64_math import exp64, log64
-from .float_bits import add_any_order, greater
+from .scalar_math.float32_math import exp_falling, log32
+from .scalar_math.float64_math import exp64, log64
 from .softmax import largest
-from .thread_pool import parallel_for
+from .threads.thread_pool import parallel_for
+from .vectors.float_bits import add_any_order, greater
 from .via_float32 import flat, in_float32, optional
 
 

@@ -20,10 +20,10 @@ from .batch_norm import batch_norm_gradient as batch_norm_gradient
 from .batch_norm import batch_norm_inference as batch_norm_inference
 from .batch_norm import batch_norm_training as batch_norm_training
 from .batch_norm import move_average as move_average
-from .blocked_sum import row_deviation, row_product, row_sum, row_triple, slope_sums
 from .cat_flip_roll_pad import dense
-from .simd import prefetch
-from .thread_pool import parallel_for
+from .sums.blocked_sum import row_deviation, row_product, row_sum, row_triple, slope_sums
+from .threads.thread_pool import parallel_for
+from .vectors.simd import prefetch
 from .via_float32 import flat, in_float32, optional
 
 _SERIAL = 65536  # elements that one thread reads sooner than two

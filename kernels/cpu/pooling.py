@@ -15,13 +15,13 @@ import numpy as np
 from mindtorch.kernels.codegen.jit import entry_point, kernel
 
 from .cat_flip_roll_pad import dense
-from .channels_last import channels_behind, lies_last, writes_channels_last
-from .convolution_tables import grid, three_axes
-from .max_pool_of_four import max_of_four, spread_of_four
-from .max_pool_rows import adaptive_max, greatest_of_rows, max_of_rows
-from .pooling_channels_last import average_last, max_last, scatter_last
-from .simd import BLOCK, keep_largest
-from .thread_pool import parallel_for
+from .convolutions.channels_last import channels_behind, lies_last, writes_channels_last
+from .convolutions.convolution_tables import grid, three_axes
+from .pooling_loops.max_pool_of_four import max_of_four, spread_of_four
+from .pooling_loops.max_pool_rows import adaptive_max, greatest_of_rows, max_of_rows
+from .pooling_loops.pooling_channels_last import average_last, max_last, scatter_last
+from .threads.thread_pool import parallel_for
+from .vectors.simd import BLOCK, keep_largest
 from .via_float32 import flat, in_float32
 
 _AHEAD = 8192  # elements

@@ -20,9 +20,9 @@ import numpy as np
 from mindtorch.kernels.codegen.jit import entry_point, kernel
 from mindtorch.kernels.support.workspace import workspace
 
-from .packed_dot import dot_code
-from .simd import vector_bytes
-from .thread_pool import parallel_for
+from .matrix_products.packed_dot import dot_code
+from .threads.thread_pool import parallel_for
+from .vectors.simd import vector_bytes
 
 __all__ = ["convolution", "dynamic_linear", "linear"]
 

@@ -7,9 +7,9 @@ three pictures, K kept and R folded, the last axis contiguous, rows with or with
     columns   [K, R, K]   rows are folded into a row of accumulators
     planes    [R, K, R]   rows of one k, spread over the planes, are folded (statistics of a batch)
 
-Sums and means of floating-point numbers have PyTorch's order (:mod:`.cascade_sum`). Terms of norms
-are added in blocks of 256 and the blocks in float64, so that their error does not grow with the
-length. Anything else is copied into one of the three pictures.
+Sums and means of floating-point numbers have PyTorch's order (:mod:`.sums.cascade_sum`). Terms of
+norms are added in blocks of 256 and the blocks in float64, so that their error does not grow with
+the length. Anything else is copied into one of the three pictures.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ from mindtorch.kernels.codegen.fused_loop import load, store
 from mindtorch.kernels.codegen.jit import bound, entry_point, from_source
 from mindtorch.kernels.codegen.typed_scalar import arithmetic_type
 
-from . import cascade_sum, float_bits
-from .cascade_sum import result_strides
 from .elementwise import Layouts, Operand, carrier, strided
 from .strided_copy import ordered, planned
-from .thread_pool import get_num_threads, parallel_for
+from .sums import cascade_sum
+from .sums.cascade_sum import result_strides
+from .threads.thread_pool import get_num_threads, parallel_for
+from .vectors import float_bits
 
 _LANES = 64
 _PARALLEL_SIZE = 1 << 18

@@ -15,13 +15,14 @@ import numpy as np
 
 from mindtorch.kernels.codegen.jit import kernel
 
-from . import openblas, products, simd
-from .float32_math import exp32, tanh32
-from .float64_math import exp64, tanh64
 from .matmul import add_thin, is_thin, matmul
-from .openblas import gemm
-from .panel_product import panels_of, whole
-from .thread_pool import get_num_threads, parallel_for
+from .matrix_products import openblas, products
+from .matrix_products.openblas import gemm
+from .matrix_products.panel_product import panels_of, whole
+from .scalar_math.float32_math import exp32, tanh32
+from .scalar_math.float64_math import exp64, tanh64
+from .threads.thread_pool import get_num_threads, parallel_for
+from .vectors import simd
 from .via_float32 import flat, in_float32
 
 # multiplications of a step, for each gate, that one thread does sooner than two

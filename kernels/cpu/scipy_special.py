@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .cat_flip_roll_pad import dense
-from .erfinv import erfinv32
+from .scalar_math.erfinv import erfinv32
 
 
 def _apply(out: Any, name: str, *arrays: Any) -> None:

@@ -16,14 +16,14 @@ import numpy as np
 
 from mindtorch.kernels.codegen.jit import entry_point, kernel
 
-from .blocked_sum import row_sum
 from .cat_flip_roll_pad import dense, picture
-from .float32_math import exp_falling, log32
-from .float64_math import exp64, log64
-from .float_bits import add_any_order, choose, greater
-from .simd import largest_of_many, prefetch, vector_bytes
+from .scalar_math.float32_math import exp_falling, log32
+from .scalar_math.float64_math import exp64, log64
 from .strided_copy import ordered
-from .thread_pool import parallel_for
+from .sums.blocked_sum import row_sum
+from .threads.thread_pool import parallel_for
+from .vectors.float_bits import add_any_order, choose, greater
+from .vectors.simd import largest_of_many, prefetch, vector_bytes
 from .via_float32 import in_float32
 
 _SIDE = 64

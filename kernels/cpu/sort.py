@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from . import searchsorted as searching
-from . import selection
-from .cascade_sum import result_strides
 from .cat_flip_roll_pad import dense
 from .elementwise import Operand
-from .std_sort_order import keys_of, kth_places, select_rows, sort_rows
+from .ordering import searchsorted as searching
+from .ordering import selection
+from .ordering.std_sort_order import keys_of, kth_places, select_rows, sort_rows
 from .strided_copy import planned
-from .thread_pool import parallel_for
+from .sums.cascade_sum import result_strides
+from .threads.thread_pool import parallel_for
 from .via_float32 import is_half, widened
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from mindtorch.kernels.codegen.jit import entry_point, kernel
 
-from .thread_pool import parallel_for
+from .threads.thread_pool import parallel_for
 
 WORDS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 _SIDE = 16  # of a tile

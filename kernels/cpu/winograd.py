@@ -23,8 +23,8 @@ import numpy as np
 from mindtorch.kernels.support.workspace import workspace_of_lines
 
 from .cat_flip_roll_pad import dense
-from .thread_pool import get_num_threads, parallel_for, parallel_sum
-from .winograd_tiles import APART, TOGETHER, loops
+from .convolutions.winograd_tiles import APART, TOGETHER, loops
+from .threads.thread_pool import get_num_threads, parallel_for, parallel_sum
 
 TILES = 64  # that are computed together, about
 SUMMED_TILES = 64  # in the gradient for the weight

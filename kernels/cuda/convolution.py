@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.kernels.cpu.convolution_tables import three_axes
+from mindtorch.kernels.cpu.convolutions.convolution_tables import three_axes
 
 from . import arrays, cudnn, gemm, launch, library_calls, reduction
 from .arrays import Array

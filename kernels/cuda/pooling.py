@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.kernels.cpu.convolution_tables import three_axes
+from mindtorch.kernels.cpu.convolutions.convolution_tables import three_axes
 
 from . import launch
 from .fast_division import divisors, over, three

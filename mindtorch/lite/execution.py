@@ -18,7 +18,7 @@ from mindtorch.engine.compile.runtime.executable import Executable, SharedArena
 from mindtorch.engine.dispatch import SEVERAL, VIEW
 from mindtorch.engine.op import OPS, Plan
 from mindtorch.engine.switches import switches
-from mindtorch.kernels.cpu import thread_pool
+from mindtorch.kernels.cpu.threads import thread_pool
 from mindtorch.machine_memory import gigabytes, memory_of_machine
 
 from .errors import LiteFileError

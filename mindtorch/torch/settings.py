@@ -9,7 +9,7 @@ from mindtorch.engine import dtypes
 from mindtorch.engine.devices import cuda
 from mindtorch.engine.devices.device import Device
 from mindtorch.engine.settings import settings as _settings
-from mindtorch.kernels.cpu import thread_pool
+from mindtorch.kernels.cpu.threads import thread_pool
 from mindtorch.kernels.support import precision as switches
 from mindtorch.kernels.support.denormals import flush_denormals
 

@@ -82,7 +82,7 @@ def texts() -> dict[str, str]:
     """By the names of their files, the texts as they are now."""
     import mindtorch
     import mindtorch.torch as torch
-    from mindtorch.kernels.cpu import amx
+    from mindtorch.kernels.cpu.matrix_products import amx
     from tests.support.models import build
 
     torch.set_num_threads(1)

@@ -95,7 +95,7 @@ def test_an_import_against_the_direction_is_found(path: str, source: str) -> Non
 
 def past_the_engine(source: Source) -> list[str]:
     """The kernels that a source of the namespace calls itself."""
-    helps = "mindtorch.kernels.support", "mindtorch.kernels.cpu.thread_pool"
+    helps = "mindtorch.kernels.support", "mindtorch.kernels.cpu.threads"
     return [
         f"{source.path}:{line}: {name}"
         for line, name in source.imported
@@ -108,7 +108,7 @@ def test_the_namespace_computes_by_ops() -> None:
     gaps of devices. Files, errors, precision and the number of threads are no kernels."""
     for source in below("mindtorch"):
         assert past_the_engine(source) == []
-    text = "def f():\n    from mindtorch.kernels.cpu import sort, thread_pool"
+    text = "def f():\n    from mindtorch.kernels.cpu import sort, threads"
     source = read("mindtorch/torch/a.py", text)
     assert past_the_engine(source) == ["mindtorch/torch/a.py:2: mindtorch.kernels.cpu.sort"]
 

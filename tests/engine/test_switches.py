@@ -20,7 +20,7 @@ from mindtorch.engine.compile.runtime.partition import Partition
 from mindtorch.engine.op import forget_plans
 from mindtorch.engine.settings import policy
 from mindtorch.engine.switches import DESCRIPTIONS, Switches, off, switches, variable
-from mindtorch.kernels.cpu import amx
+from mindtorch.kernels.cpu.matrix_products import amx
 
 SAID = """
 import mindtorch.torch as torch

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mindtorch import lite, mindspore, torch
-from mindtorch.kernels.cpu import thread_pool
+from mindtorch.kernels.cpu.threads import thread_pool
 from mindtorch.lite.execution import Program
 from mindtorch.lite.file import read
 from mindtorch.torch import nn

@@ -9,8 +9,8 @@ import pytest
 
 from mindtorch import lite, torch
 from mindtorch.engine.switches import off
-from mindtorch.kernels.cpu import thread_pool
-from mindtorch.kernels.cpu.packed_tile import pools
+from mindtorch.kernels.cpu.inference.packed_tile import pools
+from mindtorch.kernels.cpu.threads import thread_pool
 from mindtorch.lite.config import Config
 from mindtorch.lite.converter import finished
 from mindtorch.lite.importing import from_model

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mindtorch.kernels.codegen.jit import cache_directory, installed_root, statistics
-from mindtorch.kernels.cpu.thread_pool import available_cores
+from mindtorch.kernels.cpu.threads.thread_pool import available_cores
 from mindtorch.module_hooker import torch_disable
 
 from ..progress import progress

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from mindtorch.kernels.codegen.compile_lock import PATIENCE, Busy, Compiling
-from mindtorch.kernels.cpu import thread_pool
+from mindtorch.kernels.cpu.threads import thread_pool
 from mindtorch.kernels.support.workspace import other_workspaces
 
 from ...devices.device import cpu

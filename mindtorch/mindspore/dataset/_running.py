@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from mindtorch.kernels.cpu.thread_pool import available_cores
+from mindtorch.kernels.cpu.threads.thread_pool import available_cores
 from mindtorch.torch import set_num_threads
 
 from . import config

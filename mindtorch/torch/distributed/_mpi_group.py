@@ -1,7 +1,7 @@
 """Collectives on arrays by MPI; messages and objects go over the mesh.
 
-Every MPI call is non-blocking and polled (kernels/cpu/polling.py), so that a timeout, or the end of
-another process, is an ordinary exception here.
+Every MPI call is non-blocking and polled (kernels/cpu/threads/polling.py), so that a timeout, or
+the end of another process, is an ordinary exception here.
 """
 
 from __future__ import annotations

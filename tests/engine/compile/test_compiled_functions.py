@@ -15,7 +15,8 @@ import pytest
 
 import mindtorch.torch as torch
 from mindtorch.engine.compile.jit import Jitted, jit
-from mindtorch.kernels.cpu import amx, winograd
+from mindtorch.kernels.cpu import winograd
+from mindtorch.kernels.cpu.matrix_products import amx
 from tests.support.models import build
 
 F = torch.nn.functional

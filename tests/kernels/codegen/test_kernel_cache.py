@@ -256,8 +256,8 @@ def test_a_kernels_name_depends_on_what_it_calls_in_modules(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A mended helper must not be hidden by kernels that were compiled with the old one."""
-    from mindtorch.kernels.cpu import float32_math as mathematics
-    from mindtorch.kernels.cpu import float64_math
+    from mindtorch.kernels.cpu.scalar_math import float32_math as mathematics
+    from mindtorch.kernels.cpu.scalar_math import float64_math
 
     before = compiling.digest(mathematics._fmod32)
     monkeypatch.setattr(float64_math, "fmod_short", float64_math.atan2_short)

@@ -9,8 +9,10 @@ import pytest
 
 import mindtorch.torch as torch
 from mindtorch.engine.op import Layout
-from mindtorch.kernels.cpu import amx, amx_convolution, thread_pool
+from mindtorch.kernels.cpu import amx_convolution
 from mindtorch.kernels.cpu import convolution as direct
+from mindtorch.kernels.cpu.matrix_products import amx
+from mindtorch.kernels.cpu.threads import thread_pool
 from tests.support.compiled_kinds import calls_of, check_beside_eager
 
 nn = torch.nn

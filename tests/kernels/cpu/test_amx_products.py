@@ -10,8 +10,15 @@ import torch as reference
 
 import mindtorch.torch as torch
 from mindtorch.engine.op import Layout
-from mindtorch.kernels.cpu import amx, amx_products, matmul, thread_pool
-from mindtorch.kernels.cpu.product_shapes import Matrix, Product, of_linear, of_matrices
+from mindtorch.kernels.cpu import amx_products, matmul
+from mindtorch.kernels.cpu.matrix_products import amx
+from mindtorch.kernels.cpu.matrix_products.product_shapes import (
+    Matrix,
+    Product,
+    of_linear,
+    of_matrices,
+)
+from mindtorch.kernels.cpu.threads import thread_pool
 from tests.kernels.cpu.product_operands import ORDERS, SIZES, errors, layout, matrix
 from tests.support.compiled_kinds import check_beside_eager
 

@@ -9,7 +9,9 @@ import torch as reference
 
 import mindtorch.torch as torch
 from mindtorch.engine.op import forget_plans
-from mindtorch.kernels.cpu import bfloat16_convolution, bfloat16_tile, thread_pool
+from mindtorch.kernels.cpu.convolutions import bfloat16_convolution
+from mindtorch.kernels.cpu.matrix_products import bfloat16_tile
+from mindtorch.kernels.cpu.threads import thread_pool
 
 # images, channels, rows, columns, filters, window, stride, padding, dilation, whether with a bias
 CASES = [

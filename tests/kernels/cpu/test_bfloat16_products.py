@@ -9,8 +9,10 @@ import pytest
 
 import mindtorch.torch as torch
 from mindtorch.engine.op import Layout
-from mindtorch.kernels.cpu import bfloat16_products, bfloat16_tile, matmul, thread_pool
-from mindtorch.kernels.cpu.product_shapes import Matrix, Product, of_matrices
+from mindtorch.kernels.cpu import matmul
+from mindtorch.kernels.cpu.matrix_products import bfloat16_products, bfloat16_tile
+from mindtorch.kernels.cpu.matrix_products.product_shapes import Matrix, Product, of_matrices
+from mindtorch.kernels.cpu.threads import thread_pool
 from tests.kernels.cpu.product_operands import ORDERS, SIZES, errors, layout, matrix
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)

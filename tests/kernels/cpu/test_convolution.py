@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from mindtorch.kernels.cpu import convolution as kernels
-from mindtorch.kernels.cpu import convolution_tables as tables
-from mindtorch.kernels.cpu import convolution_tiles as tiles
-from mindtorch.kernels.cpu import thread_pool
+from mindtorch.kernels.cpu.convolutions import convolution_tables as tables
+from mindtorch.kernels.cpu.convolutions import convolution_tiles as tiles
+from mindtorch.kernels.cpu.threads import thread_pool
 
 # input, weight, stride, padding, dilation, groups
 CASES: dict[str, Any] = {

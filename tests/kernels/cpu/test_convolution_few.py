@@ -10,9 +10,9 @@ import mindtorch.torch as torch
 from mindtorch.engine.op import Layout
 from mindtorch.kernels.cpu import convolution as direct
 from mindtorch.kernels.cpu import convolution_few as few
-from mindtorch.kernels.cpu import convolution_tables as tables
-from mindtorch.kernels.cpu import thread_pool
-from mindtorch.kernels.cpu.simd import lanes
+from mindtorch.kernels.cpu.convolutions import convolution_tables as tables
+from mindtorch.kernels.cpu.threads import thread_pool
+from mindtorch.kernels.cpu.vectors.simd import lanes
 from tests.support.compiled_kinds import calls_of, check_beside_eager
 
 nn = torch.nn

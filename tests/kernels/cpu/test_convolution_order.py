@@ -13,9 +13,9 @@ import pytest
 import torch
 
 from mindtorch.kernels.cpu import convolution as kernels
-from mindtorch.kernels.cpu import thread_pool
-from mindtorch.kernels.cpu.float_bits import fma
-from mindtorch.kernels.cpu.simd import lanes
+from mindtorch.kernels.cpu.threads import thread_pool
+from mindtorch.kernels.cpu.vectors.float_bits import fma
+from mindtorch.kernels.cpu.vectors.simd import lanes
 
 BLOCK = lanes(np.float32)
 

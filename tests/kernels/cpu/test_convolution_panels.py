@@ -5,7 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mindtorch.kernels.cpu import convolution, convolution_panels, convolution_tables, thread_pool
+from mindtorch.kernels.cpu import convolution
+from mindtorch.kernels.cpu.convolutions import convolution_panels, convolution_tables
+from mindtorch.kernels.cpu.threads import thread_pool
 
 # input, weight, stride, padding, dilation, groups
 CASES: dict[str, Any] = {

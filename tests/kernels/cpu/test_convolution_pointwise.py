@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from mindtorch.kernels.cpu import convolution as kernels
-from mindtorch.kernels.cpu import convolution_pointwise, convolution_tables, simd
+from mindtorch.kernels.cpu.convolutions import convolution_pointwise, convolution_tables
+from mindtorch.kernels.cpu.vectors import simd
 
 # input, channels of the result, stride, groups
 CASES: dict[str, Any] = {

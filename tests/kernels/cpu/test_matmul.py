@@ -13,7 +13,8 @@ import torch
 
 import mindtorch.torch as mt
 from mindtorch.kernels.cpu import matmul as kernels
-from mindtorch.kernels.cpu import openblas, thread_pool
+from mindtorch.kernels.cpu.matrix_products import openblas
+from mindtorch.kernels.cpu.threads import thread_pool
 from tests.support.paths import ROOT
 
 

@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 
 from mindtorch.kernels.codegen.jit import entry_point, from_source
-from mindtorch.kernels.cpu import inference_packing as packing
-from mindtorch.kernels.cpu.packed_dot import dot_code
-from mindtorch.kernels.cpu.packed_tile import (
+from mindtorch.kernels.cpu.inference import inference_packing as packing
+from mindtorch.kernels.cpu.inference.packed_tile import (
     ARGUMENTS,
     FIRST_ACTIVATION,
     NUMBERS,
     byte_form,
     tile_code,
 )
-from mindtorch.kernels.cpu.simd import tile_rows, vector_bytes
-from mindtorch.kernels.cpu.vector_activations import ACTIVATIONS
+from mindtorch.kernels.cpu.inference.vector_activations import ACTIVATIONS
+from mindtorch.kernels.cpu.matrix_products.packed_dot import dot_code
+from mindtorch.kernels.cpu.vectors.simd import tile_rows, vector_bytes
 
 WIDTHS = {16: [4], 32: [4, 8], 64: [4, 8, 16]}
 

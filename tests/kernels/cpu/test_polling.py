@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.kernels.cpu.polling import DONE, WAITING, poll
+from mindtorch.kernels.cpu.threads.polling import DONE, WAITING, poll
 
 TEST = ctypes.CFUNCTYPE(
     ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int), ctypes.c_void_p

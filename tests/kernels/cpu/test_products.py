@@ -7,17 +7,16 @@ import numpy as np
 import pytest
 import torch
 
-from mindtorch.kernels.cpu import (
+from mindtorch.kernels.cpu import matmul, processor
+from mindtorch.kernels.cpu.matrix_products import (
     denormal_operands,
-    matmul,
-    processor,
     product_loops,
     product_swapped,
     products,
-    thread_pool,
 )
-from mindtorch.kernels.cpu.product_shapes import Batch, Matrix
-from mindtorch.kernels.cpu.product_table import FORMS, LIMITS
+from mindtorch.kernels.cpu.matrix_products.product_shapes import Batch, Matrix
+from mindtorch.kernels.cpu.matrix_products.product_table import FORMS, LIMITS
+from mindtorch.kernels.cpu.threads import thread_pool
 from mindtorch.kernels.support.denormals import flush_denormals
 
 KINDS = (np.float32, np.float64)

@@ -16,7 +16,7 @@ import pytest
 import scipy.linalg
 
 from mindtorch import torch
-from mindtorch.kernels.cpu.thread_pool import get_num_threads, parallel_for, set_num_threads
+from mindtorch.kernels.cpu.threads.thread_pool import get_num_threads, parallel_for, set_num_threads
 
 F = torch.nn.functional
 

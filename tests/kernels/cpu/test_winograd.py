@@ -9,9 +9,11 @@ import torch as reference
 
 import mindtorch.torch as torch
 from mindtorch.engine.op import Layout
-from mindtorch.kernels.cpu import amx, thread_pool, winograd
 from mindtorch.kernels.cpu import convolution as direct
-from mindtorch.kernels.cpu import winograd_transforms as transforms
+from mindtorch.kernels.cpu import winograd
+from mindtorch.kernels.cpu.convolutions import winograd_transforms as transforms
+from mindtorch.kernels.cpu.matrix_products import amx
+from mindtorch.kernels.cpu.threads import thread_pool
 from tests.support.compiled_kinds import check_beside_eager
 
 nn = torch.nn

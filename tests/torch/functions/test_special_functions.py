@@ -13,7 +13,8 @@ import scipy.special
 import torch
 
 import mindtorch.torch as mt
-from mindtorch.kernels.cpu import erfinv, processor
+from mindtorch.kernels.cpu import processor
+from mindtorch.kernels.cpu.scalar_math import erfinv
 
 BESSEL = {
     "bessel_j0": lambda x: scipy.special.jv(0, x), "bessel_j1": lambda x: scipy.special.jv(1, x),

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import mindtorch.torch as ours
-from mindtorch.kernels.cpu.simd import lanes
+from mindtorch.kernels.cpu.vectors.simd import lanes
 
 torch = pytest.importorskip("torch")
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from mindtorch.engine.devices.cuda import device_count
 from mindtorch.engine.tensor import Tensor
-from mindtorch.kernels.cpu.thread_pool import available_cores
+from mindtorch.kernels.cpu.threads.thread_pool import available_cores
 
 from ._team import Team
 from ._worker import Ended, ExceptionWrapper, Resume, StreamFetcher, fetch
