@@ -248,6 +248,11 @@ def _of_one_size(input: Any, target: Any) -> tuple[Any, Any]:  # noqa: A002
     return movement.expand(input, shape=shape), movement.expand(target, shape=shape)
 
 
+def _check_weight(input: Any, weight: Any) -> None:  # noqa: A002
+    if weight is not None and weight.shape != input.shape:
+        raise ValueError("Weights and input must have the same size.")
+
+
 def _weighed(loss: Any, weight: Any, reduction: str) -> Any:
     if weight is not None:
         loss = loss * weight
@@ -279,8 +284,10 @@ def mse_loss(
         input, target: of one shape; shapes that broadcast are taken with a warning.
         weight: a factor for each element; the mean is then divided by its sum.
     """
+    given = input
     input, target = _of_one_size(input, target)  # noqa: A001
     reduction = chosen_reduction(size_average, reduce, reduction)
+    _check_weight(given, weight)
     input = _promoted(input, target, "mse_cpu")  # noqa: A001
     loss = _weighed(pointwise.square(pointwise.subtract(input, target)), weight, reduction)
     return loss if weight is not None else tape.named(loss, "MseLossBackward0")
@@ -297,8 +304,10 @@ def l1_loss(
         input, target: of one shape; shapes that broadcast are taken with a warning.
         weight: a factor for each element; the mean is then divided by its sum.
     """
+    given = input
     input, target = _of_one_size(input, target)  # noqa: A001
     reduction = chosen_reduction(size_average, reduce, reduction)
+    _check_weight(given, weight)
     return _weighed(pointwise.absolute(pointwise.subtract(input, target)), weight, reduction)
 
 
@@ -335,8 +344,10 @@ def huber_loss(
         delta: where the parabola ends. Not positive: RuntimeError.
         weight: a factor for each element; the mean stays that of all elements.
     """
+    given = input
     input, target = _of_one_size(input, target)  # noqa: A001
     reduction = chosen_reduction(None, None, reduction)
+    _check_weight(given, weight)
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     if input.aval.dtype.category < dtypes.FLOAT <= target.aval.dtype.category:
