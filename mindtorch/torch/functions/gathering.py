@@ -137,10 +137,8 @@ def _check_folded(x: Any, axis: int, index: Any, source: Any) -> None:
             f"with type: {kinds[0]} and size: {list(index.aval.shape)}"
         )
     if kinds[1] != kinds[2] and index.aval.dtype in (dtypes.int32, dtypes.int64):
-        raise RuntimeError(
-            f"index_reduce_(): self ({kinds[1]}) and source ({kinds[2]}) must have the same scalar "
-            "type"
-        )
+        both = f"self ({kinds[1]}) and source ({kinds[2]})"
+        raise RuntimeError(f"index_reduce_(): {both} must have the same scalar type")
     check_slices("index_reduce_", axis, index, source)
     apart = [(*each.aval.shape[:axis], *each.aval.shape[axis + 1 :]) for each in (x, source)]
     if apart[0] != apart[1]:

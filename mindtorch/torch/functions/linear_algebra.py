@@ -181,10 +181,8 @@ def bmm(input: Any, mat2: Any) -> Any:  # noqa: A002
 def _check_axes(added: int, matrix: Any, vector: Any) -> None:
     """torch's error for operands of a product with a vector, to which one is added."""
     if added > 1 or matrix.aval.ndim != 2 or vector.aval.ndim != 1:
-        raise RuntimeError(
-            f"vector + matrix @ vector expected, got {added}, {matrix.aval.ndim}, "
-            f"{vector.aval.ndim}"
-        )
+        got = f"{added}, {matrix.aval.ndim}, {vector.aval.ndim}"
+        raise RuntimeError(f"vector + matrix @ vector expected, got {got}")
 
 
 @function(
@@ -201,10 +199,9 @@ def mv(input: Any, vec: Any) -> Any:  # noqa: A002
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     _check_axes(1, input, vec)
     if input.aval.dtype is not vec.aval.dtype:
-        kinds = [scalar_type_name(x.aval.dtype) for x in (vec, input, vec)]
-        raise RuntimeError(
-            "addmv input tensors must have the same dtype, but got {}, {}, and {}".format(*kinds)
-        )
+        one, other = (scalar_type_name(x.aval.dtype) for x in (vec, input))
+        kinds = f"{one}, {other}, and {one}"
+        raise RuntimeError(f"addmv input tensors must have the same dtype, but got {kinds}")
     if input.aval.shape[1] != vec.aval.shape[0]:
         m, n = input.aval.shape
         raise RuntimeError(
