@@ -33,7 +33,7 @@ from .._api.onnx_export import exporting_now
 from .._api.out_rules import EXACT, SAME_SCALAR_TYPE, Out
 from .._api.publish import FUNCTIONS, function, operand
 from .._api.warn_caller import warn_caller, warn_caller_once
-from ._places import check_places, check_range, check_slices, source_of
+from ._places import check_folded, check_places, check_range, check_slices, source_of
 from .creation import full_like
 from .indexing import require_same_type, warn_byte_mask
 from .pointwise import scaled_operand
@@ -128,26 +128,6 @@ def scatter_reduce(
     )
 
 
-def _check_folded(x: Any, axis: int, index: Any, source: Any) -> None:
-    """torch's errors for what does not fit in a call of :func:`index_reduce`."""
-    kinds = [dtypes.scalar_type_name(each.aval.dtype) for each in (index, x, source)]
-    if index.aval.ndim > 1:
-        raise IndexError(
-            f"index_reduce_(): Index is supposed to be a vector, but got dim: {index.aval.ndim} "
-            f"with type: {kinds[0]} and size: {list(index.aval.shape)}"
-        )
-    if kinds[1] != kinds[2] and index.aval.dtype in (dtypes.int32, dtypes.int64):
-        both = f"self ({kinds[1]}) and source ({kinds[2]})"
-        raise RuntimeError(f"index_reduce_(): {both} must have the same scalar type")
-    check_slices("index_reduce_", axis, index, source)
-    apart = [(*each.aval.shape[:axis], *each.aval.shape[axis + 1 :]) for each in (x, source)]
-    if apart[0] != apart[1]:
-        raise RuntimeError(
-            "source tensor shape must match self tensor shape, excluding the specified dimension. "
-            f"Got self.shape = {list(x.aval.shape)} source.shape = {list(source.aval.shape)}"
-        )
-
-
 @function(out=Out(EXACT), in_place=True, apart=True, checked=True)
 def index_reduce(
     input: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True  # noqa: A002
@@ -159,7 +139,7 @@ def index_reduce(
             f"{reduce}."
         )
     axis = _axis(input, dim)
-    _check_folded(input, axis, index, source)
+    check_folded(input, axis, index, source)
     check_range(input, axis, index)
     kernel = "index_func_" if include_self else "index_reduce_func_exclude_input_init"
     refuse_kinds(kernel, input.aval, "bool complex")
