@@ -61,6 +61,9 @@ class DType:
         """The complex type whose parts have this type."""
         return _COMPLEX.get(self, self)
 
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"'torch.dtype' object has no attribute '{name}'", name=name, obj=self)
+
     def __repr__(self) -> str:
         return f"torch.{self.name}"
 

@@ -29,6 +29,7 @@ from .dispatch import (
     holds_sharded,
 )
 from .kernel_modules import kernel_module
+from .mixed_devices import on_one_device
 from .result_strides import Rule, with_layout
 from .tensor import as_array as host_view
 
@@ -144,15 +145,20 @@ class Op(Dispatch):
 
     Attributes:
         on_device: the inputs up to here lie on one device; the others may lie on the host.
+        leading, asked: of :mod:`.mixed_devices`.
         updates: the result is the first input with some places written (``families.Update``).
         stored: what types that are stored alone have of it (:mod:`.stored_types`).
+        writes_unrecorded: the tape does not see it where it writes in place, as torch's does not.
         saves_second_first: hooks see the second of two saved inputs before the first, since the
             derivative by the first reads it.
     """
 
     on_device: int | None = None
+    leading: int | None = None
+    asked: tuple[int, ...] = ()
     updates = False
     stored = ""
+    writes_unrecorded = False
     saves_second_first = False
 
     def __init__(
@@ -244,7 +250,7 @@ class Op(Dispatch):
     def plan(self, inputs: tuple[Any, ...], params: dict[str, Any]) -> Plan:
         """Derive the results' avals and bind the kernel."""
         in_avals = tuple(None if x is None else x.aval for x in inputs)
-        check_devices(in_avals[: self.on_device])
+        in_avals = on_one_device(self, in_avals)
         avals = self.aval(*in_avals, **params)
         self.check_dtypes(*in_avals)
         several = isinstance(avals, tuple)
@@ -426,14 +432,3 @@ def find_kernel(op: Op, device: str) -> Any:
         raise NotImplementedError(
             f"Could not run '{op.name}' on the '{device}' device: {reason}"
         ) from error
-
-
-def check_devices(avals: tuple[Aval | None, ...]) -> None:
-    """All tensors are on one device; a 0-d tensor of the CPU goes with any."""
-    devices = {a.device for a in avals if a is not None and not (a.device is cpu and not a.shape)}
-    if len(devices) > 1:
-        first, second = sorted((str(d) for d in devices), reverse=True)[:2]
-        raise RuntimeError(
-            "Expected all tensors to be on the same device, but found at least two devices, "
-            f"{first} and {second}!"
-        )

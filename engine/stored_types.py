@@ -125,15 +125,20 @@ def _computing(op: Any, avals: Any, in_avals: Any, params: dict[str, Any]) -> Ca
             return aval
         return retyped(dense_like(aval), _wide(aval.dtype))
 
+    def goes_along(aval: Aval | None) -> bool:  # float16 and a complex number are complex32
+        return is_stored(aval) or (aval is not None and aval.dtype is dtypes.float16)
+
     outs: Any = tuple(wide(a) for a in avals)
-    ins = tuple(wide(a) for a in in_avals)
+    ins: Any = tuple(
+        retyped(dense_like(a), _wide(a.dtype)) if goes_along(a) else a for a in in_avals
+    )
     run = op.bound(outs, ins, params)
     count = len(avals)
 
     def call(*flat: Any) -> None:
         given = []
         for data, aval, other in zip(flat[count:], in_avals, ins, strict=True):
-            stored = other is not None and is_stored(aval)
+            stored = other is not None and goes_along(aval)
             given.append(widened(as_array(data, aval)).reshape(-1) if stored else data)
         made = [
             np.empty(other.size, other.dtype.np) if is_stored(aval) else data

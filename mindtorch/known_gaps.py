@@ -368,7 +368,7 @@ GAPS: tuple[Gap, ...] = (
         "torch.multiprocessing.reductions", "all",
         "Python's own pools and queues carry tensors: torch.multiprocessing.Pool, Queue"),
     Gap("module", "torch.nn.attention.varlen, torch.nn.attention.experimental; "
-        "torch.nn.functional.grouped_mm, scaled_mm, scaled_grouped_mm", "all",
+        "torch.nn.functional.scaled_mm, torch.nn.functional.scaled_grouped_mm", "all",
         "kernels of CUDA; scaled_dot_product_attention takes nested tensors of lengths"),
     Gap("module", "torch.nativert, torch.nn.backends, torch.nn.cpp, torch.contrib, "
         "torch.utils.hipify, torch.utils.cpp_backtrace, torch.utils.backend_registration, "

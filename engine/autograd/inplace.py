@@ -12,11 +12,13 @@ from ..callbacks import callbacks
 from ..devices.device import cpu
 from ..dispatch import GRAD, INTERPRETED, RECORDING_CALL, graph_under_way, state
 from ..op import Op, Plan, tables_of_plans
+from ..ops.base import Elementwise
 from ..ops.base import check_result as check_result
 from ..ops.copies import cast, clone, kernel_of_copy, share_memory
 from ..ops.copies import copy_data as copy_data
 from ..ops.elementwise import add
 from ..ops.movement import expand, overwrite, view_update
+from ..state import grad_mode
 from ..switches import switches
 from ..symbolic_sizes import open_sizes
 from ..tensor import (
@@ -215,11 +217,13 @@ def apply_in_place(op: Op, target: Tensor, *inputs: Any, **params: Any) -> Tenso
         mode &= GRAD
     try:
         plan = op.plan_for(inputs, params)
-    except Exception:
+    except Exception as error:
         if target.aval.answered and callbacks.write_answered is not None:
             found: Tensor = callbacks.write_answered(op, target, inputs, params)
             return found
         check_target(target, inputs)
+        if isinstance(error, NotImplementedError) and isinstance(op, Elementwise):
+            check_result(target, *op.described(tuple([x.aval for x in inputs])))
         raise
     tracked = mode == GRAD and target._node is not None
     if mode == GRAD and not tracked:
@@ -233,6 +237,9 @@ def apply_in_place(op: Op, target: Tensor, *inputs: Any, **params: Any) -> Tenso
         (target._storage or target._shared).version += 1
         plan.run(target.flat, *[x.flat for x in inputs])
         return target
+    if tracked and op.writes_unrecorded:
+        with grad_mode(False):
+            return apply_in_place(op, target, *inputs, **params)
     result_aval = plan.aval
     check_target(target, () if op.updates else inputs)
     check_result(target, result_aval.shape, result_aval.dtype)

@@ -457,6 +457,8 @@ def cached(
                     known = get(signature, _UNKNOWN)
                 except TypeError:  # calls with such arguments are not told apart
                     known = None
+                    if check is not None:
+                        check((first, *args), kwargs)
             if known is _UNKNOWN:
                 return first_call(signature, given, (first, *args), kwargs)
             if known is not None:

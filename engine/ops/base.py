@@ -35,6 +35,12 @@ class Update(Op):
         return super().__call__(*inputs, **params)
 
 
+def _promoted(avals: tuple[Aval, ...]) -> DType:
+    if all(a.weak for a in avals):
+        return reduce(dtypes.promote, [a.dtype for a in avals])
+    return dtypes.result_type(avals)
+
+
 class Elementwise(Op):
     """An op that applies a scalar function at each place of the broadcast inputs.
 
@@ -75,12 +81,16 @@ class Elementwise(Op):
 
     def types(self, avals: tuple[Aval, ...]) -> tuple[DType, DType]:
         """The types that it computes in and stores; numbers among themselves stay double."""
-        if all(a.weak for a in avals):
-            compute = reduce(dtypes.promote, [a.dtype for a in avals])
-        else:
-            compute = dtypes.result_type(avals)
+        compute = _promoted(avals)
         if self.refuses is not None:
             self.refuses(compute)
+        return self._stored(compute)
+
+    def described(self, avals: tuple[Aval, ...]) -> tuple[Shape, DType]:
+        """Shape and type of the result of inputs whose types it may refuse."""
+        return broadcast_shapes(*[a.shape for a in avals]), self._stored(_promoted(avals))[1]
+
+    def _stored(self, compute: DType) -> tuple[DType, DType]:
         if self.result == "float" and compute.category < dtypes.FLOAT:
             compute = dtypes.default
         if self.result == "bool":
@@ -307,15 +317,15 @@ def expand_aval(x: Aval, *, shape: Shape) -> Aval:
 
 def check_result(target: Tensor, shape: Any, dtype: dtypes.DType) -> None:
     """The result of an op fits into ``target``: torch's errors otherwise."""
-    if not dtypes.can_cast(dtype, target.aval.dtype):
-        raise RuntimeError(
-            f"result type {dtypes.scalar_type_name(dtype)} can't be cast to the desired output "
-            f"type {dtypes.scalar_type_name(target.aval.dtype)}"
-        )
     if shape != target.aval.shape:
         raise RuntimeError(
             f"output with shape {list(target.aval.shape)} doesn't match the broadcast shape "
             f"{list(shape)}"
+        )
+    if not dtypes.can_cast(dtype, target.aval.dtype):
+        raise RuntimeError(
+            f"result type {dtypes.scalar_type_name(dtype)} can't be cast to the desired output "
+            f"type {dtypes.scalar_type_name(target.aval.dtype)}"
         )
 
 

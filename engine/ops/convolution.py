@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 from .. import dtypes
 from ..aval import Aval, Shape, aval
 from ..dtype_support import refuse, without
+from ..mixed_devices import led_by
 from ..op import Op, find_kernel
 from ..result_strides import follow_images
 from .elementwise import conj
@@ -313,3 +314,6 @@ def transposed_length(
 ) -> int:
     """The length of an axis of a transposed convolution's result."""
     return (n - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1
+
+
+led_by(0, convolution)

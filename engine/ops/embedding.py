@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import dtypes
 from ..aval import Aval, aval
+from ..mixed_devices import led_by
 from ..stored_types import computes, only_moves
 from ..tensor import constant, from_array
 from .comparison import not_equal, where
@@ -253,3 +254,4 @@ bag_largest = NetworkOp(
 # what element types that are stored alone have of these ops
 only_moves(embedding)
 computes("complex", embedding_gradient)
+led_by(0, embedding, bag_sum)

@@ -259,7 +259,9 @@ qr = Op("linalg_qr", _qr_aval, "matrix_factorizations.qr", vjp=_qr_vjp, layout=i
 
 
 def _geqrf_aval(x: Aval) -> Any:
-    check_matrix("torch.geqrf", x)
+    if x.ndim < 2:
+        raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
+    check_precision("torch.geqrf", x)
     tau = aval((*x.shape[:-2], min(x.shape[-2:])), x.dtype, None, x.device)
     return _matrix(x, *x.shape[-2:]), tau
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import dtypes
 from ..aval import Aval, Shape, aval, broadcast_shapes
+from ..mixed_devices import asks_in_order, led_by
 from ..op import Op
 from ..result_strides import follow_indexed, preserved_strides
 from ..stored_types import computes, only_moves
@@ -548,3 +549,8 @@ def move_axis(x: Tensor, source: int, target: int) -> Tensor:
 # what element types that are stored alone have of these ops
 only_moves(index, index_put, index_select, take, diag_embed)
 computes("complex", index_add, index_copy, index_fill, masked_fill, tril, triu)
+led_by(
+    0, index, index_put, gather, scatter, scatter_add, scatter_reduce, index_select,
+    masked_scatter, take, put,
+)  # fmt: skip
+asks_in_order((1, 0, 2), masked_fill)

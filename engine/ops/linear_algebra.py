@@ -11,6 +11,7 @@ from .. import dtype_support, dtypes
 from ..aval import Aval, Shape, aval, broadcast_two, dense_like
 from ..dtype_support import without
 from ..dtypes import c_name, scalar_type_name
+from ..mixed_devices import led_by
 from ..op import Op
 from ..result_strides import column_strides, in_columns
 from ..stored_types import computes
@@ -518,3 +519,4 @@ lstsq = Op(
 
 # what element types that are stored alone have of these ops
 computes("floats", matmul, linear)
+led_by(0, matmul, linear, euclidean_distance, solve_triangular)

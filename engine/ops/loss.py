@@ -8,6 +8,7 @@ from .. import dtypes
 from ..aval import Aval, Shape, aval
 from ..dispatch import state
 from ..dtype_support import require_floats
+from ..mixed_devices import asks_in_order
 from ..tensor import constant
 from ..transforms.batch import detach
 from .base import Elementwise
@@ -189,3 +190,4 @@ smooth_l1, smooth_l1_gradient = _bent(
 huber, huber_gradient = _bent(
     "huber_loss", "HuberLossBackward0", "huber", lambda g, bound: g
 )
+asks_in_order((1, 0, 2), nll)

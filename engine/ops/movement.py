@@ -12,6 +12,7 @@ from ..autograd.tape import named
 from ..aval import Aval, Shape, aval, contiguous_strides
 from ..callbacks import callbacks
 from ..dispatch import state, view_call
+from ..mixed_devices import led_by
 from ..op import Op
 from ..result_strides import (
     follow_all_images,
@@ -531,3 +532,4 @@ only_moves(
     split, split_with_sizes, unbind, slice_gradient, as_strided_gradient, view_update,
     overwrite, cat, stack, roll, pad,
 )  # fmt: skip
+led_by(0, view_update)

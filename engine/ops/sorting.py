@@ -7,6 +7,7 @@ from typing import Any
 from .. import dtypes
 from ..aval import Aval, aval
 from ..dtype_support import without
+from ..mixed_devices import led_by
 from ..op import Op
 from ..result_strides import follow_first
 from .base import reduced_shape
@@ -82,3 +83,4 @@ searchsorted = Op(
     "sort.searchsorted",
     dtypes=without("bool complex", "searchsorted_out_cpu"),
 )
+led_by(1, searchsorted)

@@ -23,7 +23,8 @@ from ..devices.cuda import drawing
 from ..devices.device import empty_on
 from ..dispatch import GRAD, RECORDING_CALL, recorded, state
 from ..interpreter import Interpreter
-from ..op import Op, Plan, check_devices
+from ..mixed_devices import on_one_device
+from ..op import Op, Plan
 from ..ops.base import normalize_axis
 from ..ops.indexing import move_axis
 from ..ops.movement import cast, cat, clone, expand, select, unsqueeze
@@ -232,7 +233,7 @@ def _plan_of(op: Op, inputs: Any, params: dict[str, Any]) -> Plan:
     key = (op, avals, *params.items())
     plan = _plans.get(key)
     if plan is None:
-        check_devices(avals)
+        avals = on_one_device(op, avals)
         derived = op.aval(*avals, **params)
         plan = Plan(derived if isinstance(derived, tuple) else (derived,), avals)
         plan.run = isinstance(derived, tuple)

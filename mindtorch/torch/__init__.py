@@ -85,6 +85,7 @@ from ._tensor.size_and_formats import strided as strided
 from ._tensor.tensor import Tensor as Tensor
 from ._tensor.tensor import attach_methods as _attach_methods
 from ._tensor.tensor import explain_methods as _explain_methods
+from ._tensor.tensor import guard_properties as _guard_properties
 from ._tensor.tensor import name_methods as _name_methods
 from ._tensor_str import set_printoptions as set_printoptions
 
@@ -111,6 +112,7 @@ _explain_methods()
 _TEXTS.add_to({*FUNCTIONS.values(), *METHODS.values()})
 for _part in Tensor.__mro__:
     _TEXTS.add_to(vars(_part).values())
+_guard_properties()
 _name_methods()
 globals().update({name: entry for name, entry in FUNCTIONS.items() if name not in globals()})
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from mindtorch import torch
 
+from ._compat.utils_helpers import classproperty as classproperty
 from ._compat.utils_helpers import element_size as _element_size
 from ._compat.utils_helpers import flatten_dense_tensors as _flatten_dense_tensors
 from ._compat.utils_helpers import get_available_device_type as _get_available_device_type
@@ -23,7 +24,7 @@ from .nn.parameter import reduce_parameter as reduce_parameter
 __all__ = [
     "REBUILDERS", "_element_size", "_flatten_dense_tensors", "_get_available_device_type",
     "_get_device_index", "_get_device_module", "_set_state", "_tensor_from_storage",
-    "_unflatten_dense_tensors", "reduce_parameter", "reduce_tensor",
+    "_unflatten_dense_tensors", "classproperty", "reduce_parameter", "reduce_tensor",
 ]  # fmt: skip
 
 _rebuild_from_type_v2 = rebuild._rebuild_from_type_v2
@@ -38,11 +39,13 @@ def _rebuild_sparse_tensor(layout: Any, data: Any) -> Any:
     if repr(layout) == "torch.sparse_coo":
         places, held, size, *unique = data
         return _creation.sparse_coo_tensor(
-            places, held, size, is_coalesced=bool(unique and unique[0])
+            places, held, size, check_invariants=False, is_coalesced=bool(unique and unique[0])
         )
     if layout not in _compressed.FORMS:
         raise NotImplementedError(f"rebuilding sparse tensor for layout {layout}")
-    return _compressed_creation.sparse_compressed_tensor(*data, layout=layout)
+    return _compressed_creation.sparse_compressed_tensor(
+        *data, layout=layout, check_invariants=False
+    )
 
 
 @rebuilder

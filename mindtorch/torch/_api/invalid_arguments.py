@@ -95,7 +95,8 @@ def _marked(parts: list[str], args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
         value = kwargs[name] if named else args[place]
         text = f"{name}={_kind(value)}" if named else _kind(value)
         shown.append(text if _fits(kind, value) else f"!{text}!")
-    return f"({', '.join(shown)})"
+    end = ", " if kwargs and not args else ""  # as torch has it
+    return f"({', '.join(shown)}{end})"
 
 
 def _fits(kind: str, value: Any) -> bool:

@@ -269,13 +269,14 @@ def _method(public: Public, name: str) -> Callable[..., Any]:
     body, synonyms, others = public.called, public.synonyms, public.implementations
     by_function = name in ("istft", "stft")  # which call the functions of the namespace
 
-    def call(self: Any = _NOT_GIVEN, *args: Any, **kwargs: Any) -> Any:
+    def call(self: Any = _NOT_GIVEN, /, *args: Any, **kwargs: Any) -> Any:
         if others and (found := others.call((self, *args), kwargs)) is not NotImplemented:
             return found
+        named = kwargs
         if synonyms and kwargs:
-            kwargs = {synonyms.get(each, each): value for each, value in kwargs.items()}
+            named = {synonyms.get(each, each): value for each, value in kwargs.items()}
         try:
-            return body(self, *args, **kwargs) if kwargs else body(self, *args)
+            return body(self, *args, **named) if named else body(self, *args)
         except Exception:
             given = () if self is _NOT_GIVEN else (self, *args)
             bare = misapplied(name, given, kwargs)
@@ -451,7 +452,7 @@ def _in_place(
     policies = (autocast, None)
     check = kind_check(name, True) if public.checked else None
 
-    def call(self: Any = _NOT_GIVEN, *args: Any, **kwargs: Any) -> Any:
+    def call(self: Any = _NOT_GIVEN, /, *args: Any, **kwargs: Any) -> Any:
         if self is _NOT_GIVEN:
             return call(_tensor_of(name, method, kwargs), **kwargs)
         if autocast is not None and casting.casting:

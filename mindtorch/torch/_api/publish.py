@@ -302,10 +302,10 @@ def unary_function(
 
     def body(
         given: Any = NOT_GIVEN, /, *rest: Any, out: Any = None, input: Any = NOT_GIVEN,  # noqa: A002
-        x: Any = NOT_GIVEN,
+        x: Any = NOT_GIVEN, a: Any = NOT_GIVEN, x1: Any = NOT_GIVEN,
     ) -> Any:  # fmt: skip
-        if rest or input is not x or not isinstance(given, EngineTensor):  # x: both not given
-            given = _tensor_of(name, _present(given, *rest), input, x)
+        if rest or input is not x or a is not x1 or not isinstance(given, EngineTensor):
+            given = _tensor_of(name, _present(given, *rest), input=input, x=x, a=a, x1=x1)
         if out is not None:
             check_out((given,), {"out": out})
         result = call(given)
@@ -338,11 +338,10 @@ def _present(*values: Any) -> tuple[Any, ...]:
     return tuple(x for x in values if x is not NOT_GIVEN)
 
 
-def _tensor_of(name: str, args: tuple[Any, ...], by_name: Any, by_numpys_name: Any) -> Any:
+def _tensor_of(name: str, args: tuple[Any, ...], **by_names: Any) -> Any:
     """The one tensor that a function takes; torch's TypeError where it is something else."""
-    pairs = (("input", by_name), ("x", by_numpys_name))
-    named = {key: value for key, value in pairs if value is not NOT_GIVEN}
-    (found,) = _operands(name, args, named, (_FIRST[:2],))
+    named = {key: value for key, value in by_names.items() if value is not NOT_GIVEN}
+    (found,) = _operands(name, args, named, (_FIRST,))
     if not isinstance(found, EngineTensor):
         raise wrong_call(name, args, named) or TypeError(
             f"{name}(): argument 'input' (position 1) must be Tensor, not {type_name(found)}"
@@ -519,7 +518,7 @@ def binary(
     ELEMENTWISE.append(name)
 
     def variant_of(own: str) -> Callable[..., Any]:
-        def variant(self: Any, other: Any = NOT_GIVEN, *, x2: Any = NOT_GIVEN) -> Any:
+        def variant(self: Any, /, other: Any = NOT_GIVEN, *, x2: Any = NOT_GIVEN) -> Any:
             if not isinstance(other, EngineTensor):
                 if other is NOT_GIVEN:
                     other = second(own + "_", x2)

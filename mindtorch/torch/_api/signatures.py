@@ -181,6 +181,13 @@ def _is_int(value: Any) -> bool:
     return isinstance(value, int) or (hasattr(value, "__index__") and not np.ndim(value))
 
 
+def _is_long(value: Any) -> bool:
+    """Whether it is a whole number; other objects with an index may only be lengths."""
+    if isinstance(value, EngineTensor):
+        return _is_int(value)
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
 def is_number(value: Any) -> bool:
     if isinstance(value, EngineTensor):
         return not value.aval.shape and not value.requires_grad
@@ -201,7 +208,7 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
     "Tensor": lambda value: isinstance(value, EngineTensor),
     "Number": is_number,
     "float": _is_real,
-    "int": _is_int,
+    "int": _is_long,
     "bool": lambda value: isinstance(value, bool),
     "torch.device": lambda value: isinstance(value, (str, int, Device)),
     "str": lambda value: isinstance(value, str),

@@ -19,6 +19,8 @@ from .missing_names import reason_of
 from .script_types import TYPES
 from .script_types import unify_type_list as unify_type_list
 from .unsupported_names import absent_class, absent_function
+from .utils_helpers import classproperty as classproperty
+from .utils_helpers import get_file_path as get_file_path
 
 _CLASSES = (
     "Argument BenchmarkConfig BufferDict CallStack ClassType CompilationUnit "
@@ -49,14 +51,14 @@ _FUNCTIONS = (
     "miopen_convolution_transpose miopen_ctc_loss miopen_depthwise_convolution miopen_rnn "
     "mkldnn_adaptive_avg_pool2d mkldnn_convolution mkldnn_linear_backward_weights "
     "mkldnn_max_pool2d mkldnn_max_pool3d mkldnn_rnn_layer parse_ir parse_schema "
-    "parse_type_comment quantized_batch_norm quantized_gru_cell quantized_lstm_cell "
-    "quantized_max_pool1d quantized_max_pool2d quantized_max_pool3d quantized_rnn_relu_cell "
-    "quantized_rnn_tanh_cell resize_as_sparse_"
+    "parse_type_comment quantized_batch_norm quantized_gru quantized_gru_cell quantized_lstm "
+    "quantized_lstm_cell quantized_max_pool1d quantized_max_pool2d quantized_max_pool3d "
+    "quantized_rnn_relu_cell quantized_rnn_tanh_cell resize_as_sparse_"
 )
 _OWN = (
     "AVG AggregationType DisableTorchFunction DispatchKey DispatchKeySet "
-    "ExcludeDispatchKeyGuard FatalError JITException SUM Tag cudnn_is_acceptable fork native_norm "
-    "sym_fresh_size unify_type_list wait"
+    "ExcludeDispatchKeyGuard FatalError JITException SUM Tag classproperty cudnn_is_acceptable "
+    "fork get_file_path native_norm sym_fresh_size unify_type_list wait"
 )
 
 

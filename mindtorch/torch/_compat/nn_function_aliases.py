@@ -287,10 +287,40 @@ def ctc_loss(
     )  # fmt: skip
 
 
+def _check_cell(gates: int, input: Any, hx: Any, w_ih: Any, w_hh: Any) -> None:  # noqa: A002
+    """torch's errors for shapes of a step of a recurrent layer with so many gates."""
+    if input.size(1) != w_ih.size(1):
+        raise RuntimeError(
+            f"input has inconsistent input_size: got {input.size(1)} expected {w_ih.size(1)}"
+        )
+    hidden = w_hh.size(1)
+    if gates == 3:  # the order of the checks is that of PyTorch's functions
+        _check_hidden(input, hx, hidden)
+    for name, weight in (("ih", w_ih), ("hh", w_hh)):
+        if weight.size(0) != gates * hidden:
+            raise RuntimeError(
+                f"weight_{name} first dim must be {gates} * hidden_size = {gates * hidden}, but "
+                f"got {weight.size(0)}"
+            )
+    _check_hidden(input, hx, hidden)
+
+
+def _check_hidden(input: Any, hx: Any, hidden: int) -> None:  # noqa: A002
+    if input.size(0) != hx.size(0):
+        raise RuntimeError(
+            f"Input batch size {input.size(0)} doesn't match hidden0 batch size {hx.size(0)}"
+        )
+    if hx.size(1) != hidden:
+        raise RuntimeError(
+            f"hidden0 has inconsistent hidden_size: got {hx.size(1)}, expected {hidden}"
+        )
+
+
 def lstm_cell(
     input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None  # noqa: A002
 ) -> tuple[Any, Any]:
     """h and c after one step of an LSTM from ``hx = (h, c)``."""
+    _check_cell(4, input, hx[0], w_ih, w_hh)
     return lstm_step(F.linear(input, w_ih, b_ih) + F.linear(hx[0], w_hh, b_hh), hx[1])
 
 
@@ -298,6 +328,7 @@ def gru_cell(
     input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None  # noqa: A002
 ) -> Any:
     """h after one step of gated recurrent units."""
+    _check_cell(3, input, hx, w_ih, w_hh)
     return gru_step(F.linear(input, w_ih, b_ih), F.linear(hx, w_hh, b_hh), hx)
 
 
@@ -305,6 +336,7 @@ def rnn_tanh_cell(
     input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None  # noqa: A002
 ) -> Any:
     """``tanh(W_ih x + b_ih + W_hh h + b_hh)``."""
+    _check_cell(1, input, hx, w_ih, w_hh)
     return (F.linear(input, w_ih, b_ih) + F.linear(hx, w_hh, b_hh)).tanh()
 
 
@@ -312,6 +344,7 @@ def rnn_relu_cell(
     input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None  # noqa: A002
 ) -> Any:
     """``relu(W_ih x + b_ih + W_hh h + b_hh)``."""
+    _check_cell(1, input, hx, w_ih, w_hh)
     return (F.linear(input, w_ih, b_ih) + F.linear(hx, w_hh, b_hh)).relu()
 
 

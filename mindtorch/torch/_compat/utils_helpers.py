@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from mindtorch.engine.devices import cuda
@@ -14,8 +15,8 @@ from .._api.namespace import NAMESPACE
 from .._api.publish import FUNCTIONS
 
 __all__ = [
-    "element_size", "flatten_dense_tensors", "get_available_device_type", "get_device_index",
-    "get_device_module", "unflatten_dense_tensors",
+    "classproperty", "element_size", "flatten_dense_tensors", "get_available_device_type",
+    "get_device_index", "get_device_module", "get_file_path", "unflatten_dense_tensors",
 ]  # fmt: skip
 
 
@@ -77,3 +78,22 @@ def get_device_index(device: Any, optional: bool = False, allow_cpu: bool = Fals
             f"Expected a torch.device with a specified index or an integer, but got:{device}"
         )
     return current_device() if index is None else index
+
+
+class _ClassProperty:
+    def __init__(self, fget: Any) -> None:
+        self.fget = fget
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self.fget.__get__(instance, type(instance) if owner is None else owner)()
+
+
+def classproperty(func: Any) -> Any:
+    """A property of the class itself, whose value ``func(cls)`` gives."""
+    method = isinstance(func, (classmethod, staticmethod))
+    return _ClassProperty(func if method else classmethod(func))
+
+
+def get_file_path(*path_components: str) -> str:
+    """The path of a file below the folder in which this library's package lies."""
+    return str(Path(__file__).parents[3].joinpath(*path_components))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from mindtorch.engine.dispatch import GRAD, state
 from mindtorch.engine.dtypes import DType
 from mindtorch.engine.numpy_aliases import opened
 from mindtorch.engine.ops import movement
-from mindtorch.engine.result_strides import suggests_channels_last
+from mindtorch.engine.result_strides import preserved_strides, suggests_channels_last
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import captures, from_array, make, scripts
 from mindtorch.torch._api.deprecations import warn_of_lost_imaginary_part
@@ -92,7 +93,7 @@ def parse_to(args: Any, kwargs: dict[str, Any]) -> tuple[Any, Any, bool, Any]:
 def _move(tensor: Any, device: Device) -> Any:
     if device.type == "meta":
         return make(np.broadcast_to(np.zeros((), tensor.aval.dtype.np), (tensor.aval.size,)), aval(
-            tensor.aval.shape, tensor.aval.dtype, None, device
+            tensor.aval.shape, tensor.aval.dtype, preserved_strides(tensor.aval), device
         ))
     if tensor.aval.device.type == "meta":
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
@@ -109,6 +110,12 @@ def suggested_format(x: Aval) -> Any:
 def _note_sync_point() -> None:
     """Tell the script that runs in lazy mode that Python has read a tensor's values."""
     scripts[0].data_was_read()
+
+
+def _c_name(kind: type) -> str:
+    """A class's name, as C code calls it."""
+    plain = kind.__module__ == "builtins" or kind.__flags__ & (1 << 9)
+    return kind.__name__ if plain else f"{kind.__module__}.{kind.__qualname__}"
 
 
 def _converted(x: Any, dtype: DType) -> Any:
@@ -165,9 +172,15 @@ class Conversions(EngineTensor):
             if dtype.startswith("torch.cuda.") and not cuda.device_count():
                 raise cuda.unlinked("initialize CUDA")
             dtype = dtype_of_type_name(dtype)
-        elif not isinstance(dtype, DType) and hasattr(dtype, "dtype"):
-            dtype = dtype.dtype if isinstance(dtype.dtype, DType) else dtypes.default
-        return self.to(as_dtype(dtype))
+        elif isinstance(dtype, builtins.type) and isinstance(
+            found := getattr(dtype, "dtype", None), (DType, property)
+        ):
+            dtype = found if isinstance(found, DType) else dtypes.default
+        elif isinstance(dtype, builtins.type):
+            raise ValueError(f"invalid type: '{_c_name(dtype)}'")
+        elif not isinstance(dtype, DType):
+            raise TypeError("dtype must be a type, str, or dtype object")
+        return self.to(dtype)
 
     def type_as(self, other: Any = None, *, x2: Any = None) -> Any:
         """The tensor in the type of ``other``, which numpy calls ``x2``."""

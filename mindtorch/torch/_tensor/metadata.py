@@ -25,6 +25,8 @@ from .size_and_formats import (
     strided,
 )
 
+NO = property(lambda self: False, doc="False: tensors of this class are not of that kind.")
+
 
 class Description(EngineTensor):
     """Properties and views that copy nothing."""
@@ -158,8 +160,8 @@ class Description(EngineTensor):
         own["strides"] = None if self.aval.contiguous else self.aval.byte_strides
         return own
 
-    is_sparse = is_quantized = is_mkldnn = is_nested = is_mps = is_xpu = is_sparse_csr = False
-    is_vulkan = is_ipu = is_xla = is_maia = is_mtia = False
+    is_sparse = is_quantized = is_mkldnn = is_nested = is_mps = is_xpu = is_sparse_csr = NO
+    is_vulkan = is_ipu = is_xla = is_maia = is_mtia = NO
     name: str | None = None
 
     @property
@@ -169,6 +171,13 @@ class Description(EngineTensor):
             "volatile was removed (Variable.volatile is always False)", UserWarning, stacklevel=2
         )
         return False
+
+    @volatile.setter
+    def volatile(self, value: Any) -> None:
+        warnings.warn(
+            "volatile was removed and now has no effect. Use `with torch.no_grad():` instead.",
+            UserWarning, stacklevel=2,
+        )  # fmt: skip
 
     @property
     def is_cuda(self) -> bool:

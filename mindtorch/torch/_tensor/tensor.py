@@ -7,7 +7,7 @@ imported; the parts hold those that only a tensor has.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -403,6 +403,24 @@ def explain_methods() -> None:
         if name != method.__name__:
             in_frames_as(name, method)
         setattr(Tensor, name, explained(method))
+
+
+def guard_properties() -> None:
+    """Say what torch says where a property of a tensor that is only read is set or deleted."""
+    for part in PARTS:
+        for name, found in list(vars(part).items()):
+            if type(found) is property and found.fset is None:
+                refuse = _refuse_to_write(name)
+                setattr(part, name, property(found.fget, refuse, refuse, found.__doc__))
+
+
+def _refuse_to_write(name: str) -> Callable[..., None]:
+    def refuse(self: Any, value: Any = None) -> None:
+        raise AttributeError(
+            f"attribute '{name}' of 'torch._C.TensorBase' objects is not writable"
+        )
+
+    return refuse
 
 
 def name_methods() -> None:

@@ -16,6 +16,7 @@ from .function import Function
 from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from .grad_mode import enforce_grad_layout_policy as enforce_grad_layout_policy
 from .grad_mode import is_grad_enabled as is_grad_enabled
+from .grad_mode import is_multithreading_enabled as is_multithreading_enabled
 from .grad_mode import set_multithreading_enabled as set_multithreading_enabled
 from .gradcheck import gradcheck, gradgradcheck
 from .variable import Variable

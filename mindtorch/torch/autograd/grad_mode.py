@@ -232,21 +232,34 @@ class enforce_grad_layout_policy(BlockMode):  # noqa: N801
         """Nothing changed."""
 
 
+_multithreading = [True]
+
+
 class set_multithreading_enabled(BlockMode):  # noqa: N801
-    """Backward passes here have one thread, whatever ``mode`` says.
+    """Whether backward passes may have several threads: asked for from here on, or in a block.
+
+    Those of this library have one, whatever ``mode`` says.
 
     Args:
-        mode: whether torch's engine may have several.
+        mode: whether they may.
     """
 
     def __init__(self, mode: bool) -> None:
         self.mode = mode
+        self._before = is_multithreading_enabled()
+        _multithreading[0] = mode
 
     def __enter__(self) -> None:
-        """The passes in the block have one thread, as all have."""
+        """It holds since the object was made."""
 
     def __exit__(self, *exception: object) -> None:
-        """And so have those after it."""
+        """What was before holds again."""
+        _multithreading[0] = self._before
 
     def clone(self) -> Any:
         return set_multithreading_enabled(self.mode)
+
+
+def is_multithreading_enabled() -> bool:
+    """What :class:`set_multithreading_enabled` said last; True at first."""
+    return _multithreading[0]

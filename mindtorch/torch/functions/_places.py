@@ -9,7 +9,7 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant
 from mindtorch.engine.transforms import vmap
 
-__all__ = ["check_places", "check_range", "check_slices", "source_of"]
+__all__ = ["check_folded", "check_places", "check_range", "check_slices", "source_of"]
 
 
 def source_of(x: Any, value: Any, name: str) -> Any:
@@ -56,6 +56,26 @@ def check_slices(name: str, axis: int, index: Any, source: Any) -> None:
         raise RuntimeError(
             f"{name}(): Number of indices ({index.aval.size}) should be equal to "
             f"source.size(dim): ({slices}), for dim: {axis}"
+        )
+
+
+def check_folded(x: Any, axis: int, index: Any, source: Any) -> None:
+    """torch's errors for what does not fit in a call of index_reduce."""
+    kinds = [dtypes.scalar_type_name(each.aval.dtype) for each in (index, x, source)]
+    if index.aval.ndim > 1:
+        raise IndexError(
+            f"index_reduce_(): Index is supposed to be a vector, but got dim: {index.aval.ndim} "
+            f"with type: {kinds[0]} and size: {list(index.aval.shape)}"
+        )
+    if kinds[1] != kinds[2] and index.aval.dtype in (dtypes.int32, dtypes.int64):
+        both = f"self ({kinds[1]}) and source ({kinds[2]})"
+        raise RuntimeError(f"index_reduce_(): {both} must have the same scalar type")
+    check_slices("index_reduce_", axis, index, source)
+    apart = [(*each.aval.shape[:axis], *each.aval.shape[axis + 1 :]) for each in (x, source)]
+    if apart[0] != apart[1]:
+        raise RuntimeError(
+            "source tensor shape must match self tensor shape, excluding the specified dimension. "
+            f"Got self.shape = {list(x.aval.shape)} source.shape = {list(source.aval.shape)}"
         )
 
 

@@ -12,6 +12,7 @@ from mindtorch.engine.ops.base import normalize_axis
 from mindtorch.engine.tensor import DetachedStorage, make
 
 from .._api.arguments import require_tensor
+from .._api.deprecations import warn_of_lost_imaginary_part
 from .._api.out_rules import ANY, EXACT, Out
 from .._api.publish import FUNCTIONS, function, namespace_function, store_out
 from .._api.shown_signature import ShownSignature
@@ -155,6 +156,8 @@ def _replaced(x: Any, src: Any, view_of: Any, name: str) -> Any:
             f"expected src to have a size equal to the slice of self. src size = "
             f"{list(src.aval.shape)}, slice size = {list(view.aval.shape)}"
         )
+    if src.aval.dtype.is_complex and not x.aval.dtype.is_complex:
+        warn_of_lost_imaginary_part()
     inplace.copy_(view, src)
     return tape.named(whole, f"{name}ScatterBackward0")
 

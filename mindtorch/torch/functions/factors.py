@@ -44,12 +44,6 @@ def slogdet(input: Any) -> Any:  # noqa: A002
 @function(out=Out(cast=CASTABLE, c_order=True), autocast=FULL, checked=True)
 def cholesky(input: Any, upper: bool = False) -> Any:  # noqa: A002
     """The Cholesky factor."""
-    ops.check_square("cholesky", input.aval)
-    if upper:
-        low = ops.cholesky_info(input, check="cholesky", upper=True)[0]
-        found = ops.by_columns(ops.adjoint(low))
-    else:
-        found = ops.cholesky(input, check="cholesky")
     warn_of_older(
         "cholesky", "cholesky and",
         "L = torch.cholesky(A)\n"
@@ -62,6 +56,14 @@ def cholesky(input: Any, upper: bool = False) -> Any:  # noqa: A002
         "This transform will produce equivalent results for all valid (symmetric positive "
         "definite) inputs.",
     )  # fmt: skip
+    if not input.aval.size:
+        return tape.named(movement.clone(input), "CholeskyBackward0")
+    ops.check_square("cholesky", input.aval)
+    if upper:
+        low = ops.cholesky_info(input, check="cholesky", upper=True)[0]
+        found = ops.by_columns(ops.adjoint(low))
+    else:
+        found = ops.cholesky(input, check="cholesky")
     return tape.named(found, "CholeskyBackward0")
 
 
@@ -98,7 +100,7 @@ def svd(input: Any, some: bool = True, compute_uv: bool = True) -> Any:  # noqa:
     return return_types.svd(left, values, ops.swapped(right))
 
 
-@function(out=Out(cast=CASTABLE), autocast=FULL, synonyms={"input2": "L"})
+@function(out=Out(cast=CASTABLE, c_order=True), autocast=FULL, synonyms={"input2": "L"})
 def cholesky_solve(input: Any, L: Any, upper: bool = False) -> Any:  # noqa: A002, N803
     """``X`` with ``A X = input`` where ``L`` is the Cholesky factor of ``A``."""
     if input.aval.ndim < 2:
@@ -133,7 +135,7 @@ def cholesky_inverse(L: Any, upper: bool = False) -> Any:  # noqa: N803
     return tape.named(found, "CholeskyInverseBackward0")
 
 
-@function(out=Out(EXACT), autocast=FULL, synonyms={"input": "b"})
+@function(out=Out(EXACT), autocast=FULL, synonyms={"input": "b"}, checked=True)
 def triangular_solve(
     b: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False  # noqa: N803
 ) -> Any:

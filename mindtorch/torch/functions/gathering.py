@@ -33,7 +33,7 @@ from .._api.onnx_export import exporting_now
 from .._api.out_rules import EXACT, SAME_SCALAR_TYPE, Out
 from .._api.publish import FUNCTIONS, function, operand
 from .._api.warn_caller import warn_caller, warn_caller_once
-from ._places import check_places, check_range, check_slices, source_of
+from ._places import check_folded, check_places, check_range, check_slices, source_of
 from .creation import full_like
 from .indexing import require_same_type, warn_byte_mask
 from .pointwise import scaled_operand
@@ -75,6 +75,13 @@ def scatter(
     Args:
         reduce: None to overwrite, "add" or "multiply".
     """
+    folds = reduce is not None and isinstance(src, EngineTensor)
+    if folds and src.aval.shape and not lacks_elements(input):
+        warn_caller_once(
+            "The reduce argument of torch.scatter with Tensor src is deprecated and will be "
+            "removed in a future PyTorch release. Use torch.scatter_reduce instead for more "
+            "reduction options."
+        )
     source = source_of(input, value if src is None else src, "scatter")
     _check_filling(input, value if src is None else src)
     check_places(input, _axis(input, dim), index, src)
@@ -83,12 +90,6 @@ def scatter(
         return made if isinstance(src, EngineTensor) else tape.named(made, "ScatterBackward1")
     if reduce not in _OLD_REDUCE:
         raise RuntimeError("reduce argument must be either add or multiply.")
-    if isinstance(src, EngineTensor) and src.aval.shape and not lacks_elements(input):
-        warn_caller_once(
-            "The reduce argument of torch.scatter with Tensor src is deprecated and will be "
-            "removed in a future PyTorch release. Use torch.scatter_reduce instead for more "
-            "reduction options."
-        )
     if not source.aval.shape:
         source = full_like(index, source.flat[0].item(), dtype=input.aval.dtype)
     return ops.scatter_reduce(
@@ -100,9 +101,10 @@ def scatter(
 def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Any:  # noqa: A002
     """``input`` with ``src`` added at ``index`` along ``dim``."""
     require_tensor(src, "scatter_add", "src", 4)
+    axis = _axis(input, dim)
     source = source_of(input, src, "scatter")
-    check_places(input, _axis(input, dim), index, src)
-    return ops.scatter_add(input, index, source, axis=_axis(input, dim))
+    check_places(input, axis, index, src)
+    return ops.scatter_add(input, index, source, axis=axis)
 
 
 @function(out=Out(EXACT), in_place=True, apart=True, cacheable=True, checked=True)
@@ -110,22 +112,23 @@ def scatter_reduce(
     input: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True  # noqa: A002
 ) -> Any:
     """``input`` with the elements of ``src`` that meet at a place folded by ``reduce``."""
+    axis = _axis(input, dim)
     if reduce not in ("sum", "prod", "mean", "amax", "amin"):
         raise RuntimeError(
             "reduce argument must be either sum, prod, mean, amax or amin, got " + str(reduce)
         )
     source = source_of(input, src, "scatter")
-    check_places(input, _axis(input, dim), index, src)
+    check_places(input, axis, index, src)
     if reduce != "sum":
         lacks = "complex" if reduce[0] == "a" else "bool" if reduce == "mean" else ""
         kernel = f"scatter_gather_tensor_cpu_reduce_{reduce}"
         refuse_kinds(kernel, input.aval, lacks)
     return ops.scatter_reduce(
-        input, index, source, axis=_axis(input, dim), reduce=reduce, include_self=include_self
+        input, index, source, axis=axis, reduce=reduce, include_self=include_self
     )
 
 
-@function(out=Out(EXACT), in_place=True, apart=True)
+@function(out=Out(EXACT), in_place=True, apart=True, checked=True)
 def index_reduce(
     input: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True  # noqa: A002
 ) -> Any:
@@ -135,14 +138,8 @@ def index_reduce(
             f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got "
             f"{reduce}."
         )
-    if source.aval.dtype is not input.aval.dtype:
-        raise RuntimeError(
-            "index_reduce(): self and source expected to have the same dtype, but got (self) "
-            f"{dtypes.scalar_type_name(input.aval.dtype)} and (source) "
-            f"{dtypes.scalar_type_name(source.aval.dtype)}"
-        )
     axis = _axis(input, dim)
-    check_slices("index_reduce_", axis, index, source)
+    check_folded(input, axis, index, source)
     check_range(input, axis, index)
     kernel = "index_func_" if include_self else "index_reduce_func_exclude_input_init"
     refuse_kinds(kernel, input.aval, "bool complex")
@@ -218,12 +215,12 @@ def index_select(input: Any, dim: int, index: Any) -> Any:  # noqa: A002
 @function(out=Out(EXACT), in_place=True, apart=True, cacheable=True)
 def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Any:  # noqa: A002
     """``input`` with ``alpha * source`` added to the slices that ``index`` names."""
+    axis = _axis(input, dim)
     if source.aval.dtype is not input.aval.dtype:
         raise RuntimeError(
             f"index_add_(): self ({dtypes.scalar_type_name(input.aval.dtype)}) and source "
             f"({dtypes.scalar_type_name(source.aval.dtype)}) must have the same scalar type"
         )
-    axis = _axis(input, dim)
     check_slices("index_add_", axis, index, source)
     own, given = list(input.aval.shape), list(source.aval.shape)
     compared = [own, given]

@@ -178,6 +178,13 @@ def bmm(input: Any, mat2: Any) -> Any:  # noqa: A002
     return ops.matmul(input, mat2)
 
 
+def _check_axes(added: int, matrix: Any, vector: Any) -> None:
+    """torch's error for operands of a product with a vector, to which one is added."""
+    if added > 1 or matrix.aval.ndim != 2 or vector.aval.ndim != 1:
+        got = f"{added}, {matrix.aval.ndim}, {vector.aval.ndim}"
+        raise RuntimeError(f"vector + matrix @ vector expected, got {got}")
+
+
 @function(
     out=Out("addmv input tensors must have the same dtype, but got {out}, {result}, and {result}"),
     cacheable=True, autocast=PLAIN, autocast_cuda=LOWER,
@@ -190,16 +197,11 @@ def mv(input: Any, vec: Any) -> Any:  # noqa: A002
     """
     if not input.aval.ndim:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
+    _check_axes(1, input, vec)
     if input.aval.dtype is not vec.aval.dtype:
-        kinds = [scalar_type_name(x.aval.dtype) for x in (vec, input, vec)]
-        raise RuntimeError(
-            "addmv input tensors must have the same dtype, but got {}, {}, and {}".format(*kinds)
-        )
-    if input.aval.ndim != 2 or vec.aval.ndim != 1:
-        raise RuntimeError(
-            "vector + matrix @ vector expected, got "
-            f"1, {input.aval.ndim}, {vec.aval.ndim}"
-        )
+        one, other = (scalar_type_name(x.aval.dtype) for x in (vec, input))
+        kinds = f"{one}, {other}, and {one}"
+        raise RuntimeError(f"addmv input tensors must have the same dtype, but got {kinds}")
     if input.aval.shape[1] != vec.aval.shape[0]:
         m, n = input.aval.shape
         raise RuntimeError(
@@ -346,13 +348,9 @@ def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) ->
 )  # fmt: skip
 def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:  # noqa: A002
     """``beta * input + alpha * mat @ vec``."""
-    product = mv(mat, vec)
+    _check_axes(input.aval.ndim, mat, vec)
     _require_same("addmv input tensors must", input, mat, vec)
-    if input.aval.ndim > 1:
-        raise RuntimeError(
-            f"vector + matrix @ vector expected, got {input.aval.ndim}, {mat.aval.ndim}, "
-            f"{vec.aval.ndim}"
-        )
+    product = mv(mat, vec)
     m, n = mat.aval.shape
     if input.aval.size not in (1, m):
         raise RuntimeError(
@@ -367,6 +365,9 @@ def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> A
 )  # fmt: skip
 def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:  # noqa: A002
     """``beta * input + alpha * outer(vec1, vec2)``."""
+    for name, x in (("vec1", vec1), ("vec2", vec2)):
+        if x.aval.ndim != 1:
+            raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {x.aval.ndim}-D")
     product = outer(vec1, vec2)
     kind = promote(input.aval.dtype, product.aval.dtype)
     for name, value in (("beta", beta), ("alpha", alpha)):
@@ -382,6 +383,14 @@ def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> 
     return tape.named(result, "AddrBackward0")
 
 
+def _check_batches(places: tuple[int, ...], batch1: Any, batch2: Any) -> None:
+    """torch's errors for batches without the axes that the result's sizes are read from."""
+    for place, x in (*((place, batch1) for place in places), (2, batch2)):
+        if not x.aval.ndim:
+            raise IndexError(f"Dimension specified as {place} but tensor has no dimensions")
+        normalize_axis(place, x.aval.ndim)
+
+
 @function(
     out=Out(EXACT),
     in_place=True, cacheable=True, autocast=LOWER, autocast_cuda=LOWER, autocast_in_place=PLAIN,
@@ -389,6 +398,7 @@ def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> 
 )  # fmt: skip
 def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:  # noqa: A002
     """``beta * input + alpha * bmm(batch1, batch2)``."""
+    _check_batches((0, 1), batch1, batch2)
     product = bmm(batch1, batch2)
     if input.aval.dtype is not product.aval.dtype:
         kinds = [c_name(x.aval.dtype) for x in (input, batch1, batch2)]
@@ -405,6 +415,7 @@ def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any =
 )  # fmt: skip
 def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:  # noqa: A002
     """``beta * input + alpha *`` the sum of the batch's products."""
+    _check_batches((1,), batch1, batch2)
     products = bmm(batch1, batch2)
     total = products.sum(0, dtype=products.dtype)  # of ints too, whose sums are else of int64
     _require_same("self and mat2 must", input, batch2)
@@ -488,7 +499,11 @@ def tensordot(a: Any, b: Any, dims: Any = 2) -> Any:
     Args:
         b: the second tensor.
     """
+    require_tensor(a, "tensordot", "input", 1)
+    require_tensor(b, "tensordot", "other", 2)
     given = _contracted(a, b, dims)
+    if a.aval.dtype is not b.aval.dtype:
+        raise RuntimeError("both inputs should have same dtype")
     left = [normalize_axis(d, a.aval.ndim) for d in given[0]]
     right = [normalize_axis(d, b.aval.ndim) for d in given[1]]
     if len(left) != len(right):

@@ -86,6 +86,8 @@ def _reflected_matmul(self: Any, other: Any = None) -> Any:
 
 def _in_place_matmul(self: Any, other: Any) -> Any:
     """``self @= other``."""
+    if not isinstance(other, EngineTensor):
+        return NotImplemented
     return write_result(self, matmul(self, other))
 
 

@@ -96,7 +96,7 @@ def _quantile(
         raise RuntimeError("quantile() input tensor must be non-empty")
     points = q if isinstance(q, EngineTensor) else _as_points(q, x)
     if points.aval.ndim > 1:
-        raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
+        raise RuntimeError("quantile() q must be a scalar or 1D tensor")
     if points.aval.dtype is not x.aval.dtype:
         raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
     if points is q and not state.interpreters and not lacks_elements(q):

@@ -141,7 +141,7 @@ def resize_as_(input: Any, the_template: Any) -> Any:  # noqa: A002
 def _resize_as(self: Any, tensor: Any) -> Any:
     """A tensor of the same elements in the shape of ``tensor``, over this one's memory."""
     warn_caller("non-inplace resize_as is deprecated")
-    return self.resize(*tensor.aval.shape)
+    return _resized(self, tensor.aval.shape)
 
 
 METHODS["resize_as"] = _resize_as
@@ -433,11 +433,12 @@ def _map(name: str, target: Any, others: Any, callable: Any) -> Any:  # noqa: A0
 def resize(self: Any, *sizes: Any) -> Any:
     """:meth:`view` (deprecated in torch, too)."""
     warn_caller("non-inplace resize is deprecated")
-    shape = as_shape(sizes)
-    count = math.prod(shape)
-    if count != self.aval.size:
-        words = "x".join(str(n) for n in shape)
-        own = "x".join(str(n) for n in self.aval.shape)
+    return _resized(self, as_shape(sizes))
+
+
+def _resized(self: Any, shape: tuple[int, ...]) -> Any:
+    if (count := math.prod(shape)) != self.aval.size:
+        words, own = ("x".join(map(str, each)) for each in (shape, self.aval.shape))
         raise RuntimeError(
             f"requested resize to {words} ({count} elements in total), but the given tensor has a "
             f"size of {own} ({self.aval.size} elements). autograd's resize can only change the "

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from mindtorch.engine import dtypes
 from mindtorch.engine.autograd import tape
+from mindtorch.engine.dtype_support import refuse
 from mindtorch.engine.dtypes import scalar_type_name
 from mindtorch.engine.ops import factorizations as factors
 from mindtorch.engine.ops import linear_algebra as ops
@@ -41,8 +43,17 @@ def _cholesky(A: Any, upper: bool, check: str) -> Any:  # noqa: N803
 # --- LU and LDL ------------------------------------------------------------------------------
 
 
+_OF_LAPACK = (dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128)
+
+
 def _factored(A: Any, pivot: bool, name: str, check: str) -> Any:  # noqa: N803
-    factors.check_matrix(name, A.aval)
+    if A.aval.ndim < 2:
+        raise RuntimeError(
+            f"{name}: Expected tensor with 2 or more dimensions. Got size: {list(A.aval.shape)} "
+            "instead"
+        )
+    if A.aval.dtype not in _OF_LAPACK:
+        refuse("lu_cpu", A.aval.dtype)
     if not pivot:
         raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
     return factors.lu_factor(A, check=check)
@@ -51,7 +62,7 @@ def _factored(A: Any, pivot: bool, name: str, check: str) -> Any:  # noqa: N803
 @module_function(out=Out(EXACT, shown="linalg_lu_factor_ex"))
 def lu_factor(A: Any, *, pivot: bool = True) -> Any:  # noqa: N803
     """``L`` and ``U`` in one matrix, and the exchanged rows, counted from 1."""
-    packed, pivots, _ = _factored(A, pivot, "linalg.lu_factor", "torch.linalg.lu_factor")
+    packed, pivots, _ = _factored(A, pivot, "torch.lu_factor", "torch.linalg.lu_factor")
     return return_types.linalg_lu_factor(packed, pivots)
 
 
@@ -59,7 +70,7 @@ def lu_factor(A: Any, *, pivot: bool = True) -> Any:  # noqa: N803
 def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False) -> Any:  # noqa: N803
     """:func:`lu_factor`, and for each matrix 0 or the place of the first zero of U's diagonal."""
     check = "torch.linalg.lu_factor_ex" if check_errors else ""
-    return return_types.linalg_lu_factor_ex(*_factored(A, pivot, "linalg.lu_factor", check))
+    return return_types.linalg_lu_factor_ex(*_factored(A, pivot, "torch.lu_factor", check))
 
 
 @module_function(out=Out(EXACT))

@@ -235,16 +235,19 @@ def _sizes(x: Any) -> Any:
     return x.size() if callable(x.size) else x.shape
 
 
-def _of_one_size(input: Any, target: Any) -> tuple[Any, Any]:  # noqa: A002
+def _of_one_size(input: Any, target: Any, weight: Any = None) -> tuple[Any, Any]:  # noqa: A002
     """Both in their common size, before types are promoted; a warning where they differ."""
-    if _sizes(target) == _sizes(input):
+    if differ := _sizes(target) != _sizes(input):
+        warn_caller(
+            f"Using a target size ({_sizes(target)}) that is different to the input size "
+            f"({_sizes(input)}). This will likely lead to incorrect results due to broadcasting. "
+            "Please ensure they have the same size.",
+        )
+    shape = broadcast_shapes(input.aval.shape, target.aval.shape) if differ else ()
+    if weight is not None and weight.shape != input.shape:
+        raise ValueError("Weights and input must have the same size.")
+    if not differ:
         return input, target
-    warn_caller(
-        f"Using a target size ({_sizes(target)}) that is different to the input size "
-        f"({_sizes(input)}). This will likely lead to incorrect results due to broadcasting. "
-        "Please ensure they have the same size.",
-    )
-    shape = broadcast_shapes(input.aval.shape, target.aval.shape)
     return movement.expand(input, shape=shape), movement.expand(target, shape=shape)
 
 
@@ -279,7 +282,7 @@ def mse_loss(
         input, target: of one shape; shapes that broadcast are taken with a warning.
         weight: a factor for each element; the mean is then divided by its sum.
     """
-    input, target = _of_one_size(input, target)  # noqa: A001
+    input, target = _of_one_size(input, target, weight)  # noqa: A001
     reduction = chosen_reduction(size_average, reduce, reduction)
     input = _promoted(input, target, "mse_cpu")  # noqa: A001
     loss = _weighed(pointwise.square(pointwise.subtract(input, target)), weight, reduction)
@@ -297,7 +300,7 @@ def l1_loss(
         input, target: of one shape; shapes that broadcast are taken with a warning.
         weight: a factor for each element; the mean is then divided by its sum.
     """
-    input, target = _of_one_size(input, target)  # noqa: A001
+    input, target = _of_one_size(input, target, weight)  # noqa: A001
     reduction = chosen_reduction(size_average, reduce, reduction)
     return _weighed(pointwise.absolute(pointwise.subtract(input, target)), weight, reduction)
 
@@ -335,7 +338,7 @@ def huber_loss(
         delta: where the parabola ends. Not positive: RuntimeError.
         weight: a factor for each element; the mean stays that of all elements.
     """
-    input, target = _of_one_size(input, target)  # noqa: A001
+    input, target = _of_one_size(input, target, weight)  # noqa: A001
     reduction = chosen_reduction(None, None, reduction)
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")

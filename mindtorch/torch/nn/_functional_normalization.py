@@ -17,6 +17,7 @@ from mindtorch.engine.tensor import constant as c
 
 from .._api.kernel_signatures import Kernel
 from .._api.publish import functional
+from .._api.warn_caller import warn_caller_once
 from .._tensor.size_and_formats import finfo
 from ..autograd.grad_mode import no_grad
 from . import _functional_pooling as pooling
@@ -250,6 +251,13 @@ def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: Any = N
     _check_normalized(input, shape, (("weight", weight),), "")
     if input.aval.dtype.category < dtypes.FLOAT:
         dtype_support.refuse("rms_norm", input.aval.dtype)
+    if weight is not None and weight.aval.dtype is not input.aval.dtype:
+        kinds = [dtypes.c_name(x.aval.dtype) for x in (input, weight)]
+        warn_caller_once(
+            f"Mismatch dtype between input and weight: input dtype = {kinds[0]}, weight dtype = "
+            f"{kinds[1]}, Cannot dispatch to fused implementation.",
+            "rms_norm",
+        )
     if eps is None:
         eps = finfo(input.aval.dtype).eps
     return ops.rms_norm(input, weight, eps=float(eps), normalized_ndim=len(shape))[0]

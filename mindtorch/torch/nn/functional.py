@@ -43,6 +43,10 @@ def _found_later(name: str) -> _Any:
         found = _explained(name, getattr(older, name))
         found.__module__ = __name__
         return found
+    if name in ("grouped_mm", "scaled_grouped_mm", "scaled_mm"):
+        found = getattr(_import_module("mindtorch.torch.nn._functional_groups"), name)
+        found.__module__ = __name__
+        return found
     if name in _OF_OVERRIDES:
         return getattr(_import_module("mindtorch.torch.overrides"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -56,6 +60,9 @@ if TYPE_CHECKING:
     from .._compat.deprecated_functions import conv_tbc as conv_tbc
     from .._compat.deprecated_functions import native_channel_shuffle as native_channel_shuffle
     from . import grad as grad
+    from ._functional_groups import grouped_mm as grouped_mm
+    from ._functional_groups import scaled_grouped_mm as scaled_grouped_mm
+    from ._functional_groups import scaled_mm as scaled_mm
 else:
     __getattr__ = _found_later
 

@@ -13,6 +13,7 @@ from mindtorch.engine.tensor import from_array
 from .._api.arguments import as_dtype
 from .._api.public import explained
 from .._api.signatures import arguments_of, has_method
+from .._api.warn_caller import warn_caller_once
 from .._tensor.size_and_formats import (
     layout,
     sparse_bsc,
@@ -45,6 +46,12 @@ def missing(name: str) -> NoReturn:
     )
 
 
+_BETA = (
+    "Sparse {} tensor support is in beta state. If you miss a functionality in the sparse tensor "
+    "support, please submit a feature request to https://github.com/pytorch/pytorch/issues."
+)
+
+
 class SparseBase(HeldTensor):
     """Places and values: what is stored of a sparse tensor.
 
@@ -66,6 +73,9 @@ class SparseBase(HeldTensor):
         cls, places: Any, held: Any, shape: Any, unique: bool = False, kind: layout = sparse_coo,
         compressed: Any = None,
     ) -> Self:  # fmt: skip
+        if kind is not sparse_coo:
+            name = repr(kind).rpartition("_")[2].upper()
+            warn_caller_once(_BETA.format(name), _BETA)
         made = object.__new__(cls)
         made.aval = unstrided(tuple(shape), held.aval.dtype, held.aval.device)
         made._node = None
@@ -94,11 +104,11 @@ class SparseBase(HeldTensor):
         return self.__dict__["_kind"]
 
     @property
-    def is_sparse(self) -> bool:  # type: ignore[override]
+    def is_sparse(self) -> bool:
         return self.layout is sparse_coo
 
     @property
-    def is_sparse_csr(self) -> bool:  # type: ignore[override]
+    def is_sparse_csr(self) -> bool:
         return self.layout is sparse_csr
 
     @property

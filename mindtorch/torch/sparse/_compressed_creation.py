@@ -75,6 +75,7 @@ def _made(
     kind: Any, starts: Any, plain: Any, values: Any, size: Any, dtype: Any, device: Any,
     pin_memory: bool, requires_grad: bool, check_invariants: bool | None,
 ) -> SparseTensor:  # fmt: skip
+    looks = checked(check_invariants)
     if pin_memory:
         raise RuntimeError(NO_PINNED)
     form = FORMS[kind]
@@ -99,7 +100,7 @@ def _made(
     matrices = math.prod(first.shape[:-1])
     lists = first.reshape((matrices, lead + 1)), second.reshape((matrices, second.shape[-1]))
     for one, other in zip(*lists, strict=True):
-        _check_lines(form, one, other, checked(check_invariants))
+        _check_lines(form, one, other, looks)
     spread = [np.repeat(np.arange(lead), np.diff(each)) for each in lists[0]]
     lines = np.array(spread, np.int64).reshape(second.shape)
     both = np.stack([lines, second] if form.by_row else [second, lines])

@@ -16,6 +16,7 @@ from ..functions.from_data import tensor
 from ._base import missing
 from ._compressed import FORMS, check_blocks
 from ._compressed import from_dense as compressed_parts
+from ._invariants import checked
 from ._tensor import SparseTensor
 
 
@@ -61,6 +62,7 @@ def sparse_coo_tensor(
         RuntimeError: an index is negative or outside of ``size``. (torch looks only where
             ``check_invariants`` says so; here indices are always checked.)
     """
+    checked(check_invariants)
     if pin_memory:
         raise RuntimeError(NO_PINNED)
     if values is None:

@@ -5,14 +5,24 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from .._api.warn_caller import warn_caller_once
+
 __all__ = ["check_sparse_tensor_invariants", "checked"]
 
-_ENABLED = [False]
+_ENABLED: list[bool | None] = [None]  # None: nobody said
+_NOBODY_SAID = (
+    "Sparse invariant checks are implicitly disabled. Memory errors (e.g. SEGFAULT) will occur "
+    "when operating on a sparse tensor which violates the invariants, but checks incur "
+    "performance overhead. To silence this warning, explicitly opt in or out. See "
+    "`torch.sparse.check_sparse_tensor_invariants.__doc__` for guidance. "
+)
 
 
 def checked(asked: bool | None) -> bool:
-    """Whether a constructor that was asked so checks."""
-    return _ENABLED[0] if asked is None else bool(asked)
+    """Whether a constructor that was asked so checks; torch's warning where nobody said."""
+    if asked is None and _ENABLED[0] is None:
+        warn_caller_once(_NOBODY_SAID)
+    return bool(_ENABLED[0] if asked is None else asked)
 
 
 class check_sparse_tensor_invariants:  # noqa: N801
@@ -29,7 +39,7 @@ class check_sparse_tensor_invariants:  # noqa: N801
     @staticmethod
     def is_enabled() -> bool:
         """Whether the check is on."""
-        return _ENABLED[0]
+        return bool(_ENABLED[0])
 
     @staticmethod
     def enable() -> None:

@@ -320,3 +320,29 @@ def test_sizes_that_stay_as_they_are(shape: Any) -> None:
     x = RANDOM.standard_normal((2, 3, 6, 5)).astype(np.float32)
     for name in ("adaptive_max_pool2d", "adaptive_avg_pool2d"):
         compare(lambda t, v, name=name: getattr(t.nn.functional, name)(v, shape), x)
+
+
+@pytest.mark.parametrize(
+    "first, second, ends",
+    [((2, 3, 8), (2, 8, 4), None), ((6, 8), (2, 8, 4), [2, 6]), ((2, 4, 8), (8, 8), [4, 8]),
+     ((4, 8), (8, 4), [4, 8])],
+)  # fmt: skip
+def test_products_of_groups(first: Any, second: Any, ends: Any) -> None:
+    def product(t: Any, a: Any, b: Any) -> Any:
+        offs = None if ends is None else t.tensor(ends, dtype=t.int32)
+        return t.nn.functional.grouped_mm(a, b, offs=offs)
+
+    compare(product, normal(*first), normal(*second))
+
+
+@pytest.mark.parametrize(
+    "first, second", [((2, 8), (2, 8, 4)), ((2, 3, 7), (2, 7, 4)), ((2, 3, 8), (1, 8, 4))]
+)
+def test_products_of_groups_that_do_not_fit(first: Any, second: Any) -> None:
+    theirs, mine = both(normal(*first), normal(*second))
+    texts = []
+    for t, given in ((torch, theirs), (ours, mine)):
+        with pytest.raises(RuntimeError) as caught:
+            t.nn.functional.grouped_mm(*given)
+        texts.append(str(caught.value))
+    assert texts[0] == texts[1]

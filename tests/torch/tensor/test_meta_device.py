@@ -25,6 +25,8 @@ OPS = [
     "F.scaled_dot_product_attention(a, a, a)", "F.interpolate(a, scale_factor=2)",
     "train(Sequential(Conv2d(4, 8, 3), BatchNorm2d(8), ReLU(), Flatten(), Linear(144, 2)), a)",
     "train(LSTM(8, 5, 2), x3)", "train(TransformerEncoderLayer(8, 2, 16), x3)",
+    "x @ c.t()", "x[k]", "x.gather(0, k[None])", "F.linear(x, c)", "F.embedding(k, x)",
+    "x.index_put((k,), c[:1])", "F.conv1d(x, c[:, :3, None])", "torch.bucketize(x, c[0])",
 ]  # fmt: skip
 WITHOUT_DATA = [
     "x.sum().item()", "bool(x.sum())", "x.tolist()", "x.cpu()", "x.numpy()", "x.to('cpu')",
@@ -32,7 +34,8 @@ WITHOUT_DATA = [
     "Linear(2, 2).to('cpu')", "torch.bincount(i)", "torch.equal(x, x)", "x.geqrf()",
     "torch.nonzero(x, as_tuple=True)", "torch.combinations(y)", "x.to_sparse()",
     "torch.histogram(x, 3)", "torch.unique(x, dim=0)", "x.unique_consecutive()", "x.is_set_to(x)",
-    "torch.fake_quantize_per_tensor_affine(x, 0.1, 0, 0, 255)",
+    "torch.fake_quantize_per_tensor_affine(x, 0.1, 0, 0, 255)", "x + c", "c + x",
+    "torch.where(c > 0, x, x)", "x.masked_fill(c > 0, 1)", "torch.cat([c, x])",
 ]  # fmt: skip
 
 
@@ -51,6 +54,7 @@ def _found(torch: Any, code: str) -> Any:
             "torch": torch, "F": torch.nn.functional, "x": torch.empty(3, 4),
             "y": torch.ones(4, requires_grad=True), "i": torch.empty(3, dtype=torch.long),
             "a": torch.empty(2, 4, 8, 8)[:, :, :5, :8], "x3": torch.empty(3, 2, 8),
+            "c": torch.ones(3, 4, device="cpu"), "k": torch.zeros(3, device="cpu").long(),
             "train": lambda *args: _train(torch, *args),
         }  # fmt: skip
         for name in ("Sequential", "Conv2d", "BatchNorm2d", "ReLU", "Flatten", "Linear", "LSTM",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 import torch as real
 
@@ -199,3 +200,49 @@ def test_a_division_that_fails_in_a_compiled_call() -> None:
         with pytest.raises(RuntimeError, match="ZeroDivisionError"):
             compiled(ours.arange(3), ours.tensor([1, 0, 2]))
     assert compiled(ours.arange(3), ours.tensor([1, 1, 2])).tolist() == [0, 0, 0]
+
+
+REFUSED = (
+    "x.shape = 3", "del x.T", "x.is_vulkan = True", "x.ceil_(self=x)", "x.float_power(x, self=x)",
+    "x.ge(other=[x])", "x.topk(1, 0, slice(1))", "m.diff(x, 1, np.array(0))", "x.type(1)",
+    "x.type(object)", "x.pow_(x[:1] * 1j)", "m.ones(3, 1).xlogy_(x * 1j)", "x.long().igamma_(x)",
+    "a = x.int(); a &= 0.5", "a = x.bool(); a ^= x[:1]", "a = x[:, None]; a %= x * 1j",
+    "x @= 1", "m.addmv(x[None], x, x)", "x.mv(x)", "m.addr(x, x[None], x)",
+    "m.baddbmm(x, x[None], x[None])", "m.addbmm(x, m.ones(2, 2, 2), x)", "m.linalg.lu(x)",
+    "m.linalg.lu_factor(m.ones(2, 2).long())", "m.geqrf(x)", "m.tensordot(x, x.double(), 1)",
+    "m.tensordot(1, x, ([0], [0]))",
+    "m.rnn_tanh_cell(m.ones(2, 3), m.ones(2, 4), m.ones(12, 3), m.ones(4, 4))",
+    "m.gru_cell(m.ones(2, 3), m.ones(3, 4), m.ones(12, 3), m.ones(12, 4))", "m.float32.foo",
+    "x.index_reduce(0, i, x[:1].double(), 'mean')", "x.index_reduce(0, i[None], x, 'mean')",
+    "x.scatter_add(5, i, x.double())", "x.index_add(5, i, x.double())",
+    "x[None].hsplit(sections=0)", "m.nn.functional.l1_loss(x, x, weight=x[:1])",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("code", REFUSED)
+def test_what_is_said_first(code: str) -> None:
+    """Of several faults in a call; types and texts are PyTorch's."""
+    found = []
+    for m in (ours, real):
+        names = {"m": m, "np": np, "x": m.ones(2), "i": m.tensor([0])}
+        found.append(refusal(lambda: exec(code, names)))  # noqa: B023
+    assert found[0] == found[1] is not None
+
+
+@pytest.mark.filterwarnings("ignore:ComplexHalf", "ignore:.*deprecated")
+def test_names_of_numpy_and_empty_factors() -> None:
+    for m in (ours, real):
+        assert m.cosh(a=m.zeros(1)).item() == m.cosh(x1=m.zeros(1)).item() == 1
+        assert m.zeros(2, 0).cholesky().shape == (2, 0)
+        assert m.ones(2).half().add(1j).dtype is m.complex32
+        assert m.ones(2).to_sparse().__class__.__name__ == "Tensor"
+        assert m.ones(2, 3).t().to("meta").stride() == (1, 3)
+
+
+def test_logic_in_place_is_not_recorded() -> None:
+    for m in (ours, real):
+        leaf = m.ones(2, requires_grad=True)
+        leaf.logical_not_()
+        result = leaf * 1
+        result.logical_xor_(leaf).backward(m.ones(2))
+        assert leaf.grad.tolist() == [1, 1]
