@@ -54,7 +54,8 @@ def gather_rows(out: Any, weight: Any, indices: Any, **params: Any) -> None:
         out[...] = weight[indices]
         return
     gather = selecting(word, 1, rows, indices.size, weight.size // rows)
-    gather(out.reshape(-1).view(word), flat(weight).view(word), flat(indices))
+    places = flat(indices).astype(np.int64, copy=False)
+    gather(out.reshape(-1).view(word), flat(weight).view(word), places)
 
 
 @in_float32

@@ -208,7 +208,10 @@ def shared(value: Any, seen: dict[int, Any]) -> Any:
     """Parameters of torch's as ours, the same one for the same one."""
     if isinstance(value, torch.Tensor):
         if value.layout is not torch.strided:
-            return seen.setdefault(id(value), ours.sparse_coo_tensor(size=tuple(value.shape)))
+            return seen.setdefault(
+                id(value),
+                ours.sparse_coo_tensor(size=tuple(value.shape), check_invariants=False)
+            )
         made = ours.tensor(value.detach().numpy().copy())
         if isinstance(value, torch.nn.Parameter):
             made = ours.nn.Parameter(made)

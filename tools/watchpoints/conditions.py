@@ -7,6 +7,7 @@ op's inputs met.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -65,7 +66,8 @@ class Place(NamedTuple):
         if self.op:
             parts.append(self.op)
         if self.file:
-            parts.append(f"{self.file}:{self.line}")
+            file = self.file.removeprefix(os.path.join(os.getcwd(), ""))
+            parts.append(f"{file}:{self.line}")
         return ", ".join(parts)
 
 

@@ -14,8 +14,8 @@ _SAME = {
     """.split(),
     function: "count_nonzero cummin gather_nd inv".split(),
     indexing: """
-        fills inplace_update reverse unsorted_segment_max unsorted_segment_min unsorted_segment_prod
-        unsorted_segment_sum
+        fills index_fill inplace_update reverse unsorted_segment_max unsorted_segment_min
+        unsorted_segment_prod unsorted_segment_sum
     """.split(),
     neural: "random_categorical soft_shrink col2im".split(),
 }

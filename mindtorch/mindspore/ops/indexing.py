@@ -16,7 +16,6 @@ from ._words import named
 
 _SAME = """
     cartesian_prod index_select select_scatter slice_scatter column_stack dstack hstack vstack
-    index_fill
 """.split()
 for _name in _SAME:
     globals()[_name] = named(getattr(torch, _name))
@@ -42,6 +41,11 @@ atleast_1d, atleast_2d, atleast_3d = map(_several, ("atleast_1d", "atleast_2d", 
 def gather_d(x: Any, dim: int, index: Any) -> Any:
     """The elements that ``index`` names along ``dim``."""
     return t.gather(x, dim, index.long())
+
+
+def index_fill(x: Any, axis: int, index: Any, value: Any) -> Any:
+    """``x`` with ``value`` in the slices along ``axis`` that ``index``, of whole numbers, names."""
+    return t.index_fill(x, int(axis), as_tensor(index).long(), value)
 
 
 def slice(input_x: Any, begin: Any, size: Any) -> Any:  # noqa: A001

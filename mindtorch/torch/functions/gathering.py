@@ -249,6 +249,9 @@ def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:  # noqa: A0
         raise RuntimeError(
             "index_fill_(): Converting complex Scalar to non-complex type is not supported"
         )
+    one = not isinstance(value, EngineTensor) or not value.aval.shape  # else refused as torch does
+    if one and index.aval.dtype is not dtypes.int64:
+        raise IndexError("index_fill_(): Expected dtype int64 for index.")
     _check_filling(input, value)
     found = ops.index_fill(input, index, filling, axis=_axis(input, dim))
     return tape.named(found, f"IndexFillBackward{int(isinstance(value, EngineTensor))}")
@@ -411,7 +414,7 @@ def take_along_dim(input: Any, indices: Any, dim: int | None = None) -> Any:  # 
     axis = _axis(input, dim)
     own = [*input.aval.shape]
     own[axis] = 1
-    shape = list(np.broadcast_shapes(tuple(own), tuple(
+    shape = list(broadcast_shapes(tuple(own), tuple(
         1 if i == axis else n for i, n in enumerate(indices.aval.shape)
     )))  # fmt: skip
     wide = [*shape]

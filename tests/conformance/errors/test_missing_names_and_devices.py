@@ -127,12 +127,6 @@ def test_misspelled_names_get_a_suggestion() -> None:
     assert "Did you mean: 'zeros'" in done.stderr
 
 
-def test_datapipes_are_imported_and_refused() -> None:
-    module = importlib.import_module("mindtorch.torch.utils.data.datapipes.iter")
-    with pytest.raises(NotImplementedError, match="Dataset and IterableDataset"):
-        module.IterableWrapper([1])
-
-
 def refusal(library: Any, make: Any) -> tuple[str, str]:
     with pytest.raises(Exception) as caught:
         make(library)

@@ -16,7 +16,8 @@ from mindtorch.kernels.support.processors import AMD, INTEL, V3, V4
 BY_HAND = """
 import sys
 from mindtorch.kernels.codegen.jit import cache_directory
-from mindtorch.kernels.cpu import processor, simd
+from mindtorch.kernels.cpu import processor
+from mindtorch.kernels.cpu.vectors import simd
 import mindtorch.torch as torch
 print(torch.full((1000,), 0.5).exp().sum().item(), simd.vector_bytes(), processor.mkl_kernels())
 """

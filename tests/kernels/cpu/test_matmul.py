@@ -269,7 +269,7 @@ def test_the_kernel_set_of_blas_can_be_chosen_and_the_environment_is_restored() 
     """The library reads its variable once, while it is loaded."""
     code = (
         "import os\n"
-        "from mindtorch.kernels.cpu import openblas\n"
+        "from mindtorch.kernels.cpu.matrix_products import openblas\n"
         "print(openblas.core_name(), os.environ.get('OPENBLAS_CORETYPE'))"
     )
     environment = {**os.environ, "MINDTORCH_BLAS_CORE": "Sandybridge"}

@@ -185,6 +185,9 @@ def test_numbers_are_gathered_from_like_rows_of_one() -> None:
         "t.gather(x, 0, t.tensor([0, 0]))",
         "t.scatter(t.tensor([1.])[0], 0, t.tensor([0]), x[None])",
         "t.take_along_dim(x, t.tensor([0]), 0)",
+        "t.take_along_dim(t.ones(6, 4), t.zeros(1, 3, dtype=t.int64), 0)",
+        "F.embedding(t.tensor([0, 1], dtype=t.int32), t.stack([x, x])[:, None])",
+        "t.ones(3).index_fill(0, t.tensor([0], dtype=t.int32), 1)",
     ):  # fmt: skip
         agree(expression, np.array(2.5, np.float32))
 
