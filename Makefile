@@ -62,7 +62,7 @@ demo-deploy: | $(STAMP)
 
 # what CI runs; PYTEST_ARGS chooses among them (-x stops at the first failure and shows it)
 test: $(STAMP)
-	@echo "about 13 minutes on two cores the first time, when kernels are compiled; 8 after that"
+	@echo "about 10 minutes on two cores the first time, when kernels are compiled; 6 after that"
 	$(TEST) -m 'not exhaustive' $(PYTEST_ARGS)
 
 # also the tests marked exhaustive: every table in full, whole commands, libraries
