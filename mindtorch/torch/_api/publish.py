@@ -518,7 +518,7 @@ def binary(
     ELEMENTWISE.append(name)
 
     def variant_of(own: str) -> Callable[..., Any]:
-        def variant(self: Any, /, other: Any = NOT_GIVEN, *, x2: Any = NOT_GIVEN) -> Any:
+        def variant(self: Any, other: Any = NOT_GIVEN, *, x2: Any = NOT_GIVEN) -> Any:
             if not isinstance(other, EngineTensor):
                 if other is NOT_GIVEN:
                     other = second(own + "_", x2)

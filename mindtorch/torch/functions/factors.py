@@ -135,11 +135,11 @@ def cholesky_inverse(L: Any, upper: bool = False) -> Any:  # noqa: N803
     return tape.named(found, "CholeskyInverseBackward0")
 
 
-@function(out=Out(EXACT), autocast=FULL, synonyms={"input": "b"}, checked=True)
+@function(out=Out(EXACT), autocast=FULL, checked=True)
 def triangular_solve(
-    b: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False  # noqa: N803
+    input: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False  # noqa: A002, N803
 ) -> Any:
-    """``(X, A)`` with ``A X = b``, ``A`` triangular."""
+    """``(X, A)`` with ``A X = input``, ``A`` triangular."""
     warn_of_older(
         "triangular_solve", "solve_triangularand",
         "torch.linalg.solve_triangular has its arguments reversed and does not return a "
@@ -148,10 +148,10 @@ def triangular_solve(
         "should be replaced with\n"
         "X = torch.linalg.solve_triangular(A, B).",
     )  # fmt: skip
-    if b.aval.ndim < 2:
+    if input.aval.ndim < 2:
         raise RuntimeError(
             "torch.triangular_solve: Expected b to have at least 2 dimensions, but it has "
-            f"{b.aval.ndim} dimensions instead"
+            f"{input.aval.ndim} dimensions instead"
         )
     if A.aval.ndim < 2:
         raise RuntimeError(
@@ -160,7 +160,7 @@ def triangular_solve(
         )
     ops.check_square("triangular_solve", A.aval)
     matrix = ops.swapped(A) if transpose else A
-    solution = ops.solve_triangular(matrix, b, upper=upper != transpose, unit=unitriangular)
+    solution = ops.solve_triangular(matrix, input, upper=upper != transpose, unit=unitriangular)
     batch = solution.aval.shape[:-2]
     clone = ops.by_columns(movement.expand(A, shape=(*batch, *A.aval.shape[-2:])))
     clone = clone if clone is not A else movement.clone(A)

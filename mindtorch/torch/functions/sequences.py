@@ -238,6 +238,7 @@ def _define_indices(name: str, upper: bool) -> None:
         layout: Any = None, pin_memory: bool = False, requires_grad: bool = False,
     ) -> Any:  # fmt: skip
         kind = dtypes.int64 if dtype is None else as_dtype(dtype)
+        row, col, offset = as_int(row), as_int(col), as_int(offset)
         for word, count in (("row", row), ("col", col)):
             if count < 0:
                 raise RuntimeError(f"{word} must be non-negative, got{count}")
