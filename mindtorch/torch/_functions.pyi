@@ -2833,7 +2833,7 @@ def trapz(y: Tensor, *, dx: _float = 1, dim: _int = -1) -> Tensor:
 def trapz(y: Tensor, x: Tensor, *, dim: _int = -1) -> Tensor: ...
 
 def triangular_solve(input: Tensor, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False, *, out: _Sequence[Tensor] | Tensor | None = None) -> _return_types.triangular_solve:
-    """``(X, A)`` with ``A X = b``, ``A`` triangular."""
+    """``(X, A)`` with ``A X = input``, ``A`` triangular."""
 
 def tril(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """The elements on and below a diagonal, zeros above it."""

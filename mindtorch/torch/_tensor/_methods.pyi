@@ -1981,7 +1981,7 @@ class Methods:
         """Let ``input`` be what :func:`transpose` gives of it; arguments: dim0, dim1."""
 
     def triangular_solve(self, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False) -> _return_types.triangular_solve:
-        """``(X, A)`` with ``A X = b``, ``A`` triangular."""
+        """``(X, A)`` with ``A X = input``, ``A`` triangular."""
 
     def tril(self, diagonal: _int = 0) -> Tensor:
         """The elements on and below a diagonal, zeros above it."""
