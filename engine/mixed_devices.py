@@ -11,21 +11,9 @@ from typing import Any
 from .aval import Aval, aval
 from .devices.device import cpu, meta
 
-__all__ = ["asks_in_order", "led_by", "on_one_device"]
+__all__ = ["on_one_device"]
 
 _Avals = tuple[Aval | None, ...]
-
-
-def led_by(place: int, *ops: Any) -> None:
-    """Say of ops that the input in this place alone tells where the result is described."""
-    for op in ops:
-        op.leading = place
-
-
-def asks_in_order(places: tuple[int, ...], *ops: Any) -> None:
-    """Say of ops in which order PyTorch compares their inputs' devices, which errors show."""
-    for op in ops:
-        op.asked = places
 
 
 def on_one_device(op: Any, avals: _Avals) -> _Avals:

@@ -142,23 +142,21 @@ class Op(Dispatch):
             one is given; profilers show it.
         checks_values: the kernel may refuse the numbers that it finds in its inputs; so it may
             where there are ``index_bounds``.
+        leading: the input that alone tells where the result is described (:mod:`.mixed_devices`).
+        asked: in which order torch compares the inputs' devices, which errors show.
+        writes_unrecorded: the tape does not see it where it writes in place, as torch's does not.
 
     Attributes:
         on_device: the inputs up to here lie on one device; the others may lie on the host.
-        leading, asked: of :mod:`.mixed_devices`.
         updates: the result is the first input with some places written (``families.Update``).
         stored: what types that are stored alone have of it (:mod:`.stored_types`).
-        writes_unrecorded: the tape does not see it where it writes in place, as torch's does not.
         saves_second_first: hooks see the second of two saved inputs before the first, since the
             derivative by the first reads it.
     """
 
     on_device: int | None = None
-    leading: int | None = None
-    asked: tuple[int, ...] = ()
     updates = False
     stored = ""
-    writes_unrecorded = False
     saves_second_first = False
 
     def __init__(
@@ -181,6 +179,9 @@ class Op(Dispatch):
         index_bounds: Callable[[Any, Any], Any] | None = None,
         inner: Callable[..., tuple[str, list[Any]]] | None = None,
         checks_values: bool = False,
+        leading: int | None = None,
+        asked: tuple[int, ...] = (),
+        writes_unrecorded: bool = False,
     ) -> None:
         self.name = name
         self.layout = layout
@@ -197,6 +198,8 @@ class Op(Dispatch):
         self.index_bounds = index_bounds
         self.inner = inner
         self.checks_values = checks_values or index_bounds is not None
+        self.leading, self.asked = leading, asked
+        self.writes_unrecorded = writes_unrecorded
         words = name.strip("_").split("_")
         camel = "".join(w[:1].upper() + w[1:] for w in words)
         self.grad_name = grad_name or f"{camel}Backward0"

@@ -17,12 +17,10 @@ less = Elementwise("lt", arity=2, result="bool", dtypes=without("complex", "lt_c
 less_equal = Elementwise("le", arity=2, result="bool", dtypes=without("complex", "le_cpu"))
 greater = Elementwise("gt", arity=2, result="bool", dtypes=without("complex", "gt_cpu"))
 greater_equal = Elementwise("ge", arity=2, result="bool", dtypes=without("complex", "ge_cpu"))
-logical_and = Elementwise("logical_and", arity=2, result="bool")
-logical_or = Elementwise("logical_or", arity=2, result="bool")
-logical_xor = Elementwise("logical_xor", arity=2, result="bool")
-logical_not = Elementwise("logical_not", arity=1, result="bool")
-for _each in (logical_and, logical_or, logical_xor, logical_not):
-    _each.writes_unrecorded = True
+logical_and = Elementwise("logical_and", arity=2, result="bool", writes_unrecorded=True)
+logical_or = Elementwise("logical_or", arity=2, result="bool", writes_unrecorded=True)
+logical_xor = Elementwise("logical_xor", arity=2, result="bool", writes_unrecorded=True)
+logical_not = Elementwise("logical_not", arity=1, result="bool", writes_unrecorded=True)
 is_nan = Elementwise("isnan", arity=1, result="bool")
 is_infinite = Elementwise("isinf", arity=1, result="bool")
 is_finite = Elementwise("isfinite", arity=1, result="bool")

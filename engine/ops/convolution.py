@@ -15,7 +15,6 @@ from typing import Any, NoReturn
 from .. import dtypes
 from ..aval import Aval, Shape, aval
 from ..dtype_support import refuse, without
-from ..mixed_devices import led_by
 from ..op import Op, find_kernel
 from ..result_strides import follow_images
 from .elementwise import conj
@@ -247,6 +246,7 @@ convolution = NetworkOp(
     autocast="lower",
     autocast_cuda="lower",
     dtypes=without("bool", "slow_conv2d_cpu"),
+    leading=0,
 )  # fmt: skip
 
 
@@ -314,6 +314,3 @@ def transposed_length(
 ) -> int:
     """The length of an axis of a transposed convolution's result."""
     return (n - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1
-
-
-led_by(0, convolution)

@@ -8,7 +8,6 @@ import numpy as np
 
 from .. import dtypes
 from ..aval import Aval, aval
-from ..mixed_devices import led_by
 from ..stored_types import computes, only_moves
 from ..tensor import constant, from_array
 from .comparison import not_equal, where
@@ -46,6 +45,7 @@ embedding = NetworkOp(
         None,
     ),
     index_bounds=of_rows,
+    leading=0,
 )  # fmt: skip
 
 
@@ -159,6 +159,7 @@ bag_sum = NetworkOp(
     vjp=_bag_factors_vjp,
     grad_name="EmbeddingBagBackward0",
     checks_values=True,
+    leading=0,
 )
 
 
@@ -254,4 +255,3 @@ bag_largest = NetworkOp(
 # what element types that are stored alone have of these ops
 only_moves(embedding)
 computes("complex", embedding_gradient)
-led_by(0, embedding, bag_sum)

@@ -6,7 +6,6 @@ from typing import Any
 
 from .. import dtypes
 from ..aval import Aval, Shape, aval, broadcast_shapes
-from ..mixed_devices import asks_in_order, led_by
 from ..op import Op
 from ..result_strides import follow_indexed, preserved_strides
 from ..stored_types import computes, only_moves
@@ -59,6 +58,7 @@ index = Op(
     keeps_from=1,
     layout=follow_indexed,
     index_bounds=each_axis(1),
+    leading=0,
 )
 
 
@@ -95,7 +95,8 @@ def _index_put_vjp(g: Any, inputs: Any, avals: Any, needs: Any, accumulate: bool
 # x with value written (added, for accumulate) at the places that index(x, *indices) reads
 index_put = Update(
     "index_put", _index_put_aval, "indexing.index_put", vjp=_index_put_vjp, keeps_from=2,
-    autocast_cuda="widest", index_bounds=each_axis(2)
+    autocast_cuda="widest", index_bounds=each_axis(2),
+    leading=0,
 )
 
 # --- along one axis --------------------------------------------------------------------------
@@ -134,7 +135,8 @@ def _gather_vjp(g: Any, index: Any, avals: Any, axis: int) -> Any:
 
 
 gather = Op(
-    "gather", _gather_aval, "indexing.gather", vjp=(_gather_vjp, None), index_bounds=along_axis
+    "gather", _gather_aval, "indexing.gather", vjp=(_gather_vjp, None), index_bounds=along_axis,
+    leading=0,
 )
 
 
@@ -177,6 +179,7 @@ scatter = Update(
         lambda g, index, avals, axis: _cut_gather(g, index, avals[2], axis),
     ),
     index_bounds=along_axis,
+    leading=0,
 )
 scatter_add = Update(
     "scatter_add",
@@ -189,6 +192,7 @@ scatter_add = Update(
     ),
     autocast_cuda="widest",
     index_bounds=along_axis,
+    leading=0,
 )
 
 
@@ -269,7 +273,8 @@ def _at_least_one(x: Any) -> Any:
 # reduce: sum, prod, mean, amax, amin of the sources that meet in a place (and the old element)
 scatter_reduce = Update(
     "scatter_reduce", _scatter_reduce_aval, "indexing.scatter_reduce", vjp=_scatter_reduce_vjp,
-    index_bounds=along_axis
+    index_bounds=along_axis,
+    leading=0,
 )
 
 
@@ -288,7 +293,8 @@ def _index_select_vjp(g: Any, index: Any, avals: Any, axis: int) -> Any:
 
 index_select = Op(
     "index_select", _index_select_aval, "indexing.index_select", vjp=(_index_select_vjp, None),
-    index_bounds=along_axis
+    index_bounds=along_axis,
+    leading=0,
 )
 
 
@@ -435,6 +441,7 @@ masked_fill = Op(
     vjp=(lambda g, mask: masked_fill(g, mask, constant(0)), None, _masked_value_vjp),
     scalar_step=lambda aval, in_avals: ("where", (1, 2, 0), aval.dtype.np),
     in_place_safe=True,
+    asked=(1, 0, 2),
 )
 
 
@@ -453,6 +460,7 @@ masked_scatter = Update(
     "indexing.masked_scatter",
     vjp=(lambda g, mask: masked_fill(g, mask, constant(0)), None, _masked_scatter_source),
     checks_values=True,
+    leading=0,
 )
 # the elements where the mask is true, then zeros up to ``size``
 collect_masked = Op(
@@ -480,6 +488,7 @@ take = Op(
     "indexing.take",
     vjp=(_take_vjp, None),
     index_bounds=of_all_elements,
+    leading=0,
 )
 
 
@@ -497,6 +506,7 @@ put = Update(
     "indexing.put",
     vjp=(_put_target, None, lambda g, index, avals: _take_like(g, index, avals[2])),
     index_bounds=of_all_elements,
+    leading=0,
 )
 
 
@@ -549,8 +559,3 @@ def move_axis(x: Tensor, source: int, target: int) -> Tensor:
 # what element types that are stored alone have of these ops
 only_moves(index, index_put, index_select, take, diag_embed)
 computes("complex", index_add, index_copy, index_fill, masked_fill, tril, triu)
-led_by(
-    0, index, index_put, gather, scatter, scatter_add, scatter_reduce, index_select,
-    masked_scatter, take, put,
-)  # fmt: skip
-asks_in_order((1, 0, 2), masked_fill)

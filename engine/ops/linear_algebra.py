@@ -11,7 +11,6 @@ from .. import dtype_support, dtypes
 from ..aval import Aval, Shape, aval, broadcast_two, dense_like
 from ..dtype_support import without
 from ..dtypes import c_name, scalar_type_name
-from ..mixed_devices import led_by
 from ..op import Op
 from ..result_strides import column_strides, in_columns
 from ..stored_types import computes
@@ -111,6 +110,7 @@ matmul = Op(
     autocast_cuda="lower",
     dtypes=_product_of_bool,
     inner=_product_by,
+    leading=0,
 )  # fmt: skip
 matmul.saves_second_first = True
 
@@ -186,6 +186,7 @@ linear = Op(
     autocast_cuda="lower",
     dtypes=without("bool", "addmm_impl_cpu_"),
     inner=_linear_by,
+    leading=0,
 )  # fmt: skip
 
 
@@ -210,7 +211,8 @@ def _distance_vjp(g: Any, x: Any, y: Any, out: Any) -> Any:
 # the Euclidean distances of all pairs of rows, by |x|^2 + |y|^2 - 2 x y
 euclidean_distance = Op(
     "_euclidean_dist", _distance_aval, "linear_solvers.euclidean_distance", vjp=_distance_vjp,
-    autocast_cuda="full"
+    autocast_cuda="full",
+    leading=0,
 )
 
 # --- inverses and systems --------------------------------------------------------------------
@@ -411,6 +413,7 @@ def _triangular_vjp(g: Any, x: Any, out: Any, needs: Any, upper: bool, unit: boo
 solve_triangular = Op(
     "linalg_solve_triangular", _triangular_aval, "linear_solvers.solve_triangular",
     vjp=_triangular_vjp, layout=in_columns,
+    leading=0,
 )  # fmt: skip
 
 
@@ -519,4 +522,3 @@ lstsq = Op(
 
 # what element types that are stored alone have of these ops
 computes("floats", matmul, linear)
-led_by(0, matmul, linear, euclidean_distance, solve_triangular)

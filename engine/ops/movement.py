@@ -12,7 +12,6 @@ from ..autograd.tape import named
 from ..aval import Aval, Shape, aval, contiguous_strides
 from ..callbacks import callbacks
 from ..dispatch import state, view_call
-from ..mixed_devices import led_by
 from ..op import Op
 from ..result_strides import (
     follow_all_images,
@@ -403,6 +402,7 @@ view_update = _ViewUpdate(
     "elementwise.copy",
     vjp=(_view_update_base, _view_update_value),
     grad_name="torch::autograd::CopySlices",
+    leading=0,
 )
 
 
@@ -532,4 +532,3 @@ only_moves(
     split, split_with_sizes, unbind, slice_gradient, as_strided_gradient, view_update,
     overwrite, cat, stack, roll, pad,
 )  # fmt: skip
-led_by(0, view_update)

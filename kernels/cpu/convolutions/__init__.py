@@ -1,0 +1,1 @@
+"""Loops of convolution: register tiles, panels, Winograd's transforms, depthwise windows."""

@@ -1,0 +1,1 @@
+"""Steps of inference in one compiled call, over packed weights."""

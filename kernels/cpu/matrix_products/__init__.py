@@ -1,0 +1,1 @@
+"""Matrix products: forms, tiles, the table that chooses among them, and OpenBLAS."""

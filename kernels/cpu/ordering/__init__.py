@@ -1,0 +1,1 @@
+"""Places by order: sorted rows, selection, and how often values occur."""

@@ -1,0 +1,1 @@
+"""Loops of pooling, by layout and window."""

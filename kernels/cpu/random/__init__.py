@@ -1,0 +1,1 @@
+"""Random numbers as PyTorch's generator draws them."""

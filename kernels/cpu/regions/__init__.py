@@ -1,0 +1,1 @@
+"""Boxes and regions of images: overlaps, pooling, deformable windows."""

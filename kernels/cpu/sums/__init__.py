@@ -1,0 +1,1 @@
+"""Sums, norms and variances in a fixed order of additions."""

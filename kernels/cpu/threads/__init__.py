@@ -1,0 +1,1 @@
+"""The pool of threads, and how threads wait for one another."""

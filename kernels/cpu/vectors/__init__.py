@@ -1,0 +1,1 @@
+"""Vector code that LLVM would not find by itself, and intrinsics on the bits of numbers."""
