@@ -10,7 +10,10 @@ import pytest
 from mindtorch.torch.distributed import launch, run
 from tests.torch.distributed.jobs import start
 
-SCRIPT = "import os, sys; print(sys.argv[1:], os.environ['LOCAL_RANK'])"
+# one write a line: print's pieces, unbuffered, come between those of the other process
+SCRIPT = """import os, sys
+sys.stdout.write(f"{sys.argv[1:]} {os.environ['LOCAL_RANK']}\\n")
+"""
 
 
 def test_every_process_is_told_its_rank(tmp_path: Path) -> None:
